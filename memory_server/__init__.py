@@ -1,0 +1,1 @@
+"""Layers, chunks, embedding, indices, search, and the MCP tools over them."""

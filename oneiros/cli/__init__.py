@@ -1,0 +1,1 @@
+"""The commands of `oneiros`, a file a command group."""
