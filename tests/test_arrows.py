@@ -18,10 +18,11 @@ MAY_IMPORT = {
 
 FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own floor's room or lower floors
     "errors": 0,
+    "files": 0,
     "redaction": 1,
     "document": 1,
-    "root": 1,
-    "settings": 2,
+    "root": 2,
+    "settings": 1,
     "chunking": 2,
     "layers": 3,
     "embedding": 3,
