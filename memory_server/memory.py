@@ -22,7 +22,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.index.build import Changes, Progress, Report
-from memory_server.index.indices import Indices, owner_text
+from memory_server.index.indices import Indices, NotOwner
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.topics import SourceFile, as_document, find_sources, read_text, topic_name
 from memory_server.layers.validate import validate_root
@@ -236,6 +236,21 @@ class Memory:
         """What a reindex would read or remove."""
         return self.indices.changes()
 
+    def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
+        """Indexes a small change, so that an answer is of what the disk holds; returns what is still to be done.
+
+        A large change, or a root that another process owns, is left as it is.
+        """
+        changes = self.changes()
+        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE
+        if changes.is_empty or not is_small:
+            return changes
+        try:
+            self.reindex(report_progress=report_progress)
+        except NotOwner:
+            return changes
+        return Changes(unchanged=changes.unchanged)
+
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
         plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
@@ -261,7 +276,7 @@ class Memory:
             removed=len(changes.removed),
             problems=tuple(self.indices.ledger.problems()),
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
-            owner="this process" if self.indices.is_owner else owner_text(self.root).strip(" ()"),
+            owner=self.indices.owner(),
             queries_logged=logged,
         )
 
@@ -286,9 +301,8 @@ class Memory:
 
 def summary_of(parsed: Frontmatter) -> str:
     """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body."""
-    text = parsed.text("summary") or next(
-        (line for line in map(str.strip, parsed.body.splitlines()) if line and line[0] not in "#|<-*>`!["), ""
-    )
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
+    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
     text = re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split()))
     sentence = re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
     return sentence if len(sentence) <= SUMMARY_CHARS else f"{sentence[: SUMMARY_CHARS - 1].rstrip()}…"

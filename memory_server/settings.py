@@ -39,6 +39,12 @@ class PersonSettings:
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
 
+    def __post_init__(self) -> None:
+        if not 0 < self.embedding_share <= 1:
+            raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
+        if not 200 <= self.answer_tokens <= 2_400:
+            raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
+
 
 def read_memory_settings(file: Path) -> MemorySettings:
     """The settings of a memory; the defaults where the file does not exist. Raises UsageError with its line."""
@@ -47,12 +53,7 @@ def read_memory_settings(file: Path) -> MemorySettings:
 
 def read_person_settings(file: Path) -> PersonSettings:
     """The settings of a person; the defaults where the file does not exist. Raises UsageError with its line."""
-    settings = _read(file, PersonSettings)
-    if not 0 < settings.embedding_share <= 1:
-        raise UsageError(
-            f"embedding_share is {settings.embedding_share}", where=file, remedy="Give a share above 0 and up to 1"
-        )
-    return settings
+    return _read(file, PersonSettings)
 
 
 def person_settings_file(environment: Mapping[str, str], home: Path) -> Path:
@@ -92,7 +93,10 @@ def settings_keys(kind: type) -> tuple[str, ...]:
 
 
 def parse_setting(kind: type, key: str, text: str) -> object:
-    """A setting's value from what a person typed. Raises UsageError for an unknown key or a value of another type."""
+    """A setting's value from what a person typed.
+
+    Raises UsageError for an unknown key, and for a value of another type or out of range.
+    """
     hints = get_type_hints(kind)
     if key not in hints:
         raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(settings_keys(kind))}")
@@ -107,6 +111,7 @@ def parse_setting(kind: type, key: str, text: str) -> object:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{text!r} is no value for {key}", remedy=f"It takes {_type_name(wanted)}") from error
     _require_type(key, value, wanted, where=None)
+    kind(**{key: tuple(value) if isinstance(value, list) else value})  # refuses what is out of range
     return value
 
 
@@ -128,7 +133,10 @@ def _read(file: Path, kind: type[Settings]) -> Settings:
                 remedy=f"Remove it; known ones: {', '.join(settings_keys(kind))}",
             )
         _require_type(key, value, hints[key], where=file)
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    except UsageError as error:
+        raise UsageError(error.what, where=file, remedy=error.remedy) from error
 
 
 def _require_type(key: str, value: object, wanted: object, *, where: Path | None) -> None:

@@ -38,6 +38,10 @@ SNAPSHOT_SHARE = 0.05  # of the time may go into reading snapshots while another
 MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the living ones, so it is built anew
 
 
+class NotOwner(NeedsRepair):
+    """Another process owns the memory root, and it alone may write its indices."""
+
+
 class Indices:
     """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
 
@@ -83,6 +87,15 @@ class Indices:
             ) from error
         owner_file(self._root).write_text(f"{os.getpid()}\n", encoding="utf-8")
         return True
+
+    def owner(self) -> str:
+        """Which process owns the root, in words; empty where none does."""
+        if self.is_owner:
+            return "this process"
+        if self.own():
+            self._lock.release()
+            return ""
+        return owner_text(self._root).strip(" ()") or "another process"
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -154,11 +167,11 @@ class Indices:
     ) -> Report:
         """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
 
-        Raises NeedsRepair where another process owns the root.
+        Raises NotOwner where another process owns the root.
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():
-            raise NeedsRepair(
+            raise NotOwner(
                 f"another process{owner_text(self._root)} owns this memory",
                 where=self._root.path,
                 remedy="It indexes by itself; or end it and try again",
@@ -247,6 +260,20 @@ class Indices:
         ]
         pending = {name for name, *_ in ledger.pending()} | {name for name, _ in ledger.gone()}
         return wrong + [name for name in stored if name not in expected and name not in pending]
+
+    def unreachable(self, sample: int) -> int:
+        """How many of `sample` passages the graph does not return when it is asked for their own vectors."""
+        missed = 0
+        for layer in Layer:
+            keys = dict(sorted(self.ledger.semantic_keys(layer).items())[:sample])
+            rows = self.cache.find(keys.values())
+            vectors = self.cache.vectors()
+            for name, key in keys.items():
+                vector = np.array(vectors[rows[key].vector])
+                near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
+                twins = {other for other, its_key in keys.items() if its_key == key}
+                missed += name not in near and not twins & set(near)
+        return missed
 
     def _too_many_deleted(self, ledger: Ledger) -> bool:
         deleted = int(ledger.note("semantic_deleted") or 0)
