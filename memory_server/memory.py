@@ -28,9 +28,11 @@ from memory_server.layers.topics import SourceFile, as_document, find_sources, r
 from memory_server.layers.validate import validate_root
 from memory_server.redaction import redact
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.search import Searcher
+from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 
 logger = logging.getLogger(__name__)
@@ -103,6 +105,7 @@ class Memory:
         self.indices = Indices(root, self.model)
         self._now = now
         self._make_engine = make_engine
+        self._stemmer = Stemmer()
         self._guard = threading.RLock()
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
@@ -117,6 +120,7 @@ class Memory:
         """Closes indices, model and log, and gives the root back where this process owned it."""
         self.indices.close()
         with self._guard:
+            self._stemmer.close()
             if self._engine is not None:
                 self._engine.close()
             if self._query_log is not None:
@@ -150,10 +154,13 @@ class Memory:
         if per_source < 1:
             raise UsageError(f"per_source is {per_source}", remedy="Give a number from 1 on")
         query = parse_query(text)
-        searcher = Searcher(self.indices, self.embed_query)
-        answer = method(searcher, query, limit, per_source)
+        answer = method(self.searcher(), query, limit, per_source)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
+
+    def searcher(self) -> Searcher:
+        """A searcher on the indices as they are now; it logs nothing."""
+        return Searcher(self.indices, self._stemmer, self.embed_query)
 
     def embed_query(self, text: str) -> Embedded:
         """A question as vectors, on the calling thread."""
@@ -255,6 +262,7 @@ class Memory:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
         plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
         report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild)
+        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 

@@ -14,6 +14,19 @@ HUMPED = re.compile(r"\b(?=\w*[a-z])(?=\w*[A-Z0-9])[A-Za-z][A-Za-z0-9]*\b")
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also am an and any are aren as at be because been before being below between
+    both but by can could d did didn do does doesn doing don down during each few for from further get got had has have
+    having he her here hers herself him himself his how i if in into is isn it its itself just let ll m me more most my
+    myself no nor not now of off on once only or other our ours ourselves out over own re s same she should so some such
+    t than that the their theirs them themselves then there these they this those through to too under until up us ve
+    very was wasn we were what when where which while who whom whose why will with won would you your yours yourself
+    yourselves
+    """.split()
+)
+
+
 def extra_words(text: str) -> str:
     """Parts of identifiers and pairs of CJK characters in a text, each once, joined by blanks."""
     return " ".join(dict.fromkeys([*identifier_parts(text), *cjk_pairs(text)]))
