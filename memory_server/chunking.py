@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange
 
@@ -19,9 +20,12 @@ MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of
 POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
 
+CODE = ("fence", "code_block")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
-MARKDOWN = MarkdownIt("commonmark").enable("table")
+MARKDOWN = (
+    MarkdownIt("commonmark").enable("table").disable("inline")
+)  # blocks alone: inline marks take most of the time
 
 
 @dataclass(slots=True)
@@ -75,8 +79,9 @@ def split_lines(text: str) -> list[str]:
 def _pieces(body: str) -> Iterator[_Piece]:
     """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
     lines = split_lines(body)
-    hidden = _hidden_lines(lines)
-    starts, headings = _block_starts(body)
+    blocks = MARKDOWN.parse(body)
+    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), _lines_of(blocks, *CODE))
+    starts, headings = _block_starts(blocks)
     first = 0
     for after in range(1, len(lines) + 1):
         if after < len(lines) and after not in starts and hidden[after] == hidden[first]:
@@ -86,38 +91,52 @@ def _pieces(body: str) -> Iterator[_Piece]:
         first = after
 
 
-def _block_starts(body: str) -> tuple[set[int], dict[int, tuple[int, str]]]:
+def code_lines(body: str) -> frozenset[int]:
+    """The lines of a body, from 0, that stand in code blocks, their fences included."""
+    return _lines_of(MARKDOWN.parse(body), *CODE)
+
+
+def _lines_of(blocks: Sequence[Token], *kinds: str) -> frozenset[int]:
+    """The lines, from 0, that blocks of these kinds take up."""
+    return frozenset(
+        line for block in blocks if block.type in kinds and block.map is not None for line in range(*block.map)
+    )
+
+
+def _block_starts(blocks: Sequence[Token]) -> tuple[set[int], dict[int, tuple[int, str]]]:
     """The lines, from 0, on which a paragraph, list item, table row, code block or heading starts; and the headings."""
     starts: set[int] = set()
     headings: dict[int, tuple[int, str]] = {}
-    tokens = MARKDOWN.parse(body)
-    for place, token in enumerate(tokens):
+    for place, token in enumerate(blocks):
         if token.map is None or token.nesting < 0 or token.type in ("inline", "bullet_list_open", "ordered_list_open"):
             continue
         starts.add(token.map[0])
         if token.type == "heading_open" and token.level == 0:
-            headings[token.map[0]] = (int(token.tag[1]), tokens[place + 1].content.strip())
+            headings[token.map[0]] = (int(token.tag[1]), blocks[place + 1].content.strip())
             starts.add(token.map[1])
     return starts, headings
 
 
-def _hidden_lines(lines: Sequence[str]) -> list[bool]:
-    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers."""
+def _hidden_lines(lines: Sequence[str], fenced: frozenset[int], code: frozenset[int]) -> list[bool]:
+    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers.
+
+    `code` holds indented blocks beside the fenced ones; the indented lines of a footnote look like such a block.
+    """
     hidden = []
-    fence = ""
     footnote = pointers = False
-    for line in lines:
-        stripped = line.strip()
-        mark = re.match(r"(```+|~~~+)", stripped)
-        if mark and not footnote:
-            fence = "" if fence and stripped.startswith(fence) else fence or mark[1]
-        if not fence:
-            pointers = pointers or stripped == POINTERS_BEGIN
-            footnote = bool(FOOTNOTE_DEFINITION.match(line)) or (footnote and line.startswith(("    ", "\t")))
-        hidden.append(not fence and (footnote or pointers))
-        if stripped == POINTERS_END:
-            pointers = False
+    for number, line in enumerate(lines):
+        mark = line.strip() if number not in code else ""
+        pointers = pointers or mark == POINTERS_BEGIN
+        defines = bool(FOOTNOTE_DEFINITION.match(line))
+        footnote = number not in fenced and (defines or (footnote and _goes_on(line)))
+        hidden.append(footnote or pointers)
+        pointers = pointers and mark != POINTERS_END
     return hidden
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line belongs to the footnote definition above it: it is indented or blank."""
+    return not line.strip() or line.startswith(("    ", "\t"))
 
 
 def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[int, str] | None) -> Iterator[_Piece]:
