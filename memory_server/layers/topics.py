@@ -11,14 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.root import MemoryRoot
 
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
-FIRST_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*\r?$", re.MULTILINE)
-FENCED_BLOCK = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+SUMMARY_CHARS = 120
+HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
+FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
@@ -30,10 +32,21 @@ class SourceFile:
     layer: Layer
 
 
+@dataclass(frozen=True, slots=True)
+class TopicHead:
+    """One topic in a list."""
+
+    name: str
+    title: str
+    date: dt.date | None
+    summary: str  # what the frontmatter says, else its first sentence
+    path: SourcePath
+
+
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer."""
     for page in (root.index_page, root.lessons):
-        if page.is_file():
+        if page.is_file() and not page.is_symlink():
             yield SourceFile(root.relative(page), Layer.TOPIC)
     for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
         for file in markdown_files(folder):
@@ -43,8 +56,10 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
 def markdown_files(folder: Path) -> Iterator[Path]:
     """The Markdown files below a folder, sorted; hidden ones, editors' temporary ones and symlinks are left out.
 
-    A symlink could bring a file from outside the memory to rank 1.
+    A symlink could bring a file from outside the memory to rank 1; `validate` reports what is left out.
     """
+    if folder.is_symlink():
+        return
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -72,6 +87,37 @@ def read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         line = 1 + raw[: error.start].count(b"\n")
         raise ContentError("the file is not UTF-8 text", line=line, remedy="Save it as UTF-8") from error
+
+
+def topic_heads(root: MemoryRoot) -> list[TopicHead]:
+    """The head of every topic and of the lessons, by name, the lessons last. The index page is not one of them."""
+    sources = [source for source in find_sources(root) if source.layer is Layer.TOPIC and source.path != "MEMORY.md"]
+    heads = [topic_head(root, source) for source in sources]
+    return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
+
+
+def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
+    """What a list says of one topic; of a file that cannot be read, why."""
+    name = topic_name(source.path)
+    try:
+        parsed = parse_frontmatter(read_text(root.file(source.path)))
+    except ContentError as error:
+        return TopicHead(name, "(unreadable)", None, error.what, source.path)
+    document = as_document(source, parsed)
+    return TopicHead(name, document.title, document.date, summary_of(parsed), source.path)
+
+
+def summary_of(parsed: Frontmatter) -> str:
+    """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body."""
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
+    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
+    text = re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split()))
+    return shortened(re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0], SUMMARY_CHARS)
+
+
+def shortened(text: str, max_chars: int) -> str:
+    """The text itself where it fits, else its beginning with an ellipsis."""
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1].rstrip()}…"
 
 
 def read_document(root: MemoryRoot, source: SourceFile) -> Document:
@@ -122,9 +168,28 @@ def superseded_by(parsed: Frontmatter) -> tuple[str, ...]:
 
 
 def first_heading(body: str) -> str:
-    """The text of the first ATX heading outside fenced code; empty where there is none."""
-    found = FIRST_HEADING.search(FENCED_BLOCK.sub("", body) if "```" in body or "~~~" in body else body)
-    return found[1].strip() if found else ""
+    """The text of the first ATX heading outside fenced code; empty where there is none.
+
+    Read line by line, since parsing the Markdown of every topic would make a list of them slow.
+    """
+    fence = ""
+    for line in split_lines(body):
+        if mark := FENCE.match(line.rstrip()):
+            opened = mark[1] or mark[2]
+            if not fence:
+                fence = opened
+            elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif not fence and (heading := HEADING.match(line)):
+            if text := without_closing_marks(line[heading.end() :].strip()):
+                return text
+    return ""
+
+
+def without_closing_marks(heading: str) -> str:
+    """`Relay ##` -> `Relay`, but `C#` stays."""
+    bare = heading.rstrip("#")
+    return bare.rstrip() if not bare or bare.endswith((" ", "\t")) else heading
 
 
 def name_in_words(path: SourcePath) -> str:
