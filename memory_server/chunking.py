@@ -17,6 +17,7 @@ from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange
 
 TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
 MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of a passage
+HEADING_CHARS = 200  # what headings may add to the passage below them
 POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
 
@@ -55,7 +56,7 @@ def chunk_document(document: Document) -> tuple[Chunk, ...]:
     """The chunks of a document in order; none where its body is empty.
 
     A topic or reference is cut by sections and filled up to TARGET_CHARS. A session gives a chunk a line, since each
-    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS.
+    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS and what headings add to it.
     """
     by_line = document.layer in (Layer.SESSION, Layer.RAW)
     pieces = list(_pieces(document.body))
@@ -149,7 +150,9 @@ def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[in
             held, start, heading = [], number, None
         if len(line) > MAX_CHARS:
             *parts, rest = _cut_line(line)
-            yield from (_Piece(part, number, number, hidden, heading) for part in parts)
+            for part in parts:
+                yield _Piece(part, number, number, hidden, heading)
+                heading = None
             held, start = [rest], number
         else:
             held.append(line)
@@ -197,7 +200,7 @@ def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
 
 def _is_bare_heading(group: _Group) -> bool:
     """Whether a chunk holds nothing but headings so far, which are no passage without what they head."""
-    return all(piece.heading or not piece.text.strip() for piece in group.pieces)
+    return group.size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in group.pieces)
 
 
 def _written_lines(text: str, first: int) -> LineRange:

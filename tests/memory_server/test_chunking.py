@@ -4,14 +4,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.chunking import MAX_CHARS, POINTERS_BEGIN, POINTERS_END, chunk_document, code_lines, split_lines
+from memory_server.chunking import (
+    HEADING_CHARS,
+    MAX_CHARS,
+    POINTERS_BEGIN,
+    POINTERS_END,
+    chunk_document,
+    code_lines,
+    split_lines,
+)
 from memory_server.document import Chunk, Document, Layer, SourcePath
 
+BLOCKS = """# Mail
+## Relay ##
+- item
+1. first
+* * *
+> quoted
+~~~
+    indented
+<div>
+Text[^1].
+```inline``` code
+
+"""
 LINES = st.sampled_from(
-    ["# Mail", "## Relay ##", "Title\n=====", "- item", "  - nested\n    more of it", "1. first", "* * *", "> quoted"]
-    + ["| a | b |\n|---|---|\n| 1 | 2 |", "```python\nprint(1)\n\nprint(2)\n```", "~~~\nnever closed", "    indented"]
-    + ["[^1]: a footnote\n\n    and its second part", "Text[^1].", "", "\t", "x" * 2_500, "word " * 400, "句子。" * 500]
-    + [POINTERS_BEGIN, POINTERS_END, "<div>", "a\x0bb", "a\u2028b", "a\x85b", "a\x0cb", "\x00", "```inline``` code"]
+    [
+        *BLOCKS.splitlines(),
+        "Title\n=====",
+        "  - nested\n    more of it",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "```python\nprint(1)\n\nprint(2)\n```",
+        "[^1]: a footnote\n\n    and its second part",
+        "x" * 2_500,
+        "word " * 400,
+        "句子。" * 500,
+        POINTERS_BEGIN,
+        POINTERS_END,
+        *(f"a{mark}b" for mark in "\t\x0b\x0c\x00\x85\u2028"),
+    ]
 )
 BODIES = st.one_of(
     st.text(max_size=300),
@@ -50,11 +81,9 @@ def test_the_lines_of_a_chunk_hold_what_is_searchable_of_it(body: str, layer: La
 
 @given(BODIES, LAYERS)
 def test_no_passage_is_longer_than_a_model_reads(body: str, layer: Layer) -> None:
-    headings_and_blanks = 200
+    longest = MAX_CHARS + HEADING_CHARS
 
-    assert all(
-        len(chunk.searchable) <= MAX_CHARS + headings_and_blanks for chunk in chunk_document(document(body, layer))
-    )
+    assert all(len(chunk.searchable) <= longest for chunk in chunk_document(document(body, layer)))
 
 
 @given(BODIES, LAYERS)
@@ -124,6 +153,14 @@ def test_a_chunk_knows_the_headings_above_it() -> None:
     headings = [chunk.headings for chunk in chunk_document(document(body))]
 
     assert headings == [("Mail", "Relay"), ("Mail", "Relay", "Ports"), ("Mail", "Queue")]
+
+
+def test_a_very_long_heading_and_a_row_of_headings_are_cut_like_text() -> None:
+    long_heading = "x" * 5_000 + "\nTitle\n=====\n"
+    many_headings = "".join(f"## Heading {number}\n" for number in range(500))
+
+    for body in (long_heading, many_headings):
+        assert max(len(chunk.text) for chunk in chunk_document(document(body))) <= MAX_CHARS + HEADING_CHARS
 
 
 def test_a_session_gives_a_chunk_a_line() -> None:
