@@ -180,16 +180,16 @@ def first_heading(body: str) -> str:
                 fence = opened
             elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
                 fence = ""
-        elif not fence and (heading := HEADING.match(line)):
-            if text := without_closing_marks(line[heading.end() :].strip()):
-                return text
+        elif not fence and (heading := HEADING.match(line)) and (text := bare_heading(line[heading.end() :])):
+            return text
     return ""
 
 
-def without_closing_marks(heading: str) -> str:
-    """`Relay ##` -> `Relay`, but `C#` stays."""
-    bare = heading.rstrip("#")
-    return bare.rstrip() if not bare or bare.endswith((" ", "\t")) else heading
+def bare_heading(text: str) -> str:
+    """A heading without the marks that may close it: `Relay ##` -> `Relay`, but `C#` stays."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare.endswith((" ", "\t")) else text
 
 
 def name_in_words(path: SourcePath) -> str:

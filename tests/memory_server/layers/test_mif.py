@@ -23,15 +23,10 @@ own_key: kept
 The relay listens on port 2525.
 """
 
-WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+WORDS = st.text(max_size=40)
 KEYS = st.from_regex(r"[a-z][a-zA-Z0-9]{0,8}", fullmatch=True)
-YAML_LIKE = st.lists(
-    st.sampled_from(
-        ["a", "b_c", ": ", ":", "\n", "  ", "- ", "{", "}", "[", "]", ", ", "&x ", "*x", "'", '"', "|", ">", "#", "? "]
-        + ["---\n", "...", "!!str ", "<<: ", "%", "@", "`", "\t", "\r", "\x85", "\u2028", "é", "\x07", "1.10", "on"]
-    ),
-    max_size=40,
-).map("".join)
+YAML_MARKS = ["\n", ": ", "- ", ", ", "? ", "&x ", "*x", "<<: ", "!!str ", "---\n", "...", "  ", "b_c", "1.10", "on"]
+YAML_LIKE = st.lists(st.sampled_from([*YAML_MARKS, *"a:{}[]'\"|>#%@`\t\r\x85\u2028é\x07"]), max_size=40).map("".join)
 
 
 @given(st.one_of(WORDS, YAML_LIKE.map(lambda text: f"---\n{text}\n---\nbody\r\n")))
