@@ -57,8 +57,14 @@ class Frontmatter:
         return tuple(item for item in value if isinstance(item, str)) if isinstance(value, Sequence) else ()
 
     def date(self, *keys: str) -> dt.date | None:
-        """The first of these fields that holds a date or a timestamp, as a date."""
-        return next((date for key in keys if (date := parse_date(self.text(key)))), None)
+        """The first of these fields (`created`, `temporal.validFrom`) that holds a date or a timestamp, as a date."""
+        return next((date for key in keys if (date := parse_date(self._text_at(key)))), None)
+
+    def _text_at(self, dotted: str) -> str:
+        value: Value = self.fields
+        for key in dotted.split("."):
+            value = value.get(key, "") if isinstance(value, Mapping) else ""
+        return value if isinstance(value, str) else ""
 
 
 def parse_frontmatter(text: str) -> Frontmatter:

@@ -7,6 +7,7 @@ never sources. A file that cannot be read is a `Problem`, never the end of the r
 import datetime as dt
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class TopicHead:
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer."""
     for page in (root.index_page, root.lessons):
-        if page.is_file() and not page.is_symlink():
+        if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
     for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
         for file in markdown_files(folder):
@@ -56,16 +57,39 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
 def markdown_files(folder: Path) -> Iterator[Path]:
     """The Markdown files below a folder, sorted; hidden ones, editors' temporary ones and symlinks are left out.
 
-    A symlink could bring a file from outside the memory to rank 1; `validate` reports what is left out.
+    A symlink could bring a file from outside the memory to rank 1. A name that is not UTF-8 could not be written to
+    the ledger. `validate` reports both.
     """
     if folder.is_symlink():
         return
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and is_utf8(name))
         for name in sorted(names):
             file = Path(place, name)
-            if name.endswith(".md") and not name.startswith((".", "#")) and not file.is_symlink():
+            if name.endswith(".md") and not is_editors_file(name) and is_utf8(name) and is_plain_file(file):
                 yield file
+
+
+def is_editors_file(name: str) -> bool:
+    """Whether a file is hidden, or what an editor leaves beside the one it edits."""
+    return name.startswith((".", "#")) or name.endswith("~")
+
+
+def is_plain_file(file: Path) -> bool:
+    """Whether it is there and neither a link, a folder, a device nor a pipe, on which a reader would wait for ever."""
+    try:
+        return stat.S_ISREG(file.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name on the disk is text; Python stands in half surrogates for other bytes."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_text(file: Path) -> str:
@@ -142,7 +166,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         project=parsed.text("project"),
         machine=parsed.text("machine"),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
-        supersedes=superseded_by(parsed),
+        supersedes=tuple(superseded_by(parsed).values()),
     )
 
 
@@ -155,16 +179,14 @@ def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:
     return parse_date(named[0]) if named else None
 
 
-def superseded_by(parsed: Frontmatter) -> tuple[str, ...]:
-    """The targets of `supersedes` relationships."""
+def superseded_by(parsed: Frontmatter) -> dict[str, str]:
+    """The targets of `supersedes` relationships, each by its place: `relationships[0]`."""
     relationships = parsed.fields.get("relationships", ())
-    if isinstance(relationships, str):
-        return ()
-    found = []
-    for entry in relationships:
+    found = {}
+    for place, entry in enumerate(relationships if isinstance(relationships, list) else ()):
         if isinstance(entry, dict) and entry.get("type") == "supersedes" and isinstance(entry.get("target"), str):
-            found.append(str(entry["target"]))
-    return tuple(found)
+            found[f"relationships[{place}]"] = str(entry["target"])
+    return found
 
 
 def first_heading(body: str) -> str:

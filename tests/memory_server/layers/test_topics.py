@@ -1,4 +1,5 @@
 import datetime as dt
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,14 @@ def test_a_symlink_brings_nothing_into_the_memory(root: MemoryRoot, tmp_path_fac
     root.episodes.symlink_to(outside)
 
     assert list(find_sources(root)) == []
+
+
+def test_a_pipe_or_a_name_that_is_no_text_does_not_stop_the_reading(root: MemoryRoot) -> None:
+    write(root, "topics/mail.md")
+    os.mkfifo(root.topics / "pipe.md")
+    (root.topics / os.fsdecode(b"\xff.md")).write_text("# Odd\n", encoding="utf-8")
+
+    assert [source.path for source in find_sources(root)] == ["topics/mail.md"]
 
 
 def test_a_document_takes_its_head_from_the_frontmatter(root: MemoryRoot) -> None:
