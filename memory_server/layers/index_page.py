@@ -20,7 +20,7 @@ from memory_server.settings import MemorySettings
 NEW_PAGE = "# Memory\n"
 TITLE_CHARS = 80
 SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits
-UNSAFE_IN_TARGET = re.compile(r"[\x00-\x20\x7f\\()<>%?#\[\]`*_]")
+UNSAFE_IN_TARGET = re.compile(r"[\x00-\x20\x7f\\()<>%?#\[\]`]")
 INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")  # could hide or turn text
 MARKS = re.compile(r"([\\\[\]`<])")
 

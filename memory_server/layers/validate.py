@@ -8,15 +8,16 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import unquote
 
-from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.chunking import code_lines, split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.schema import FrontmatterSchema
@@ -35,7 +36,6 @@ from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
 LINK_TARGET = re.compile(r"\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
-FOOTNOTE = re.compile(r"(?<!\\)\[\^([^\]\[\s]{1,100})\]")
 INTERVALS = (("temporal.validFrom", "temporal.validUntil"), ("start", "end"), ("created", "modified"))
 OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a link must lead to a source
 
@@ -186,50 +186,19 @@ def _intervals(source: _Source) -> Iterator[Problem]:
 
 def _footnotes(source: _Source) -> Iterator[Problem]:
     """References without a definition, and definitions that are not referred to or are repeated."""
-    defined, used = _footnote_lines(source)
-    for name, lines in used.items():
-        if name not in defined:
+    notes = find_footnotes(source.parsed.body)
+    above = source.parsed.body_line
+    for name, lines in notes.used.items():
+        if name not in notes.defined:
             what, remedy = f"the footnote [^{name}] is not defined", f"Add a line `[^{name}]: ...`"
-            yield Problem(source.path, lines[0], what, remedy, Rule.FOOTNOTE_UNDEFINED)
-    for name, lines in defined.items():
-        if name not in used:
+            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNDEFINED)
+    for name, lines in notes.defined.items():
+        if name not in notes.used:
             what, remedy = f"nothing refers to the footnote [^{name}]", "Refer to it, or remove it"
-            yield Problem(source.path, lines[0], what, remedy, Rule.FOOTNOTE_UNUSED)
+            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNUSED)
         for line in lines[1:]:
             what, remedy = f"the footnote [^{name}] is defined twice", "Keep one definition"
-            yield Problem(source.path, line, what, remedy, Rule.FOOTNOTE_TWICE)
-
-
-def _footnote_lines(source: _Source) -> tuple[Mapping[str, list[int]], Mapping[str, list[int]]]:
-    """On which lines each footnote is defined, and on which it is referred to, outside code."""
-    body = source.parsed.body
-    code = code_lines(body)
-    defined: dict[str, list[int]] = {}
-    used: dict[str, list[int]] = {}
-    for number, line in enumerate(split_lines(body)):
-        if number in code:
-            continue
-        definition = FOOTNOTE_DEFINITION.match(line)
-        if definition:
-            defined.setdefault(definition[0].strip()[2:-2], []).append(source.parsed.body_line + number)
-            line = line[definition.end() :]
-        for name in FOOTNOTE.findall(without_code_spans(line)):
-            used.setdefault(name, []).append(source.parsed.body_line + number)
-    return defined, used
-
-
-def without_code_spans(line: str) -> str:
-    """A line of Markdown without what stands between equal runs of backticks."""
-    parts = re.split(r"(`+)", line)
-    last = {run: place for place, run in enumerate(parts) if place % 2}
-    kept, place = [], 0
-    while place < len(parts):
-        if place % 2 and last[parts[place]] > place:
-            place = parts.index(parts[place], place + 1)  # odd places alone hold backticks
-        elif place % 2 == 0:
-            kept.append(parts[place])
-        place += 1
-    return "".join(kept)
+            yield Problem(source.path, above + line, what, remedy, Rule.FOOTNOTE_TWICE)
 
 
 # -- several sources --------------------------------------------------------------------------------------------

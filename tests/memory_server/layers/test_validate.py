@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END
 from memory_server.errors import Problem
 from memory_server.layers.index_page import write_index_page
-from memory_server.layers.validate import Rule, validate_root, without_code_spans
+from memory_server.layers.validate import Rule, validate_root
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings
 
@@ -200,14 +200,6 @@ def test_footnote_marks_in_code_are_no_footnotes(root: MemoryRoot) -> None:
     write(root, "topics/mail.md", body)
 
     assert problems(root) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "bare"),
-    [("a `b` c", "a  c"), ("``a`b`` c", " c"), ("a ` b", "a  b"), ("`a``b`", ""), ("```", ""), ("a", "a")],
-)
-def test_code_spans_end_with_as_many_backticks_as_they_began(line: str, bare: str) -> None:
-    assert without_code_spans(line) == bare
 
 
 def test_pointers_and_topics_must_agree(root: MemoryRoot) -> None:
