@@ -25,7 +25,7 @@ MAX_DEPTH = 50
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
-KEY_LINE = re.compile(r"[ \t]*(?:#|[\w\"'-]+[ \t]*:|-[ \t]|$)")
+KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
 
@@ -71,19 +71,24 @@ def parse_frontmatter(text: str) -> Frontmatter:
     """Splits a file into frontmatter and body. Raises ContentError with the line where the YAML is broken."""
     opening = FENCE.match(text.removeprefix("\ufeff"))
     if opening is None:
-        return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
+        return _plain(text)
     start = opening.end() + (len(text) - len(text.removeprefix("\ufeff")))
     closing = CLOSING.search(text, start)
+    source = text[start : closing.start()] if closing else text[start:]
+    has_key = KEY_LINE.search(source) if closing else KEY_LINE.match(source)
+    if not has_key and (source.strip() or closing is None):
+        return _plain(text)  # a heading below a rule would be lost as a comment of YAML
     if closing is None:
-        if not KEY_LINE.match(text, start) or not text[start:].strip():
-            return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
         raise ContentError("the frontmatter is never closed", line=1, remedy="End it with a line `---`")
-    source = text[start : closing.start()]
     if len(source) > MAX_FRONTMATTER_CHARS:
         raise ContentError(f"the frontmatter has {len(source)} characters", line=1, remedy="Move text into the body")
     node = _compose(source)
     fields, lines = _view(node, source)
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
+
+
+def _plain(text: str) -> Frontmatter:
+    return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
 
 
 def set_field(text: str, key: str, value: str) -> str:
