@@ -5,10 +5,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from jsonschema import Draft202012Validator, FormatChecker, ValidationError
+from typing import TYPE_CHECKING
 
 from memory_server.layers.mif import Frontmatter
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 SCHEMA_FILE = Path(__file__).with_name("mif.schema.json")
 SHOWN_CHARS = 60  # of a value that is wrong
@@ -28,6 +30,8 @@ class FrontmatterSchema:
     """The schema, read once for many files."""
 
     def __init__(self) -> None:
+        from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415  45 ms that other commands save
+
         dates = FormatChecker(formats=())
         dates.checks("iso-date")(is_iso_date)
         schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
@@ -54,7 +58,7 @@ def is_iso_date(value: object) -> bool:
     return True
 
 
-def _violations(error: ValidationError, parsed: Frontmatter) -> Iterator[Violation]:
+def _violations(error: "ValidationError", parsed: Frontmatter) -> Iterator[Violation]:
     path = _dotted(error)
     place = path or "the frontmatter"
     line = _line_of(path, parsed)
@@ -74,7 +78,7 @@ def _violations(error: ValidationError, parsed: Frontmatter) -> Iterator[Violati
         yield Violation(line, f"{place} is {_shown(error.instance)}, not {known.get('description', 'this')}", "value")
 
 
-def _dotted(error: ValidationError) -> str:
+def _dotted(error: "ValidationError") -> str:
     """The place of an error as `Frontmatter.lines` names it: `citations[0].url`."""
     path = ""
     for part in error.absolute_path:
