@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_server.chunking import chunk_document
+from memory_server.document import Document, Layer, SourcePath
+from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
-from memory_server.index.schema import SCHEMA
+from memory_server.index.ledger import Ledger, SourceState
 from memory_server.search.literal import find_literal, fts_query, holds, is_identifier, quoted
 from memory_server.search.query import MAX_DEPTH, AllOf, AnyOf, Expression, Not, Term, parse_query
 
@@ -30,23 +33,17 @@ PASSAGES = [
 
 
 @pytest.fixture(scope="module")
-def connection() -> Iterator[sqlite3.Connection]:
-    opened = sqlite3.connect(":memory:")
-    opened.executescript(SCHEMA)
-    for number, passage in enumerate(PASSAGES, start=1):
-        opened.execute(
-            "insert into source values(?, ?, 'topic', '', null, '', '', '', '', '', 0, 0, '', ?)",
-            (number, f"topics/{number}.md", passage),
-        )
-        opened.execute(
-            "insert into chunk(id, chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " text_hash) values(?, ?, ?, 0, 1, 1, '[]', '', ?, '東京 京都', 'x')",
-            (number, str(number), number, passage),
-        )
-    for table in ("stems", "words", "bodies"):
-        opened.execute(f"insert into {table}({table}) values('rebuild')")
-    yield opened
-    opened.close()
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
+    """A ledger in which every passage is a source of its own, numbered from 1."""
+    ledger = Ledger(tmp_path_factory.mktemp("root") / "ledger.db")
+    with ledger.transaction():
+        for number, passage in enumerate(PASSAGES, start=1):
+            document = Document(SourcePath(f"topics/{number}.md"), Layer.TOPIC, "", passage, body_line=1)
+            chunks = chunk_document(document)
+            state = SourceState(document.path, len(passage), 0, "")
+            ledger.put_source(document, state, chunks, [text_hash(chunk.searchable) for chunk in chunks])
+    yield ledger.connection
+    ledger.close()
 
 
 def found(connection: sqlite3.Connection, query: str) -> list[int]:
