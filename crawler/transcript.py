@@ -1,0 +1,188 @@
+"""Reads the JSONL that Claude Code writes, line by line, whatever the version and whatever broke it.
+
+Promised: no line stops the reading. A line that cannot be parsed is reported with its place, two records on one line
+are both taken, a torn last line is left for the next run, and unknown types are counted and passed over. Memory is
+bounded by the longest line.
+It judges one line at a time; `classify.py` says what a record is, `turns.py` joins them.
+"""
+
+import json
+import lzma
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import msgspec
+
+from crawler.classify import Record, classify
+from crawler.entry import Entry
+
+HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
+API_REQUEST = b'"type":"api-request'
+RECORD_START = re.compile(rb'\{\s*"[A-Za-z_]+"\s*:')
+MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line, or a part of one, that holds no record. `offset` counts bytes from the start of the file."""
+
+    path: str
+    line: int  # counted from 1
+    offset: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
+
+
+class TranscriptReader:
+    """Iterates over the entries of one transcript from a byte offset on.
+
+    After the iteration `offset` and `line` stand behind the last complete line, `bad_lines` names what could not be
+    read and `skipped` counts the records passed over by type.
+    """
+
+    def __init__(self, stream: BinaryIO, *, path: str = "", offset: int = 0, line: int = 0):
+        self.path = path
+        self.offset = offset
+        self.line = line
+        self.bad_lines: list[BadLine] = []
+        self.skipped: Counter[str] = Counter()
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[Entry]:
+        for raw in self._lines():
+            for record in self._records(raw):
+                entry = classify(record)
+                if entry is None or entry.is_link:
+                    self.skipped[record.type or "without type"] += 1
+                if entry is not None:
+                    yield entry
+            self.offset += len(raw)
+
+    def records(self) -> Iterator[Record]:
+        """The records before they are judged, to find out whose file this is."""
+        for raw in self._lines():
+            yield from self._records(raw)
+            self.offset += len(raw)
+
+    def _lines(self) -> Iterator[bytes]:
+        while raw := self._stream.readline():
+            if not raw.endswith(b"\n") and not is_whole_record(raw):
+                return  # the client is still writing it, or died in it
+            self.line += 1
+            yield raw
+
+    def _records(self, raw: bytes) -> Iterator[Record]:
+        text = raw.strip(b"\x00 \t\r\n")
+        if not text:
+            return
+        if API_REQUEST in text[:HEAD_BYTES] and text.endswith(b"}"):
+            self.skipped["api-request"] += 1
+            return
+        try:
+            yield _decode_head(text)
+        except msgspec.MsgspecError:
+            yield from self._recover(raw, text)
+
+    def _recover(self, raw: bytes, text: bytes) -> Iterator[Record]:
+        """What a line holds that is not one well-formed record of the expected types."""
+        start = raw.find(text)
+        position = found = restarts = 0
+        while position < len(text):
+            value, end = decode_value(text, position)
+            if isinstance(value, dict) and stands_alone(text, end):
+                yield record_of(value)
+                found += 1
+                position = end
+            elif value is not None and position == 0:
+                self._report(start, f"a {type(value).__name__} stands where a record belongs")
+                position = end
+            else:
+                restarts += 1
+                if restarts == 1:
+                    self._report(start + position, "not JSON")
+                following = RECORD_START.search(text, position + 1) if restarts < MAX_RESTARTS else None
+                position = following.start() if following else len(text)
+            while text[position : position + 1].isspace():
+                position += 1
+        if found > 1 and restarts == 0:
+            self._report(start, f"{found} records on one line, all of them read")
+
+    def _report(self, at: int, what: str) -> None:
+        self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
+
+
+def open_transcript(path: Path) -> BinaryIO:
+    """The bytes of a transcript, unpacked where its name ends in `.xz`."""
+    if path.suffix == ".xz":
+        return cast(BinaryIO, lzma.open(path, "rb"))
+    return path.open("rb")
+
+
+def is_whole_record(line: bytes) -> bool:
+    """Whether a last line without newline is complete all the same: nothing can be appended to a closed object."""
+    try:
+        msgspec.json.decode(line.strip(b"\x00 \t\r"), type=dict[str, msgspec.Raw])
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+def stands_alone(text: bytes, end: int) -> bool:
+    """Whether a value that ends here is a record of its own and not a piece inside a broken one."""
+    rest = text[end : end + 64].lstrip()
+    return not rest or bool(RECORD_START.match(rest))
+
+
+def decode_value(text: bytes, position: int) -> tuple[Any, int]:
+    """The JSON value that starts at a byte, and where it ends; `(None, position)` where none does.
+
+    Tolerates what the standard library tolerates and msgspec does not: lone surrogates, NaN; and bytes that are not
+    UTF-8, which become the replacement character.
+    """
+    if not RECORD_START.match(text, position) and position > 0:
+        return None, position
+    rest = text[position:].decode("utf-8", "surrogateescape")
+    try:
+        value, end = json.JSONDecoder().raw_decode(rest)
+    except (ValueError, RecursionError):
+        return None, position
+    return scrub(value), position + len(rest[:end].encode("utf-8", "surrogateescape"))
+
+
+def scrub(value: Any) -> Any:
+    """The value with every lone surrogate replaced, so that it can be written as UTF-8."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [scrub(item) for item in value]
+    if isinstance(value, dict):
+        return {scrub(key): scrub(item) for key, item in value.items()}
+    return value
+
+
+def record_of(value: dict[str, Any]) -> Record:
+    """A record from a decoded object, leaving out every field that is not of the expected type."""
+    fields: dict[str, Any] = {}
+    for field in msgspec.structs.fields(Record):
+        if field.encode_name not in value:
+            continue
+        item = value[field.encode_name]
+        if field.type is msgspec.Raw:
+            fields[field.name] = msgspec.Raw(encode_lenient(item))
+        elif isinstance(item, field.type):
+            fields[field.name] = item
+    return Record(**fields)
+
+
+def encode_lenient(value: Any) -> bytes:
+    """JSON for a value that came from JSON; numbers that msgspec cannot write become null."""
+    return json.dumps(value, ensure_ascii=False).replace("NaN", "null").replace("Infinity", "0").encode()
+
+
+_decode_head = msgspec.json.Decoder(Record).decode
