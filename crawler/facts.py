@@ -13,7 +13,9 @@ from crawler.entry import Entry, PartKind
 from crawler.turns import Role, Turn
 
 EDITORS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-COMMITTED = re.compile(r"^\[(?P<branch>[^\s\]]+)(?: \([^)]*\))? (?P<hash>[0-9a-f]{7,40})\] (?P<subject>.+)$", re.MULTILINE)
+COMMITTED = re.compile(
+    r"^\[(?P<branch>[^\s\]]+)(?: \([^)]*\))? (?P<hash>[0-9a-f]{7,40})\] (?P<subject>.+)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,9 @@ def judge(records: Iterable[Record], head: bytes) -> Judgement:
     if not seen and not head.strip(b"\x00 \t\r\n").count(b"\n"):
         return Judgement(Verdict.OPEN)
     tool = tool_named_in(head)
-    return Judgement(Verdict.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes")
+    return Judgement(
+        Verdict.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes"
+    )
 
 
 def is_conversation(record: Record) -> bool:

@@ -21,7 +21,8 @@ from crawler.archive import Archive, SessionKey
 from crawler.choice import Choice, Projects, covers, project_name
 from crawler.discovery import FoundFile, find_transcripts, session_of, source_of
 from crawler.entry import Entry, PartKind
-from crawler.foreign import RECORDS_JUDGED, Verdict as Whose, judge
+from crawler.foreign import RECORDS_JUDGED, judge
+from crawler.foreign import Verdict as Whose
 from crawler.injected import is_own_session
 from crawler.masking import EntryRedactor
 from crawler.tail import FileState, TailState, Verdict, continues, copy_key, windows
@@ -409,4 +410,3 @@ def _is_kept(state: FileState | None, file: FoundFile) -> bool:
 def is_project(wanted: str, project: str, cwd: str) -> bool:
     """Whether what a person typed for a project means this one: its path, its identity, or its folder's name."""
     return wanted in (project_name(project), project_name(cwd)) or covers(wanted, project) or covers(wanted, cwd)
-

@@ -48,7 +48,8 @@ class SessionReader:
         path = newest_files(self.compressed).get(session_id)
         if path is None:
             raise ContentError(
-                f"session {session_id} is not compressed yet", remedy=f"Read it with `{next_command(session_id, 'raw')}`"
+                f"session {session_id} is not compressed yet",
+                remedy=f"Read it with `{next_command(session_id, 'raw')}`",
             )
         if depth is Depth.FILE:
             return path.read_text(encoding="utf-8") + f"\nThe entries: {next_command(session_id, 'raw')} --entry ID\n"
@@ -64,7 +65,9 @@ class SessionReader:
 
     def _raw(self, session_id: str, entry: str, first: int, count: int) -> str:
         if first < 0 or count < 1:
-            raise UsageError("turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20")
+            raise UsageError(
+                "turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20"
+            )
         all_turns = list(self.archive.turns(session_id))
         full = entry and self.archive.entry(session_id, entry).id
         if full:
@@ -83,7 +86,9 @@ def one_line(session: CompressedSession) -> str:
     """When, what, how it ended."""
     date = session.started.strftime("%Y-%m-%d") if session.started else "undated"
     commits = f", {len(session.commits)} commits" if session.commits else ""
-    return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_command(session.session_id, 'digest')}\n"
+    return (
+        f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_command(session.session_id, 'digest')}\n"
+    )
 
 
 def digest(session: CompressedSession) -> str:
@@ -102,7 +107,9 @@ def show_turn(turn: Turn, max_chars: int = RAW_CHARS) -> str:
     when = turn.time.strftime("%Y-%m-%d %H:%M") if turn.time else "undated"
     who = f"{turn.role} {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     notes = [note for note, holds in (("failed", turn.is_error), ("abandoned branch", not turn.is_live)) if holds]
-    head = f"[{', '.join(entry[:8] for entry in turn.entries)}] {when} {who}" + (f" ({', '.join(notes)})" if notes else "")
+    head = f"[{', '.join(entry[:8] for entry in turn.entries)}] {when} {who}" + (
+        f" ({', '.join(notes)})" if notes else ""
+    )
     body = clip_text(f"{turn.arguments}\n{turn.text}".strip(), max_chars)
     return f"{head}\n{body}"
 

@@ -36,7 +36,9 @@ class BadLine:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
+        return (
+            f"{self.path}:{self.line}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
+        )
 
 
 class TranscriptReader:

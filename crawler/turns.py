@@ -151,7 +151,7 @@ class _Joiner:
 
     def _part(self, position: int, entry: Entry, part: Part) -> Iterator[Turn]:
         if part.kind is PartKind.TEXT:
-            if self._reply and self._reply[-1][0].message_id != entry.message_id or not entry.message_id:
+            if (self._reply and self._reply[-1][0].message_id != entry.message_id) or not entry.message_id:
                 yield from self._flush()
             self._reply.append((entry, part.text))
         elif part.kind is PartKind.CALL:

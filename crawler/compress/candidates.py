@@ -46,17 +46,40 @@ SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[\"'`(\[]?[A-Z0-9À-Þ])|(?<=[。�
 MARKUP = re.compile(r"^[\s>#*+|-]+|^\s*\d+[.)]\s+|[*_]{2,}|\s*\|\s*$|<[^<>\s][^<>]*>")
 SPACE = re.compile(r"\s+")
 NARRATION = re.compile(
-    r"^(?:now |ok(?:ay)?,? |good[,.!]? |great[,.!]? |perfect[,.!]? |excellent[,.!]? )*(?:let me|let's|i'll|i will|i need to|i'm going to|i should|i can see|looking at|now i|next,? i)\b",
+    (
+        r"^(?:now |ok(?:ay)?,? |good[,.!]? |great[,.!]? |perfect[,.!]? |excellent[,.!]? )*(?:let me|let's"
+        r"|i'll|i will|i need to|i'm going to|i should|i can see|looking at|now i|next,? i)\b"
+    ),
     re.IGNORECASE,
 )
 DECISION = re.compile(
-    r"\b(?:decid\w+|chose|choos\w+|instead of|rather than|because|so that|switch(?:ed|ing) to|approach|trade-?offs?|prefer\w*|opt(?:ed|ing)? (?:for|to)|root cause|the (?:issue|problem|bug|reason|cause|fix) (?:is|was)|should (?:be|use|not)|must|always|never|agreed)\b",
+    (
+        r"\b(?:decid\w+|chose|choos\w+|instead of|rather than|because|so that|switch(?:ed|ing) to|approach"
+        r"|trade-?offs?|prefer\w*|opt(?:ed|ing)? (?:for|to)|root cause|the (?:issue|problem|bug|reason|cause"
+        r"|fix) (?:is|was)|should (?:be|use|not)|must|always|never|agreed)\b"
+    ),
     re.IGNORECASE,
 )
-SUPERSEDED = re.compile(r"\b(?:no longer|revert\w*|replaced|abandon\w*|rolled? back|did(?: not|n't) work|superseded|deprecat\w+|was wrong)\b", re.IGNORECASE)
-OPEN = re.compile(r"\b(?:todo|remaining|still needs?|next steps?|follow-?ups?|not yet|deferred|pending|left to do|later phase|known issues?|manual(?:ly)? test)\b", re.IGNORECASE)
-ERROR = re.compile(r"\b(?:error|fail(?:ed|s|ure|ing)?|exception|crash\w*|broken|bug|regression|timed? ?out)\b", re.IGNORECASE)
-ERROR_LINE = re.compile(r"(?:error|exception|fail(?:ed|ure)|cannot|not found|denied|undefined|refused|panic|fatal|✗|×)", re.IGNORECASE)
+SUPERSEDED = re.compile(
+    (
+        r"\b(?:no longer|revert\w*|replaced|abandon\w*|rolled? back|did(?: not|n't) work|superseded"
+        r"|deprecat\w+|was wrong)\b"
+    ),
+    re.IGNORECASE,
+)
+OPEN = re.compile(
+    (
+        r"\b(?:todo|remaining|still needs?|next steps?|follow-?ups?|not yet|deferred|pending|left to do"
+        r"|later phase|known issues?|manual(?:ly)? test)\b"
+    ),
+    re.IGNORECASE,
+)
+ERROR = re.compile(
+    r"\b(?:error|fail(?:ed|s|ure|ing)?|exception|crash\w*|broken|bug|regression|timed? ?out)\b", re.IGNORECASE
+)
+ERROR_LINE = re.compile(
+    r"(?:error|exception|fail(?:ed|ure)|cannot|not found|denied|undefined|refused|panic|fatal|✗|×)", re.IGNORECASE
+)
 TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
 AGENT_TOOLS = ("Task", "Agent")
 
@@ -160,7 +183,7 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
 def _fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
     failed = turns[place]
     for turn in turns[place + 1 : place + 25]:
-        if turn.tool in EDITORS and not turn.is_error or turn.tool == failed.tool and not turn.is_error:
+        if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):
             return turn
     return None
 
@@ -211,5 +234,3 @@ def clip(text: str, max_chars: int) -> str:
     if len(text) <= max_chars:
         return text
     return text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-
-

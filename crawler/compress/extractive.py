@@ -32,7 +32,9 @@ def compress_extractively(
     fixed = [*_goal(turns), *_outcome(turns, facts)]
     used = sum(len(candidate.text) + LINE_COST for candidate in fixed)
     goal_entries = {candidate.entries for candidate in fixed if candidate.section is SectionName.GOAL}
-    candidates = [c for c in candidates_of(turns, facts) if c.entries not in goal_entries or not c.text.startswith("Person:")]
+    candidates = [
+        c for c in candidates_of(turns, facts) if c.entries not in goal_entries or not c.text.startswith("Person:")
+    ]
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
     picked = choose(candidates, speech, max_chars=max(0, budget - used), covered=[c.text for c in fixed])
     title = title_of(turns, facts)
@@ -64,7 +66,10 @@ class EntryRefs:
         self._short: dict[str, str] = {}
         for place, entry_id in enumerate(ids):
             neighbours = ids[max(0, place - 1) : place] + ids[place + 1 : place + 2]
-            length = 8 + max((len(common_prefix(entry_id[8:], other[8:])) + 1 for other in neighbours if other[:8] == entry_id[:8]), default=0)
+            length = 8 + max(
+                (len(common_prefix(entry_id[8:], other[8:])) + 1 for other in neighbours if other[:8] == entry_id[:8]),
+                default=0,
+            )
             self._short[entry_id] = entry_id[:length]
 
     def short(self, entry_id: str) -> str:
@@ -92,12 +97,14 @@ def sections_from(candidates: Sequence[Candidate], refs: EntryRefs) -> list[Sect
 
 def _goal(turns: Sequence[Turn]) -> list[Candidate]:
     """What the person first asked for; a plan's title where the session began with one."""
-    goals = []
+    goals: list[Candidate] = []
     for turn in turns:
         if turn.kind is PartKind.PLAN or (turn.role is Role.PERSON and turn.is_live):
             text = " ".join(sentences_in(turn.text))
             if len(text) >= 12 or turn.kind is PartKind.COMMAND:
-                goals.append(Candidate(SectionName.GOAL, clip(text or turn.text, GOAL_CHARS // (1 + len(goals))), turn.entries))
+                goals.append(
+                    Candidate(SectionName.GOAL, clip(text or turn.text, GOAL_CHARS // (1 + len(goals))), turn.entries)
+                )
         if len(goals) == 2:
             break
     return goals

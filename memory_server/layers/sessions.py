@@ -127,7 +127,9 @@ def read_session(path: Path) -> CompressedSession:
     front, body = _split(text, path)
     own = (front.get("extensions") or {}).get("oneiros") or {}
     if "sessionId" not in own:
-        raise ContentError("the frontmatter names no session", where=path, line=1, remedy="Remove the file, then ingest")
+        raise ContentError(
+            "the frontmatter names no session", where=path, line=1, remedy="Remove the file, then ingest"
+        )
     return CompressedSession(
         session_id=str(own["sessionId"]),
         title=str(front.get("title", "")),
@@ -178,7 +180,12 @@ def newest_files(folder: Path) -> dict[str, Path]:
 
 def files_of(folder: Path, session_id: str) -> list[Path]:
     """Every revision of a session, the oldest first."""
-    found = [(revision, path) for path in folder.glob(f"*/*-{id8_of(session_id)}*.md") for owner, revision in [_identity(path)] if owner == session_id]
+    found = [
+        (revision, path)
+        for path in folder.glob(f"*/*-{id8_of(session_id)}*.md")
+        for owner, revision in [_identity(path)]
+        if owner == session_id
+    ]
     return [path for _, path in sorted(found)]
 
 
@@ -199,7 +206,9 @@ def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
     try:
         front = yaml.load(head, Loader=LOADER)  # noqa: S506  # the C form of the safe loader
     except yaml.YAMLError as error:
-        raise ContentError("the frontmatter is not YAML", where=path, line=1, remedy="Remove the file, then ingest") from error
+        raise ContentError(
+            "the frontmatter is not YAML", where=path, line=1, remedy="Remove the file, then ingest"
+        ) from error
     return (front if isinstance(front, dict) else {}), body
 
 
