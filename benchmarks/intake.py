@@ -30,7 +30,7 @@ from crawler.compress.run import digest_of
 from crawler.foreign import RECORDS_JUDGED, Verdict, judge
 from crawler.ingest import Ingester, IngestSettings
 from crawler.transcript import TranscriptReader, open_transcript
-from crawler.turns import Turn, join_turns
+from crawler.turns import Turn, turns_in
 from memory_server.redaction import Redactor
 
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests
@@ -146,14 +146,11 @@ def turn_uuid(turn: Turn) -> str:
 
 def read_turns(path: Path) -> tuple[list[Turn], int]:
     """The turns of one file read by itself, and how many bad lines it has."""
-    readers = []
-
-    def entries() -> TranscriptReader:
-        readers.append(TranscriptReader(open_transcript(path), path=path.name))
-        return readers[-1]
-
-    turns = list(join_turns(entries))
-    return turns, len(readers[-1].bad_lines)
+    with open_transcript(path) as stream:
+        reader = TranscriptReader(stream)
+        for _entry in reader:
+            pass
+    return list(turns_in(path)), len(reader.bad_lines)
 
 
 def refuse_negatives(data: Path, figures: Figures) -> None:
@@ -201,7 +198,7 @@ def read_rate(paths: list[Path]) -> float:
     for _ in range(3):
         started = time.perf_counter()
         for path in paths:
-            for _turn in join_turns(lambda path=path: TranscriptReader(path.open("rb"))):  # type: ignore[misc]
+            for _turn in turns_in(path):
                 pass
         best = max(best, size / 1e6 / (time.perf_counter() - started))
     return round(best, 1)
@@ -211,7 +208,7 @@ def read_all_turns(folder: Path) -> dict[str, float]:
     """Reads every file of a folder turn by turn; the peak memory of this process."""
     turns = 0
     for path in sorted(folder.glob("*.jsonl")):
-        for _turn in join_turns(lambda path=path: TranscriptReader(path.open("rb"))):  # type: ignore[misc]
+        for _turn in turns_in(path):
             turns += 1
     unit = 1e6 if sys.platform == "darwin" else 1e3  # macOS counts bytes, Linux kilobytes
     return {"turns": turns, "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}

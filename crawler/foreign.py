@@ -91,7 +91,7 @@ def is_conversation(record: Record) -> bool:
         return False
     try:
         message = json_of(record.message)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return False
     return isinstance(message, dict) and isinstance(message.get("content"), str | list)
 

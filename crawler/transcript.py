@@ -8,6 +8,7 @@ It judges one line at a time; `classify.py` says what a record is, `turns.py` jo
 
 import json
 import lzma
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from crawler.entry import Entry
 HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
 API_REQUEST = b'"type":"api-request'
 RECORD_START = re.compile(rb'\{\s*"[A-Za-z_]+"\s*:')
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for broken JSON
 MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
 
 
@@ -59,12 +61,19 @@ class TranscriptReader:
     def __iter__(self) -> Iterator[Entry]:
         for raw in self._lines():
             for record in self._records(raw):
-                entry = classify(record)
+                entry = self._classify(record, raw)
                 if entry is None or entry.is_link:
                     self.skipped[record.type or "without type"] += 1
                 if entry is not None:
                     yield entry
             self.offset += len(raw)
+
+    def _classify(self, record: Record, raw: bytes) -> Entry | None:
+        """The entry of a record, read leniently where its inner parts turn out to be broken."""
+        try:
+            return classify(record)
+        except UNREADABLE:
+            return next((classify(record) for record in self._recover(raw, stripped(raw))), None)
 
     def records(self) -> Iterator[Record]:
         """The records before they are judged, to find out whose file this is."""
@@ -80,7 +89,7 @@ class TranscriptReader:
             yield raw
 
     def _records(self, raw: bytes) -> Iterator[Record]:
-        text = raw.strip(b"\x00 \t\r\n")
+        text = stripped(raw)
         if not text:
             return
         if API_REQUEST in text[:HEAD_BYTES] and text.endswith(b"}"):
@@ -88,7 +97,7 @@ class TranscriptReader:
             return
         try:
             yield _decode_head(text)
-        except msgspec.MsgspecError:
+        except UNREADABLE:
             yield from self._recover(raw, text)
 
     def _recover(self, raw: bytes, text: bytes) -> Iterator[Record]:
@@ -112,8 +121,12 @@ class TranscriptReader:
                 position = following.start() if following else len(text)
             while text[position : position + 1].isspace():
                 position += 1
-        if found > 1 and restarts == 0:
+        if restarts:
+            return
+        if found > 1:
             self._report(start, f"{found} records on one line, all of them read")
+        if (wrong := first_wrong_byte(text)) is not None:
+            self._report(start + wrong, "bytes that are not UTF-8, replaced")
 
     def _report(self, at: int, what: str) -> None:
         self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
@@ -126,11 +139,31 @@ def open_transcript(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def entries_in(path: Path) -> Iterator[Entry]:
+    """The entries of one file, from its beginning."""
+    with open_transcript(path) as stream:
+        yield from TranscriptReader(stream, path=str(path))
+
+
+def stripped(raw: bytes) -> bytes:
+    """A line without its end, and without the NUL bytes that a crash can leave before it."""
+    return raw.strip(b"\x00 \t\r\n")
+
+
+def first_wrong_byte(text: bytes) -> int | None:
+    """Where a text stops being UTF-8; None where it does not."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start
+    return None
+
+
 def is_whole_record(line: bytes) -> bool:
     """Whether a last line without newline is complete all the same: nothing can be appended to a closed object."""
     try:
-        msgspec.json.decode(line.strip(b"\x00 \t\r"), type=dict[str, msgspec.Raw])
-    except msgspec.MsgspecError:
+        msgspec.json.decode(stripped(line), type=dict[str, msgspec.Raw])
+    except UNREADABLE:
         return False
     return True
 
@@ -158,13 +191,17 @@ def decode_value(text: bytes, position: int) -> tuple[Any, int]:
 
 
 def scrub(value: Any) -> Any:
-    """The value with every lone surrogate replaced, so that it can be written as UTF-8."""
+    """The value as strict JSON can hold it: no lone surrogates, no NaN, no integer beyond 64 bits."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [scrub(item) for item in value]
     if isinstance(value, dict):
         return {scrub(key): scrub(item) for key, item in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and abs(value) >= 1 << 63:
+        return str(value)
     return value
 
 
@@ -176,15 +213,10 @@ def record_of(value: dict[str, Any]) -> Record:
             continue
         item = value[field.encode_name]
         if field.type is msgspec.Raw:
-            fields[field.name] = msgspec.Raw(encode_lenient(item))
+            fields[field.name] = msgspec.Raw(json.dumps(item, ensure_ascii=False).encode())
         elif isinstance(item, field.type):
             fields[field.name] = item
     return Record(**fields)
-
-
-def encode_lenient(value: Any) -> bytes:
-    """JSON for a value that came from JSON; numbers that msgspec cannot write become null."""
-    return json.dumps(value, ensure_ascii=False).replace("NaN", "null").replace("Infinity", "0").encode()
 
 
 _decode_head = msgspec.json.Decoder(Record).decode

