@@ -103,5 +103,5 @@ def is_bookkeeping(record: Record) -> bool:
 
 def tool_named_in(head: bytes) -> str:
     """The tool whose signature stands in the first bytes of a file, or an empty string."""
-    compact = head.replace(b'": ', b'":')
+    compact = head.replace(b'": ', b'":').replace(b', "', b',"')
     return next((tool for signature, tool in SIGNATURES if signature in compact), "")

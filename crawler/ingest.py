@@ -192,7 +192,7 @@ class Ingester:
             read = _FileRead(file, stream, state)
             refusal = read.judge()
             if refusal is None and not self._takes(read):
-                refusal = Refusal(file.path, Verdict.DENIED, f"the settings leave out {read.cwd or 'its project'}")
+                refusal = Refusal(file.path, Verdict.DENIED, "the settings leave out its project")
             if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
                 return
             report.read += 1
@@ -211,7 +211,8 @@ class Ingester:
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         entries = fresh.of(self._marked(reader, read))
-        key = SessionKey(read.session_id, read.source, self._settings.machine, self._projects.of(read.cwd))
+        project = self._redactor.redact(self._projects.of(read.cwd)).text
+        key = SessionKey(read.session_id, read.source, self._settings.machine, project)
         try:
             added = self._add(key, map(masker.redact, entries), report)
         except Excluded:
