@@ -42,7 +42,7 @@ def assistant(number: int, *blocks: Any, message_id: str = "", **more: Any) -> R
     """A reply; a string stands for a text block."""
     content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
     message = {"id": message_id or f"msg_{number}", "role": "assistant", "model": "m", "content": content}
-    message["usage"] = {"input_tokens": 10, "output_tokens": 5}
+    message |= {"usage": {"input_tokens": 10, "output_tokens": 5}}
     return record("assistant", number, message=message, **more)
 
 
