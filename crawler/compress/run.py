@@ -25,6 +25,7 @@ class CompressReport:
     """What a run wrote. `open` are sessions that are still going on, `empty` those in which nobody spoke."""
 
     written: list[Path] = field(default_factory=list)
+    session_ids: list[str] = field(default_factory=list)  # of the files written, in the same order
     unchanged: int = 0
     open: int = 0
     empty: int = 0
@@ -95,6 +96,7 @@ def _compress(
     if before and old:
         session = replace(session, revision=before.revision + 1, supersedes=old.name)
     report.written.append(write_session(folder, replace(session, source_hash=source_hash)))
+    report.session_ids.append(session_id)
     report.fallbacks += bool(session.fallback)
 
 

@@ -41,8 +41,8 @@ def person(number: int, content: Any, **more: Any) -> Record:
 def assistant(number: int, *blocks: Any, message_id: str = "", **more: Any) -> Record:
     """A reply; a string stands for a text block."""
     content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
-    message = {"id": message_id or f"msg_{number}", "role": "assistant", "model": "m", "content": content}
-    message |= {"usage": {"input_tokens": 10, "output_tokens": 5}}
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    message = {"id": message_id or f"msg_{number}", "role": "assistant", "content": content, "usage": usage}
     return record("assistant", number, message=message, **more)
 
 

@@ -1,0 +1,78 @@
+"""The whole intake in two calls: take transcripts in, and forget them again.
+
+This is the door for the face and the daemon. It reads, redacts, archives, compresses what is closed, and packs the
+archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from crawler.compress.backends import Compressor
+from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
+from memory_server.layers.sessions import files_of
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeReport:
+    """What was read, and what was compressed; without a compressor nothing was."""
+
+    ingest: IngestReport
+    compress: CompressReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What forgetting removed: the sessions, and the compressed files that the index must drop as well."""
+
+    session_ids: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def take_in(
+    paths: Iterable[Path],
+    settings: IngestSettings,
+    compressed: Path,
+    compressor: Compressor | None,
+    closed_when: ClosedWhen,
+    *,
+    since: datetime | None = None,
+    limit: int | None = None,
+    project: str = "",
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> IntakeReport:
+    """Ingests what is new below the paths, then compresses every closed session that has changed.
+
+    `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
+    does nothing. Raises NeedsRepair when another process keeps the archive locked.
+    """
+    with Ingester(settings) as ingester:
+        report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=progress)
+        if dry_run or compressor is None:
+            return IntakeReport(report, None)
+        written = compress_closed(ingester.archive, compressed, compressor, closed_when)
+        for session_id in written.session_ids:
+            ingester.seal(session_id)
+        return IntakeReport(report, written)
+
+
+def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
+    """Removes a session (its id), or all sessions that were read from a transcript or a folder of them (its path).
+
+    Archive, compressed files and state are clean when this returns, and the sessions stay out. Indices, proposals and
+    the query log are the caller's.
+    """
+    with Ingester(settings) as ingester:
+        by_path = ingester.sessions_of(Path(what)) if "/" in what or what.endswith((".jsonl", ".xz")) else []
+        removed, files = [], []
+        for session_id in by_path or [what]:
+            own = files_of(compressed, session_id)
+            if ingester.forget(session_id) or own:
+                removed.append(session_id)
+            for path in own:
+                path.unlink(missing_ok=True)
+            files += own
+    return Forgotten(tuple(removed), tuple(files))
