@@ -130,8 +130,7 @@ def _user(record: Record) -> Entry | None:
     results = [_result(block, record) for block in blocks if block.get("type") == "tool_result"]
     if results:
         said = _typed_text(record, blocks)
-        beside = [Part(PartKind.BESIDE_RESULT, said)] if said and not said.startswith(INTERRUPTION) else []
-        return _entry(record, [*results, *beside])
+        return _entry(record, [*results, Part(PartKind.BESIDE_RESULT, said)] if said else results)
     part = _prompt(record, content, blocks)
     return _entry(record, [part] if part else [])
 
@@ -152,8 +151,8 @@ def _prompt(record: Record, content: object, blocks: list[dict[str, Any]]) -> Pa
         command = BASH_INPUT.match(raw)
         return Part(PartKind.SHELL, f"! {command[1]}") if command else None
     text = _typed_text(record, blocks)
-    if text.startswith(INTERRUPTION):
-        return Part(PartKind.INTERRUPTION, text)
+    if not text and raw.startswith(INTERRUPTION):
+        return Part(PartKind.INTERRUPTION, raw)
     return Part(PartKind.PROMPT, text) if text else None
 
 
@@ -162,7 +161,7 @@ def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
     if record.is_meta or record.is_summary or not is_human(record.origin):
         return ""
     texts = [_own_words(text_or_empty(block.get("text"))) for block in blocks if block.get("type") == "text"]
-    texts = [text for text in texts if text and not text.startswith(NOT_TYPED)]
+    texts = [text for text in texts if text and not text.startswith((*NOT_TYPED, INTERRUPTION))]
     if not texts:
         return ""
     images = sum(block.get("type") == "image" for block in blocks)

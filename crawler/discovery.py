@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crawler.archive import MAIN
 from crawler.tail import is_uuid
+from crawler.transcript import agent_of
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
 NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
@@ -28,7 +29,7 @@ class FoundFile:
     @property
     def is_agents(self) -> bool:
         """Whether it is the file of a sub-agent rather than of a conversation."""
-        return self.path.name.startswith("agent-") or "subagents" in self.path.parts
+        return bool(agent_of(self.path))
 
     @property
     def is_packed(self) -> bool:
@@ -84,9 +85,8 @@ def session_of(path: Path, first_session_id: str, first_bytes: bytes) -> str:
 
 def source_of(path: Path) -> str:
     """Which part of its session a file is: the conversation itself, or a sub-agent by its id."""
-    if path.name.startswith("agent-") or "subagents" in path.parts:
-        return UNSAFE.sub("-", stem_of(path).removeprefix("agent-")) or "agent"
-    return MAIN
+    agent = agent_of(path)
+    return (UNSAFE.sub("-", agent) or "agent") if agent else MAIN
 
 
 def safe_id(name: str, first_bytes: bytes) -> str:

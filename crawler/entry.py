@@ -61,3 +61,10 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     def is_link(self) -> bool:
         """Whether nothing but the place in the chain of parents is left of this record."""
         return not self.parts
+
+
+def in_side_chain(entry: Entry, agent: str) -> Entry:
+    """The entry as one of a sub-agent's file, where some clients leave out the mark that says so."""
+    if entry.is_link:
+        return entry
+    return msgspec.structs.replace(entry, is_sidechain=True, agent=entry.agent or agent)

@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 import filelock
-import msgspec
 
 from crawler.archive import Archive, SessionKey
 from crawler.choice import Choice, Projects, covers, project_name
 from crawler.discovery import FoundFile, find_transcripts, session_of, source_of
-from crawler.entry import Entry, PartKind
+from crawler.entry import Entry, PartKind, in_side_chain
 from crawler.foreign import RECORDS_JUDGED, judge
 from crawler.foreign import Verdict as Whose
 from crawler.injected import is_own_session
@@ -239,8 +238,8 @@ class Ingester:
     def _marked(self, entries: Iterable[Entry], read: "_FileRead") -> Iterator[Entry]:
         """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""
         for entry in entries:
-            if read.file.is_agents and not entry.is_link:
-                entry = msgspec.structs.replace(entry, is_sidechain=True, agent=entry.agent or read.source)
+            if read.file.is_agents:
+                entry = in_side_chain(entry, read.source)
             if not entry.is_sidechain and any(
                 part.kind in (PartKind.PROMPT, PartKind.QUEUED) and self._settings.choice.is_excluded_by(part.text)
                 for part in entry.parts

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from crawler.classify import Record, classify
-from crawler.entry import Entry
+from crawler.entry import Entry, in_side_chain
 
 HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
 API_REQUEST = b'"type":"api-request'
@@ -141,8 +141,16 @@ def open_transcript(path: Path) -> BinaryIO:
 
 def entries_in(path: Path) -> Iterator[Entry]:
     """The entries of one file, from its beginning."""
+    agent = agent_of(path)
     with open_transcript(path) as stream:
-        yield from TranscriptReader(stream, path=str(path))
+        for entry in TranscriptReader(stream, path=str(path)):
+            yield in_side_chain(entry, agent) if agent else entry
+
+
+def agent_of(path: Path) -> str:
+    """The id of the sub-agent whose own file this is; empty for a conversation's file."""
+    name = path.name.removesuffix(".xz").removesuffix(".jsonl")
+    return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
 
 
 def stripped(raw: bytes) -> bytes:

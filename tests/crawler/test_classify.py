@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from crawler.turns import Role
-from tests.crawler.builders import Record, assistant, person, queued, record, result, turns_of
+from crawler.turns import Role, turns_in
+from tests.crawler.builders import Record, assistant, person, queued, record, result, to_lines, turns_of
 
 IDE = "<ide_opened_file>The user opened a.py</ide_opened_file>"
 COMMAND = (
@@ -97,6 +97,21 @@ def test_an_interruption_beside_a_tool_result_is_nobodys_words(tmp_path: Path) -
     turns = turns_of(tmp_path, result(1, "c1", "out", text_block("[Request interrupted by user for tool use]")))
 
     assert [turn.role for turn in turns] == [Role.TOOL]
+
+
+def test_words_after_an_interruption_beside_a_tool_result_are_the_persons(tmp_path: Path) -> None:
+    stopped = text_block("[Request interrupted by user for tool use]")
+
+    turns = turns_of(tmp_path, result(1, "c1", "out", stopped, text_block("use the other file")))
+
+    assert [turn.text for turn in turns] == ["out", "use the other file"]
+
+
+def test_a_sub_agents_own_file_holds_no_words_of_the_person(tmp_path: Path) -> None:
+    path = tmp_path / "agent-a1.jsonl"
+    path.write_bytes(to_lines(person(1, "your task"), assistant(2, "done")))
+
+    assert [(turn.role, turn.agent) for turn in turns_in(path)] == [(Role.SUB_AGENT, "a1"), (Role.SUB_AGENT, "a1")]
 
 
 def test_a_sub_agents_report_is_taken_without_the_clients_frame(tmp_path: Path) -> None:
