@@ -5,13 +5,12 @@ out all others. A person excludes a single conversation by a mark in their own w
 directory, so that worktrees, renames and sub-directories share one memory; outside git it is the folder.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # anywhere in a prompt of the person: the session is left out
-FindProject = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,3 @@ def _behind(marker: Path) -> Path | None:
     if not shared.is_file():
         return directory
     return (directory / shared.read_text(encoding="utf-8").strip()).resolve()
-
-
-def project_name(project: str) -> str:
-    """A short name to show for a project's identity: the folder that holds `.git`, or the folder itself."""
-    parts: Sequence[str] = Path(project).parts
-    if parts and parts[-1] == ".git":
-        parts = parts[:-1]
-    return parts[-1] if parts else "unknown"

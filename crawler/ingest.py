@@ -17,7 +17,7 @@ from typing import BinaryIO
 import filelock
 
 from crawler.archive import Archive, SessionKey
-from crawler.choice import Choice, Projects, covers, project_name
+from crawler.choice import Choice, Projects, covers
 from crawler.discovery import FoundFile, find_transcripts, session_of, source_of
 from crawler.entry import Entry, PartKind, in_side_chain
 from crawler.foreign import RECORDS_JUDGED, judge
@@ -27,6 +27,7 @@ from crawler.masking import EntryRedactor
 from crawler.tail import FileState, TailState, Verdict, continues, copy_key, windows
 from crawler.transcript import BadLine, TranscriptReader, open_transcript
 from memory_server.errors import NeedsRepair
+from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)

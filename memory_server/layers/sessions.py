@@ -221,6 +221,8 @@ def _frontmatter(session: CompressedSession) -> dict[str, Any]:
         "title": session.title,
         "summary": session.summary[:SUMMARY_CHARS],
         "tags": ["session", session.outcome],
+        "project": project_name(session.project or session.cwd),
+        "machine": session.machine,
         "namespace": "_episodic/sessions",
         "temporal": {"validFrom": started, "recordedAt": ended or started},
         "provenance": {
@@ -231,7 +233,8 @@ def _frontmatter(session: CompressedSession) -> dict[str, Any]:
         },
     }
     if session.supersedes:
-        front["relationships"] = [{"type": "supersedes", "target": session.supersedes}]
+        target = f"sessions/compressed/{session.year}/{session.supersedes}"  # from the memory root
+        front["relationships"] = [{"type": "supersedes", "target": target}]
     front["extensions"] = {"oneiros": _own_fields(session)}
     return front
 
@@ -265,6 +268,14 @@ def slug_of(title: str) -> str:
     """A few words of the title, safe in a file name anywhere."""
     words = re.findall(r"[a-z0-9]+", title.lower())[:SLUG_WORDS]
     return "-".join(words)[:60].strip("-") or "session"
+
+
+def project_name(project: str) -> str:
+    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself."""
+    parts = [part for part in project.split("/") if part]
+    if len(parts) > 1 and parts[-1] == ".git":
+        parts.pop()
+    return parts[-1] if parts else "unknown"
 
 
 def id8_of(session_id: str) -> str:

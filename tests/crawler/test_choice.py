@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.choice import Choice, Projects, git_common_directory, project_name
+from crawler.choice import Choice, Projects, git_common_directory
+from memory_server.layers.sessions import project_name
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from memory_server.layers.sessions import (
     files_of,
     newest_files,
     read_session,
+    render,
     sections_of,
     write_session,
 )
@@ -51,6 +53,12 @@ def test_the_file_is_named_by_date_title_and_id(tmp_path: Path) -> None:
     path = write_session(tmp_path, SESSION)
 
     assert path.relative_to(tmp_path).as_posix() == "2026/2026-02-16-why-the-relay-dies-timeouts-more-394e0229.md"
+
+
+def test_project_and_machine_can_be_filtered_by_their_short_names() -> None:
+    front = yaml.safe_load(render(SESSION).split("---\n")[1])
+
+    assert (front["project"], front["machine"]) == ("app", "desk")
 
 
 def test_every_line_of_the_body_ends_with_its_entries() -> None:
