@@ -38,6 +38,7 @@ NOISE_MB = 64
 LARGE_LINE_MB = 4
 SECOND_PASS_FILES = 500
 SEEDS = range(5)
+SHOWN_ONLY = ("growth_steps", "growth_steps_equal", "invented_prompts", "doubtful_files", "details")  # not in the JSON
 PIECE = 8  # characters of a secret that must not be seen in a row
 
 
@@ -89,7 +90,8 @@ def main() -> int:
     figures.details |= {"machine": platform.platform(), "python": platform.python_version()}
     show(figures)
     if arguments.json:
-        arguments.json.write_text(json.dumps(asdict(figures), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        wanted = {name: value for name, value in asdict(figures).items() if name not in SHOWN_ONLY}
+        arguments.json.write_text(json.dumps(wanted, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
 
 
@@ -110,7 +112,7 @@ def compare_prompts(data: Path, figures: Figures) -> None:
         figures.files += 1
         figures.bad_lines_in_manifest += row.get("unparsable_lines", 0)
         try:
-            turns, bad_lines = read_turns(data / row["file"])
+            turns, bad_lines = read_turns(on_disk(data / row["file"]))
         except Exception as error:  # noqa: BLE001  # a crash is what is being counted
             figures.crashes += 1
             figures.files_that_differ.append({"file": row["file"], "crash": repr(error)})
@@ -158,7 +160,7 @@ def refuse_negatives(data: Path, figures: Figures) -> None:
     for row in rows(data / "negatives" / "manifest.jsonl"):
         figures.negatives += 1
         path = data / row["file"]
-        path = path if path.exists() else data / "negatives" / row["file"]
+        path = on_disk(path) if on_disk(path).exists() else on_disk(data / "negatives" / row["file"])
         with open_transcript(path) as stream:
             head = stream.read(65536)
             stream.seek(0)
@@ -176,7 +178,7 @@ def measure_speed(data: Path, folder: Path, figures: Figures) -> None:
     paths = []
     for number, row in enumerate(rows(data / "manifest.jsonl")):
         path = plain / f"{number}.jsonl"
-        path.write_bytes(unpacked(data / row["file"]))
+        path.write_bytes(unpacked(on_disk(data / row["file"])))
         paths.append(path)
     if paths:
         figures.mb_per_s = read_rate(paths)
@@ -301,7 +303,7 @@ def measure_growth(data: Path, folder: Path, figures: Figures) -> None:
 
 
 def growth_source(data: Path, name: str) -> Path | None:
-    candidates = (data / name, data.parent / name, data / name.removeprefix("transcripts/"))
+    candidates = map(on_disk, (data / name, data.parent / name, data / name.removeprefix("transcripts/")))
     return next((path for path in candidates if path.exists()), None)
 
 
@@ -378,6 +380,12 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def rows_of_evals(data: Path, *names: str) -> Iterable[dict[str, Any]]:
     return (row for name in names for row in rows(data.parent / "eval" / name))
+
+
+def on_disk(path: Path) -> Path:
+    """The file that a manifest names, which may have been packed or unpacked since."""
+    other = path.with_name(path.name.removesuffix(".xz") if path.suffix == ".xz" else f"{path.name}.xz")
+    return other if other.exists() and not path.exists() else path
 
 
 def unpacked(path: Path) -> bytes:

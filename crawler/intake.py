@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from crawler.archive import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
-from memory_server.layers.sessions import files_of
+from crawler.tail import is_uuid
+from memory_server.errors import ContentError
+from memory_server.layers.sessions import files_of, newest_files
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +65,28 @@ def take_in(
 def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
     """Removes a session (its id), or all sessions that were read from a transcript or a folder of them (its path).
 
-    Archive, compressed files and state are clean when this returns, and the sessions stay out. Indices, proposals and
-    the query log are the caller's.
+    The beginning of an id is enough where it fits one session. Archive, compressed files and state are clean when this
+    returns, and the sessions stay out. Indices, proposals and the query log are the caller's. Raises ContentError
+    where nothing is known by that name.
     """
     with Ingester(settings) as ingester:
-        by_path = ingester.sessions_of(Path(what)) if "/" in what or what.endswith((".jsonl", ".xz")) else []
-        removed, files = [], []
-        for session_id in by_path or [what]:
+        removed, files = _meant(what, ingester, compressed), []
+        for session_id in removed:
             own = files_of(compressed, session_id)
-            if ingester.forget(session_id) or own:
-                removed.append(session_id)
+            ingester.forget(session_id)
             for path in own:
                 path.unlink(missing_ok=True)
             files += own
     return Forgotten(tuple(removed), tuple(files))
+
+
+def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
+    """The sessions that a person names. Raises ContentError where nothing is known by that name."""
+    if "/" in what or what.endswith((".jsonl", ".xz")):
+        found = ingester.sessions_of(Path(what))
+        if not found:
+            raise ContentError("no session was read from this path", where=what, remedy="Name the session by its id")
+        return found
+    if what in newest_files(compressed) or is_uuid(what):
+        return [what]
+    return [resolve_session(ingester.archive, what)]

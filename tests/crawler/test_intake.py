@@ -7,6 +7,7 @@ from crawler.archive import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.intake import IntakeReport, forget, take_in
+from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 
 CLOSED = ClosedWhen(datetime(2026, 3, 5, tzinfo=UTC), process_start=lambda pid: None)
@@ -48,11 +49,11 @@ def test_a_dry_run_compresses_nothing(tmp_path: Path) -> None:
     assert files_below(tmp_path / "root" / "compressed") == []
 
 
-@pytest.mark.parametrize("by", ["session", "file", "folder"])
+@pytest.mark.parametrize("by", ["session", "prefix", "file", "folder"])
 def test_what_is_forgotten_leaves_no_byte_and_stays_out(tmp_path: Path, by: str) -> None:
     path = write_transcript(tmp_path / "live", *working_session(), person(11, "the xylophone clause"))
     take(tmp_path)
-    what = {"session": SESSION, "file": str(path), "folder": str(path.parent)}[by]
+    what = {"session": SESSION, "prefix": SESSION[:8], "file": str(path), "folder": str(path.parent)}[by]
 
     gone = forget(what, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
     again = take(tmp_path)
@@ -63,7 +64,7 @@ def test_what_is_forgotten_leaves_no_byte_and_stays_out(tmp_path: Path, by: str)
     assert [name for name, content in left.items() if b"xylophone" in content or SESSION.encode() in content] == []
 
 
-def test_forgetting_what_was_never_taken_in_removes_nothing(tmp_path: Path) -> None:
-    gone = forget("99999999", settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
-
-    assert gone.session_ids == ()
+@pytest.mark.parametrize("what", ["99999999", "/nowhere/at/all.jsonl"])
+def test_forgetting_what_was_never_taken_in_is_an_error_that_says_what_to_do(tmp_path: Path, what: str) -> None:
+    with pytest.raises(ContentError, match=r"Run `oneiros ingest` first|Name the session by its id"):
+        forget(what, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
