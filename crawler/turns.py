@@ -115,12 +115,11 @@ def shape_of(entries: Iterable[Entry]) -> Shape:
             shape.sidechains.add(entry.id)
             continue
         for part in entry.parts:
-            key = words_key(part.text)
             if part.kind is PartKind.QUEUED:
                 if not is_made(entry):
-                    shape.queued_with_uuid.add(key)
+                    shape.queued_with_uuid.add(words_key(part.text))
             elif ROLES[part.kind] is Role.PERSON:
-                shape.typed_at[key] = position
+                shape.typed_at[words_key(part.text)] = position
                 shape.prompts.add(entry.id)
         if entry.parts and not is_made(entry):
             shape.leaf = entry.id
