@@ -89,7 +89,7 @@ class IngestReport:
     skipped: Counter[str] = field(default_factory=Counter)  # records passed over, by type
 
 
-class Excluded(Exception):  # noqa: N818  # a signal inside this module, not an error of anybody's
+class Excluded(Exception):  # a signal inside this module, not an error of anybody's
     """The person marked the conversation as not to be remembered."""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange
+from memory_server.document import BY_LINE, Chunk, ChunkId, Document, LineRange
 
 TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
 MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of a passage
@@ -22,6 +22,7 @@ POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
 
 CODE = ("fence", "code_block")
+LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)])[ \t]+")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
 MARKDOWN = (
@@ -58,7 +59,7 @@ def chunk_document(document: Document) -> tuple[Chunk, ...]:
     A topic or reference is cut by sections and filled up to TARGET_CHARS. A session gives a chunk a line, since each
     of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS and what headings add to it.
     """
-    by_line = document.layer in (Layer.SESSION, Layer.RAW)
+    by_line = document.layer in BY_LINE
     pieces = list(_pieces(document.body))
     if by_line:  # a heading is said by the context of the lines below it; alone it is no statement
         pieces = [replace(piece, hidden=piece.hidden or piece.heading is not None) for piece in pieces]
@@ -217,7 +218,10 @@ def _is_full_line(group: _Group, target: int) -> bool:
 
 def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
     text = "".join(piece.text for piece in group.pieces)
-    searchable = "".join(piece.text for piece in group.pieces if not piece.hidden).strip()
+    shown = [] if _is_bare_heading(group) else [piece.text for piece in group.pieces if not piece.hidden]
+    searchable = "".join(shown).strip()
+    if document.layer in BY_LINE:
+        searchable = LIST_MARK.sub("", searchable)
     lines = _written_lines(text, document.body_line + group.pieces[0].first)
     identity = hashlib.sha256(f"{document.path}\0{lines}\0{ordinal}\0{text}".encode())
     return Chunk(

@@ -28,6 +28,9 @@ class Layer(StrEnum):
         return list(Layer).index(self) + 1
 
 
+BY_LINE = frozenset({Layer.SESSION, Layer.RAW})  # layers in which each line is a statement or turn of its own
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class LineRange:
     """Lines of a file, counted from 1, both ends included."""
@@ -73,8 +76,12 @@ class Chunk:
     lines: LineRange
 
     def context(self, document: Document) -> str:
-        """The line put before the passage when it is embedded: date, title and the path of headings."""
-        where = " > ".join(dict.fromkeys([document.title, *self.headings]))
+        """The line put before the passage when it is embedded: date, title and the path of headings.
+
+        The headings of a session name kinds of statements and say nothing of their subject, so they are left out.
+        """
+        headings = () if document.layer in BY_LINE else self.headings
+        where = " > ".join(dict.fromkeys([document.title, *headings]))
         return f"{document.date.isoformat()} {where}" if document.date else where
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memory_server.files import replace_file
+from memory_server.layers.index_page import write_index_page
 from memory_server.root import MemoryRoot
-from memory_server.settings import PersonSettings, change_setting
+from memory_server.settings import PersonSettings, change_setting, read_memory_settings
 
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
@@ -44,6 +45,7 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
         replace_file(root.lessons, LESSONS)
     root.topics.mkdir(exist_ok=True)
     change_setting(root.settings, "model", model)
+    write_index_page(root, read_memory_settings(root.settings))
     yield from _settle_git(root)
 
 

@@ -34,11 +34,11 @@ class Completion:
     output_tokens: int = 0
 
 
-class Busy(Exception):  # noqa: N818  # a signal between client and compressor
+class Busy(Exception):  # a signal between client and compressor
     """The service could not answer just then: too many requests, overload, no connection."""
 
 
-class Refused(Exception):  # noqa: N818  # the same
+class Refused(Exception):  # the same
     """The service will not answer, however often it is asked; the message says why."""
 
 

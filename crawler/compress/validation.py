@@ -20,7 +20,7 @@ MAX_LINE_CHARS = 400
 SIZE_SLACK = 1.25  # how far a digest may go beyond what was asked
 
 
-class RejectedDigest(Exception):  # noqa: N818  # a verdict between model and compressor, never shown as an error
+class RejectedDigest(Exception):  # a verdict between model and compressor, never shown as an error
     """A digest that is not to be kept; the message says why, in words for the model."""
 
 

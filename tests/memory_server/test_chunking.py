@@ -169,8 +169,8 @@ def test_a_session_gives_a_chunk_a_line() -> None:
     chunks = chunk_document(document(body, Layer.SESSION, body_line=10))
 
     assert [(str(chunk.lines), chunk.searchable) for chunk in chunks if chunk.searchable] == [
-        ("12", "- The relay moves to 2526. [e:1a2b3c4d]"),
-        ("13", "- The queue stays. [e:1a2b3c4e]"),
+        ("12", "The relay moves to 2526. [e:1a2b3c4d]"),
+        ("13", "The queue stays. [e:1a2b3c4e]"),
     ]
 
 
