@@ -18,8 +18,9 @@ from memory_server.document import Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.embedding.workers import WorkerPlan
+from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem, UsageError
+from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.layers.mif import parse_frontmatter
@@ -35,12 +36,13 @@ from memory_server.layers.topics import (
 from memory_server.layers.validate import validate_root
 from memory_server.redaction import redact
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.search import Searcher
 from memory_server.search.terms import Stemmer
-from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.settings import MemorySettings, PersonSettings, change_setting, read_memory_settings
 
 logger = logging.getLogger(__name__)
 
@@ -104,6 +106,8 @@ class Memory:
         self._guard = threading.RLock()
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
+        self._hub_cache = hub_cache
+        self.embedding = EmbeddingControl(self._worker_plan)
 
     def __enter__(self) -> "Memory":
         return self
@@ -149,7 +153,8 @@ class Memory:
         if per_source < 1:
             raise UsageError(f"per_source is {per_source}", remedy="Give a number from 1 on")
         query = parse_query(text)
-        answer = method(self.searcher(), query, limit, per_source)
+        with self.indices.gate.searching():
+            answer = method(self.searcher(), query, limit, per_source)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
 
@@ -243,11 +248,73 @@ class Memory:
 
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
-        plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
-        report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild)
+        report = self.indices.reindex(self.engine, self.embedding, report_progress, rebuild=rebuild)
         calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def is_unfinished(self) -> bool:
+        """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
+        ledger = self.indices.ledger
+        counts = ledger.counts()
+        return counts["semantic"] < counts["searchable"] or bool(ledger.gone() or ledger.note("semantic_is_dirty"))
+
+    def _worker_plan(self) -> WorkerPlan:
+        return WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
+
+    @property
+    def next_model(self) -> str:
+        """The model that a change under way leads to; empty where none is."""
+        try:
+            return self.root.next_model.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def plan_model(self, name: str) -> ModelFiles:
+        """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
+        files = find_model(name or self.settings.model, self._hub_cache)
+        if files.fingerprint == self.model.fingerprint:
+            self.root.next_model.unlink(missing_ok=True)
+        else:
+            replace_file(self.root.next_model, files.card.name + "\n")
+        return files
+
+    def change_model(self, report_progress: Callable[[Progress], None] = lambda _: None) -> bool:
+        """Carries out the planned change of model; false where none is planned.
+
+        Everything is embedded beside the indices in use, which serve until the last passage is done; then questions,
+        vectors and the name in `oneiros.toml` change at once. Resumes what an earlier run did. Raises NotOwner where
+        another process owns the root.
+        """
+        if not (name := self.next_model):
+            return False
+        was_owner = self.indices.is_owner
+        if not was_owner and not self.indices.own():
+            raise NotOwner("another process owns this memory", where=self.root.path, remedy="It changes the model")
+        files = find_model(name, self._hub_cache)
+        engine = self._make_engine(files)
+        try:
+            self.indices.prepare_model(files, lambda: engine, self.embedding, report_progress)
+            with self.indices.gate.exchanging():
+                self.indices.switch_model(files)
+                with self._guard:
+                    old, self._engine, self.model = self._engine, engine, files
+                change_setting(self.root.settings, "model", files.card.name)
+                self.settings = read_memory_settings(self.root.settings)
+                self.indices.ledger.set_note(CALIBRATION_NOTE, "")
+                calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
+            self.root.next_model.unlink(missing_ok=True)
+            if old is not None:
+                old.close()
+            self.reindex(report_progress=report_progress)
+        except BaseException:
+            if engine is not self._engine:
+                engine.close()
+            raise
+        finally:
+            if not was_owner:
+                self.indices.disown()
+        return True
 
     def status(self) -> Status:
         """How this memory stands. Searches nothing and loads no model."""

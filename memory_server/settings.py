@@ -44,10 +44,19 @@ class PersonSettings:
     query_log: bool = True  # keep a local, redacted log of queries
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
+    idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
+    http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
+    memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
 
     def __post_init__(self) -> None:
         if not 0 < self.embedding_share <= 1:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
+        if self.idle_minutes < 0:
+            raise UsageError(f"idle_minutes is {self.idle_minutes}", remedy="Give minutes, or 0 for never")
+        if not 0 <= self.http_port < 65_536:
+            raise UsageError(f"http_port is {self.http_port}", remedy="Give a port from 1 to 65535, or 0 for any")
+        if self.memory_ceiling_mb != 0 and self.memory_ceiling_mb < 400:
+            raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="Give 400 or more, or 0 for none")
         if not 200 <= self.answer_tokens <= 2_400:
             raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
 

@@ -228,6 +228,11 @@ class Ledger:
         )
         return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(row[3], row[4])) for row in rows]
 
+    def texts(self) -> dict[TextHash, str]:
+        """What the model reads of every searchable chunk, by key: what a change of model has to embed."""
+        rows = self.connection.execute("select text_hash, context, passage from chunk where text_hash is not null")
+        return {TextHash(row[0]): embedded_text(row[1], row[2]) for row in rows}
+
     def gone(self) -> list[tuple[ChunkId, Layer]]:
         """Chunks that the semantic index has to forget."""
         return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
