@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 OUT := benchmarks/out
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-torch setup-trainer demo reindex test test-torch test-trainer stress bench lint format clean
+.PHONY: help setup setup-torch setup-trainer demo serve reindex test test-torch test-trainer stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,9 @@ setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
 demo: setup  ## index the shipped memory/ and answer questions of both kinds
 	$(BIN)/python -m benchmarks.demo
+
+serve: setup  ## run the daemon of the chosen memory here, until interrupted
+	$(BIN)/oneiros serve --foreground
 
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex

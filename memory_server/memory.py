@@ -8,7 +8,7 @@ import datetime as dt
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +23,7 @@ from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
+from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     SourceFile,
@@ -158,6 +159,17 @@ class Memory:
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
 
+    def search_itself(self) -> str:
+        """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
+        with self.indices.gate.searching():
+            searcher = self.searcher()
+            passage = searcher.any_passage()
+            if passage is None:
+                return ""  # an empty memory is in order
+            name, text = passage
+            ids = [hit.chunk for hit in searcher.by_meaning(parse_query(text), MAX_LIMIT, MAX_LIMIT).hits]
+        return "" if name in ids else f"passage {name} is not found by its own text; run `oneiros doctor`"
+
     def searcher(self) -> Searcher:
         """A searcher on the indices as they are now; it logs nothing."""
         return Searcher(self.indices, self._stemmer, self.embed_query)
@@ -220,6 +232,24 @@ class Memory:
             f"there is {'more than one source' if near else 'no source'} named {name!r}",
             remedy=f"Name one of these: {names}" if names else "This memory is empty",
         )
+
+    # -- episodes -----------------------------------------------------------------------------------------------
+
+    def add_episode(self, text: str, *, title: str = "", tags: Sequence[str] = (), project: str = "") -> Episode:
+        """Takes a note in: masked, of layer 2, found after the next reindex."""
+        return write_episode(self.root, text, now=self._now(), title=title, tags=tags, project=project)
+
+    def episodes(self, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:
+        """A page of episodes, newest first, and how many there are."""
+        return list_episodes(self.root, page=page, per_page=per_page)
+
+    def episode(self, identity: str) -> Episode:
+        """One episode by its id. Raises ContentError where there is none."""
+        return read_episode(self.root, identity)
+
+    def delete_episode(self, identity: str) -> SourcePath:
+        """Removes an episode; the next reindex forgets what was indexed of it."""
+        return delete_episode(self.root, identity)
 
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""
@@ -345,6 +375,40 @@ class Memory:
             if self._query_log is None:
                 self._query_log = QueryLog(self.root.query_log, redact, self._now)
             return self._query_log
+
+    def logged_queries(
+        self, *, without_hits: bool = False, limit: int = 50, compare: bool = False
+    ) -> list[dict[str, object]]:
+        """The questions of the log, newest first: when, which tool, the question, how many hits.
+
+        `compare` asks the other searches what they find for those that found nothing, and logs nothing of that.
+        """
+        if not self.root.query_log.exists():
+            return []
+        with self._guard:
+            logged = self._open_log().queries(without_hits=without_hits)[:limit]
+        found = []
+        for query in logged:
+            row: dict[str, object] = {
+                "at": query.at.isoformat(),
+                "tool": query.tool,
+                "query": query.query,
+                "hits": len(query.hits),
+            }
+            if compare and not query.hits:
+                row["others"] = self._others_find(query.tool, query.query)
+            found.append(row)
+        return found
+
+    def _others_find(self, tool: str, text: str) -> dict[str, int]:
+        """How many hits each of the other searches has for a question."""
+        methods = {"recall": Searcher.recall, "search_memory": Searcher.by_meaning, "search_exact": Searcher.exact}
+        counts = {}
+        for name, method in methods.items():
+            if name != tool:
+                with self.indices.gate.searching():
+                    counts[name] = len(method(self.searcher(), parse_query(text), DEFAULT_LIMIT, 1).hits)
+        return counts
 
     def _log(self, write: Callable[[QueryLog], None]) -> None:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""

@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import json
 import os
+import secrets
 import signal
 import socket
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -24,6 +26,7 @@ from oneiros.runtime import DaemonUnreachable, derived_file, ensure_private, is_
 BACKLOG = 256
 LOG_BYTES = 2_000_000  # beyond, the log starts anew at the next start
 EXIT_UNUSABLE = 3
+MIN_TOKEN_CHARS = 32
 
 
 class AlreadyRunning(Exception):
@@ -37,6 +40,7 @@ class Listening:
     root: Path
     mcp: socket.socket
     http: socket.socket
+    token: str  # opens the HTTP side
 
 
 def run() -> None:
@@ -91,6 +95,7 @@ def listening(root: Path) -> Iterator[Listening]:
     """The daemon's sockets, and the file that names them. Call under the lock: what lies there is stale."""
     folder = runtime_folder(os.environ)
     ensure_private(folder)
+    token = settle_token(Path(derived_file(str(root), "token")))
     paths = {kind: Path(socket_path(os.environ, str(root), kind)) for kind in ("mcp", "http")}
     opened = {}
     try:
@@ -101,13 +106,33 @@ def listening(root: Path) -> Iterator[Listening]:
             path.chmod(0o600)
             opened[kind].listen(BACKLOG)
         write_state(root, **{kind: str(path) for kind, path in paths.items()})
-        yield Listening(root, opened["mcp"], opened["http"])
+        yield Listening(root, opened["mcp"], opened["http"], token)
     finally:
         for kind, open_socket in opened.items():
             open_socket.close()
             paths[kind].unlink(missing_ok=True)
         with contextlib.suppress(OSError):
             Path(derived_file(str(root), "daemon.json")).unlink()
+
+
+def settle_token(file: Path) -> str:
+    """The secret of a memory's HTTP side; made, readable for its owner alone, where there is none.
+
+    Raises DaemonUnreachable where others may read it.
+    """
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except FileExistsError:
+        pass
+    else:
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+    found = file.lstat()
+    is_private = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_uid == os.getuid()
+    token = file.read_text(encoding="ascii", errors="replace").strip() if is_private else ""
+    if len(token) < MIN_TOKEN_CHARS:
+        raise DaemonUnreachable(f"{file} is damaged or readable for others. Delete it; the next start makes another.")
+    return token
 
 
 def write_state(root: Path, **more: object) -> None:

@@ -8,11 +8,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from memory_server.embedding.workers import Interrupted
 from memory_server.errors import OneirosError
 from memory_server.index.build import Progress, Report
+from memory_server.indexing import IndexingState
 from memory_server.memory import Memory
 
 logger = logging.getLogger(__name__)
@@ -22,21 +22,6 @@ MOST_SETTLE_SECONDS = 0.6  # however often it changes: what stands there is inde
 ROOT_RETRY_SECONDS = 1.0  # while another process owns the root
 FIRST_RETRY_SECONDS = 2.0  # after a failure
 LAST_RETRY_SECONDS = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class KeeperState:
-    """What the keeper is doing."""
-
-    stage: str  # idle, waiting, reading, embedding, indexing
-    done: int = 0
-    total: int = 0
-    owns_root: bool = False
-    runs: int = 0
-    error: str = ""  # of the last run, as a sentence
-    paused: bool = False
-    model: str = ""
-    next_model: str = ""
 
 
 class Keeper:
@@ -50,12 +35,13 @@ class Keeper:
         self._wanted = 1  # pokes so far; the first run is due at the start
         self._served = 0  # of these, how many a finished run has covered
         self._poked_at = 0.0
-        self._rebuild = False
+        self._rebuild = self._anyway = False
         self._is_closed = False
         self._stage = Progress("waiting", 0, 0)
         self._runs = 0
         self._error = ""
         self._last: Report | None = None
+        self.watching: Callable[[], str] = lambda: ""  # how changes are seen
         self._thread = threading.Thread(target=self._work, name="keeper")
 
     def start(self) -> None:
@@ -70,11 +56,12 @@ class Keeper:
         if self._thread.ident is not None:
             self._thread.join()
 
-    def poke(self, *, rebuild: bool = False) -> int:
-        """Something may have changed. Returns a ticket for `wait`."""
+    def poke(self, *, rebuild: bool = False, anyway: bool = False) -> int:
+        """Something may have changed. Returns a ticket for `wait`. `anyway`: reports even where nothing has."""
         with self._wake:
             self._wanted += 1
             self._rebuild |= rebuild
+            self._anyway |= anyway
             self._poked_at = time.monotonic()
             self._wake.notify_all()
             return self._wanted
@@ -89,11 +76,12 @@ class Keeper:
     def is_busy(self) -> bool:
         return self._stage.stage not in ("idle", "waiting")
 
-    def state(self) -> KeeperState:
+    def state(self) -> IndexingState:
+        """What it is doing."""
         memory = self._memory
-        return KeeperState(
+        return IndexingState(
             stage=self._stage.stage,
-            done=self._stage.done,
+            progress=self._stage.done,
             total=self._stage.total,
             owns_root=memory.indices.is_owner,
             runs=self._runs,
@@ -101,6 +89,9 @@ class Keeper:
             paused=memory.embedding.is_paused,
             model=memory.model.card.name,
             next_model=memory.next_model,
+            watching=self.watching(),
+            share=memory.person.embedding_share,
+            cores=memory.embedding.plan().cores,
         )
 
     @property
@@ -120,9 +111,9 @@ class Keeper:
                 if self._is_closed:
                     return
             self._settle()
-            ticket, rebuild = self._take_order()
+            ticket, rebuild, anyway = self._take_order()
             try:
-                self._run(rebuild)
+                self._run(rebuild, anyway)
                 self._error, retry = "", FIRST_RETRY_SECONDS
             except Interrupted:
                 return
@@ -157,13 +148,14 @@ class Keeper:
             if self._closed_within(SETTLE_SECONDS - (now - self._poked_at)):
                 return
 
-    def _take_order(self) -> tuple[int, bool]:
+    def _take_order(self) -> tuple[int, bool, bool]:
         with self._wake:
-            rebuild, self._rebuild = self._rebuild, False
-            return self._wanted, rebuild
+            rebuild, anyway = self._rebuild, self._anyway
+            self._rebuild = self._anyway = False
+            return self._wanted, rebuild, anyway
 
-    def _run(self, rebuild: bool) -> None:
-        if rebuild or not self._memory.changes().is_empty or self._memory.is_unfinished():
+    def _run(self, rebuild: bool, anyway: bool) -> None:
+        if rebuild or anyway or not self._memory.changes().is_empty or self._memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = self._memory.reindex(rebuild=rebuild, report_progress=self._show)
         if self._memory.next_model:

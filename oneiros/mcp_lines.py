@@ -1,6 +1,7 @@
 """MCP over a local socket: each connection is served by the SDK's own server over object streams, a line a message."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
@@ -89,10 +90,8 @@ class Connection:
 
             tasks.start_soon(write)
             tasks.start_soon(read)
-            try:
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # it went in the middle
                 await lowlevel.run(from_client, to_client, lowlevel.create_initialization_options())
-            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-                pass  # the client went in the middle
             tasks.cancel_scope.cancel()
 
     async def _read(self, hand_on: Callable[[SessionMessage | Exception], Any]) -> None:

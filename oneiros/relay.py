@@ -6,12 +6,12 @@ answers with an error, and the client's `initialize`, which it says again to the
 ever goes to stdout.
 """
 
+import contextlib
 import json
 import os
 import select
 import signal
 import socket
-import sys
 import time
 from typing import Any
 
@@ -228,16 +228,17 @@ class Relay:
             self._daemon.sendall(self._initialized + b"\n")
 
 
-def run() -> None:
-    """The console script `oneiros-mcp`."""
+def serve(root: str) -> None:
+    """Relays stdin and stdout of this process until the client goes."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
-    root = chosen_root(os.environ, os.getcwd(), os.path.expanduser("~"))
-    try:
+    with contextlib.suppress(BrokenPipeError):  # the client went without waiting for its answers
         Relay(root, 0, 1).run()
-    except BrokenPipeError:
-        pass  # the client went without waiting for its answers
-    sys.stdout = None  # type: ignore[assignment]  # nothing of ours is to be flushed into the protocol at exit
+
+
+def run() -> None:
+    """The console script `oneiros-mcp`."""
+    serve(chosen_root(os.environ, os.getcwd(), os.path.expanduser("~")))
 
 
 if __name__ == "__main__":

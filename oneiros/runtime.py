@@ -183,7 +183,7 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
                 time.sleep(0.02)  # another process is starting it
             else:
                 if not connected_once(variables, root, kind):
-                    spawn(root, max(0.1, end - time.monotonic()))
+                    spawn(variables, root, max(0.1, end - time.monotonic()))
                 fcntl.flock(lock, fcntl.LOCK_UN)
             if found := connected(variables, root, kind):
                 return found
@@ -200,7 +200,7 @@ def connected_once(variables: Mapping[str, str], root: str, kind: str) -> bool:
     return found is not None
 
 
-def spawn(root: str, seconds: float) -> None:
+def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
     """Starts a daemon that outlives this process, and waits until it listens. Raises DaemonUnreachable.
 
     It is a grandchild in a session of its own, so that neither a signal to our group nor our end reaches it and nobody
@@ -215,25 +215,27 @@ def spawn(root: str, seconds: float) -> None:
         try:
             os.setsid()
             if os.fork() == 0:
-                _become(command, root)
+                _become(command, variables, root)
         finally:
             os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
     said = _read_until_closed(reading, seconds)
     if said != b"ok":
-        sentence = said.decode("utf-8", "replace") or f"the daemon ended at once. See {derived_file(root, 'daemon.log')}."
+        sentence = (
+            said.decode("utf-8", "replace") or f"the daemon ended at once. See {derived_file(root, 'daemon.log')}."
+        )
         raise DaemonUnreachable(sentence)
 
 
-def _become(command: list[str], root: str) -> None:
+def _become(command: list[str], variables: Mapping[str, str], root: str) -> None:
     """Replaces this process by the daemon, with nothing of the client's left open."""
     os.makedirs(os.path.join(root, ".oneiros"), exist_ok=True)
     log = os.open(derived_file(root, "daemon.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.execv(command[0], command)
+    os.execve(command[0], command, dict(variables))  # noqa: S606  ourselves, no shell
 
 
 def _read_until_closed(descriptor: int, seconds: float) -> bytes:

@@ -1,6 +1,7 @@
 """What the daemon does behind its open sockets: it puts memory, keeper, watcher and faces together and runs them."""
 
 import asyncio
+import importlib
 import logging
 import os
 import signal
@@ -9,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.to_thread import current_default_thread_limiter
+from mcp.server import MCPServer
 
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
@@ -27,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 WORKER_THREADS = 8  # requests at work at the same time; the others wait in order
 TICK_SECONDS = 1.0
+LEAST_UPTIME_SECONDS = 300.0  # before the ceiling counts: one that is set too low must not become a restart loop
 END_SECONDS = 5.0  # for answers under way when the daemon is told to end
 
 
@@ -66,8 +70,10 @@ class Service:
         self.activity = Activity()
         self.keeper = Keeper(memory, self.activity.note)
         self.watcher = Watcher(memory, self.keeper.poke)
+        self.keeper.watching = lambda: self.watcher.manner
         self._person_seen = _modified(environment.person_file)
         self._again = False
+        self._started = time.monotonic()
         self._end: asyncio.Event | None = None
 
     def run(self) -> bool:
@@ -92,17 +98,31 @@ class Service:
         lines = LineServer(server, self.activity.note)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lines.serve, self._sockets.mcp)
-            tasks.start_soon(self._serve_http, server)
+            http_ended = asyncio.Event()
+            tasks.start_soon(self._serve_http, server, http_ended)
             tasks.start_soon(self._tick)
             await self._end.wait()
             with anyio.move_on_after(END_SECONDS):
                 await lines.drain()
+                await http_ended.wait()
             tasks.cancel_scope.cancel()
 
-    async def _serve_http(self, server: object) -> None:
-        from oneiros.http_service import serve_http  # noqa: PLC0415  FastAPI, which the other clients need not wait for
-
-        await serve_http(self, server)
+    async def _serve_http(self, server: MCPServer[Any], ended: asyncio.Event) -> None:
+        # FastAPI, for which the other clients need not wait
+        http_service = await anyio.to_thread.run_sync(importlib.import_module, "oneiros.http_service")
+        assert self._end is not None
+        await http_service.serve_http(
+            self._memory,
+            self.keeper,
+            server,
+            self._sockets.http,
+            self._sockets.token,
+            end=self._end,
+            on_request=self.activity.note,
+            on_restart=self._restart,
+            on_port=self._note_port,
+        )
+        ended.set()
 
     async def _tick(self) -> None:
         """Looks now and then whether the daemon is still wanted, small enough, and set up as the person says."""
@@ -118,10 +138,10 @@ class Service:
             if idle and self.activity.idle_seconds() > idle and not self.keeper.is_busy:
                 logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
                 self._end.set()
-            if person.memory_ceiling_mb and resident_mb() > person.memory_ceiling_mb:
+            is_old = time.monotonic() - self._started > LEAST_UPTIME_SECONDS
+            if is_old and person.memory_ceiling_mb and resident_mb() > person.memory_ceiling_mb:
                 logger.warning("%d MB held, the ceiling is %d; starting anew", resident_mb(), person.memory_ceiling_mb)
-                self._again = True
-                self._end.set()
+                self._restart()
 
     def _follow_settings(self) -> None:
         """Takes over what the person has changed in their settings file."""
@@ -142,21 +162,13 @@ class Service:
         except Exception as error:  # noqa: BLE001  whoever asks will be told
             logger.warning("warming up: %s", error)
 
-    def end(self) -> None:
-        """Tells the daemon to end. Call from its loop."""
+    def _restart(self) -> None:
+        """Ends this process and lets another one take its place. Call from the loop."""
         assert self._end is not None
+        self._again = True
         self._end.set()
 
-    @property
-    def memory(self) -> Memory:
-        return self._memory
-
-    @property
-    def sockets(self) -> Listening:
-        return self._sockets
-
-    def note_port(self, port: int) -> None:
-        """Writes down where HTTP is served."""
+    def _note_port(self, port: int) -> None:
         write_state(self._sockets.root, port=port, version=program_version())
 
 

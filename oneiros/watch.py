@@ -1,6 +1,6 @@
 """Sees what changes in a memory root and pokes the keeper.
 
-Events are hints: what has changed is decided by comparing the disk with the ledger. So it need not be exact, but it must
+Events are hints: what has changed is decided by comparing the disk with the ledger. It need not be exact, but it must
 not miss a change for long; it looks at everything at the start, whenever a folder comes or goes, and every few minutes
 in any case. Where the system hands out no more watches it looks every two seconds instead, and says so.
 """
@@ -28,7 +28,9 @@ TELLING = frozenset({"created", "modified", "moved", "deleted", "closed"})  # no
 class Watcher:
     """Watches one root until it is closed."""
 
-    def __init__(self, memory: Memory, poke: Callable[[], object], make_observer: Callable[[], BaseObserver] = Observer):
+    def __init__(
+        self, memory: Memory, poke: Callable[[], object], make_observer: Callable[[], BaseObserver] = Observer
+    ):
         self._memory = memory
         self._poke = poke
         self._make_observer = make_observer

@@ -213,7 +213,9 @@ def fill_cache(
         for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
             made = [(*missing[place], embedded) for place, embedded in batch]
             vectors = np.stack([embedded.vector for _, _, embedded in made])
-            cache.append([key for key, _, _ in made], vectors, [pack_tokens(embedded, text) for _, text, embedded in made])
+            cache.append(
+                [key for key, _, _ in made], vectors, [pack_tokens(embedded, text) for _, text, embedded in made]
+            )
             done += len(batch)
             report_progress(Progress("embedding", done, len(missing)))
 

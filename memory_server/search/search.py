@@ -5,12 +5,13 @@ scores and looks a second time at the best. All three end the same way: one hit 
 two answer the same, and a note that says what to do where nothing was found.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason, SourcePath
+from memory_server.document import Answer, ChunkId, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk
@@ -118,6 +119,15 @@ class Searcher:
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
             candidates.append(Candidate(int(row), _display(float(score)), _recall_reasons(parts), parts))
         return self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
+
+    def any_passage(self) -> tuple[ChunkId, str] | None:
+        """Some passage of the searched layers that has a vector, with its text; None where there is none."""
+        mask = Scope(DEFAULT_LAYERS, None).mask(self._snapshot) & (self._snapshot.passages.vectors >= 0)
+        if not mask.any():
+            return None
+        row = int(self._snapshot.passages.rows[int(mask.argmax())])
+        chunk = self._indices.ledger.chunks([row]).get(row)
+        return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
     @property
     def _semantic(self) -> SemanticArm:
