@@ -18,6 +18,8 @@ App: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[N
 
 MAX_BODY_BYTES = 1 << 20
 BODY_SECONDS = 30.0
+MAX_DRAINED_BYTES = 16 << 20
+DRAIN_SECONDS = 5.0
 HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?")
 ORIGIN = re.compile(rb"http://(?:localhost|127\.0\.0\.1|\[::1\]):(\d{1,5})")
 
@@ -40,10 +42,12 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
+            await _drain(receive)
             await _refuse(send, *refusal)
             return
         body = await _body(receive)
         if isinstance(body, int):
+            await _drain(receive)
             await _refuse(send, body, *REFUSED_BODY[body])
             return
         self._on_request()
@@ -97,6 +101,20 @@ async def _body(receive: Receive) -> bytes | int:
         return 408
 
 
+async def _drain(receive: Receive) -> None:
+    """Reads what a refused client still sends, for a while: closing on it would take the answer from it."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < MAX_DRAINED_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        return
+
+
 def _replayed(body: bytes, receive: Receive) -> Receive:
     """Hands a body that was read on as one message; then whatever comes."""
     waiting = [body]
@@ -111,7 +129,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 async def _refuse(send: Send, status: int, what: str, remedy: str) -> None:
     text = json.dumps({"error": {"kind": "Refused", "what": what, "where": None, "line": None, "remedy": remedy}})
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(text)).encode()),
+        (b"connection", b"close"),
+    ]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
