@@ -2,8 +2,8 @@
 
     python -m benchmarks.process --json FILE [--memory FOLDER]
 
-All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, an interpreter
-that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep` leaves, for the
+All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, and an
+interpreter that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep` leaves, for the
 memory of five clients and a daemon; without it the shipped example is used.
 """
 

@@ -61,7 +61,8 @@ def write_corpus(root: MemoryRoot, chunks: int) -> Corpus:
         day = dt.date(2024, 1, 1) + dt.timedelta(days=number % 700)
         is_session = number % 3 == 0
         head = f"---\nid: {number:08x}-0000-4000-8000-000000000000\ntype: {'episodic' if is_session else 'semantic'}\n"
-        head += f'title: "Subject {number} {texts[0].split()[0]}"\ncreated: {day}T10:00:00Z\ntags: [group{number % 10}]\n---\n\n'
+        head += f'title: "Subject {number} {texts[0].split()[0]}"\ncreated: {day}T10:00:00Z\n'
+        head += f"tags: [group{number % 10}]\n---\n\n"
         if is_session:
             body = "## Key exchanges\n\n" + "".join(f"- {text}\n" for text in texts)
             file = root.sessions / "2026" / f"{day}-subject-{number:08x}.md"

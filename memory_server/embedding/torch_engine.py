@@ -1,7 +1,7 @@
 """Runs an embedding model on sentence-transformers and torch: where there is a GPU, or weights without an ONNX graph.
 
-The same text gets the same vector as from the ONNX engine, within rounding, since pooling, prefix and length are data of
-the model in both. A worker takes one thread; on a GPU one batch runs at a time.
+The same text gets the same vector as from the ONNX engine, within rounding, since pooling, prefix and length are data
+of the model in both. A worker takes one thread; on a GPU one batch runs at a time.
 """
 
 import threading

@@ -271,6 +271,16 @@ class Ledger:
                 found[row[0]] = _stored_chunk(row)
         return found
 
+    def rows_by_id(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, int]:
+        """The row numbers of chunks by their ids; unknown ones are left out."""
+        found: dict[ChunkId, int] = {}
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            marks = ",".join("?" * len(part))
+            select = f"select chunk_id, id from chunk where chunk_id in ({marks})"  # noqa: S608  question marks only
+            found.update(self.connection.execute(select, part).fetchall())
+        return found
+
     def source_chunks(self, source: int) -> list[StoredChunk]:
         """The searchable chunks of a source in order."""
         select = f"select {CHUNK_COLUMNS} from chunk where source = ? and text_hash is not null order by ordinal"  # noqa: S608  names of our own
