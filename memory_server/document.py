@@ -83,15 +83,15 @@ class Chunk:
     lines: LineRange
 
     def context(self, document: Document) -> str:
-        """What is put before the passage when it is embedded: date, title and the path of headings.
+        """The line put before the passage when it is embedded: date, title and the path of headings.
 
         The headings of a session name kinds of statements and say nothing of their subject, so they are left out. The
         first chunk carries the document's summary too.
         """
         headings = () if document.layer in BY_LINE else self.headings
-        where = " > ".join(dict.fromkeys([document.title, *headings]))
+        where = " ".join(" > ".join(dict.fromkeys([document.title, *headings])).split())
         dated = f"{document.date.isoformat()} {where}" if document.date else where
-        return f"{dated}\n{document.summary}" if document.summary and self.ordinal == 0 else dated
+        return f"{dated}. {document.summary}" if document.summary and self.ordinal == 0 else dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +146,5 @@ class Answer:
     hits: tuple[Hit, ...]
     note: str = ""  # what to do next, in one sentence; not empty where nothing was found
     terms: tuple[str, ...] = ()  # the words that the keyword side looked up
+    confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
     scores: Mapping[ChunkId, Mapping[str, float]] = field(default_factory=dict)  # per hit and arm, for --explain
