@@ -58,7 +58,9 @@ class Problem:
     rule: str = ""  # the name of the rule that was broken, stable, for programs
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
+        return (
+            f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
+        )
 
 
 def as_sentence(text: str) -> str:

@@ -18,18 +18,21 @@ MAY_IMPORT = {
 
 FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own floor's room or lower floors
     "errors": 0,
+    "files": 0,
+    "escaping": 0,
     "redaction": 1,
     "document": 1,
-    "root": 1,
-    "settings": 2,
+    "root": 2,
+    "settings": 1,
     "chunking": 2,
     "layers": 3,
     "embedding": 3,
     "index": 4,
     "search": 5,
     "memory": 6,
-    "mcp_server": 7,
-    "rest": 7,
+    "answer_text": 7,
+    "mcp_server": 8,
+    "rest": 8,
 }
 
 
@@ -61,6 +64,7 @@ def test_inside_memory_server_everything_stands_above_what_it_uses() -> None:
         room = file.relative_to(ROOT / "memory_server").parts[0].removesuffix(".py")
         if room == "__init__":
             continue
+        assert room in FLOORS, f"{file.relative_to(ROOT)} stands on no floor: add it to FLOORS"
         for name in imports_of(file):
             parts = name.split(".")
             if parts[0] == "memory_server" and len(parts) > 1 and parts[1] in FLOORS:

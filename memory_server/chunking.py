@@ -1,0 +1,209 @@
+"""Cuts a document into chunks along its Markdown structure.
+
+Promised: the texts of all chunks, joined, are the body, to the last character; a code block is never cut inside a
+line; headings, list items, table rows and paragraphs stay whole where they fit. Footnote definitions and generated
+pointers belong to their chunk's lines, but are not searchable. What a chunk is worth is decided elsewhere.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from markdown_it import MarkdownIt
+
+from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange
+
+TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
+MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of a passage
+POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
+POINTERS_END = "<!-- oneiros:topics:end -->"
+
+LINE_BREAK = re.compile(r"\r\n|\n|\r")
+FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+
+
+@dataclass(slots=True)
+class _Piece:
+    """Lines that are not to be parted, or a part of one very long line."""
+
+    text: str
+    first: int  # line of the body, from 0
+    last: int
+    hidden: bool = False
+    heading: tuple[int, str] | None = None  # depth and text, where the piece is a heading
+
+
+@dataclass(slots=True)
+class _Group:
+    """Pieces that become one chunk."""
+
+    headings: tuple[str, ...]
+    pieces: list[_Piece] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        return sum(len(piece.text) for piece in self.pieces)
+
+
+def chunk_document(document: Document) -> tuple[Chunk, ...]:
+    """The chunks of a document in order; none where its body is empty.
+
+    A topic or reference is cut by sections and filled up to TARGET_CHARS. A session gives a chunk a line, since each
+    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS.
+    """
+    by_line = document.layer in (Layer.SESSION, Layer.RAW)
+    pieces = list(_pieces(document.body))
+    if by_line:  # a heading is said by the context of the lines below it; alone it is no statement
+        pieces = [replace(piece, hidden=piece.hidden or piece.heading is not None) for piece in pieces]
+    groups = _group(pieces, 0 if by_line else TARGET_CHARS)
+    return tuple(_chunk(document, ordinal, group) for ordinal, group in enumerate(groups))
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their ends, broken where editors and `path:line` break them and nowhere else."""
+    lines, start = [], 0
+    for match in LINE_BREAK.finditer(text):
+        lines.append(text[start : match.end()])
+        start = match.end()
+    if start < len(text):
+        lines.append(text[start:])
+    return lines
+
+
+def _pieces(body: str) -> Iterator[_Piece]:
+    """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
+    lines = split_lines(body)
+    hidden = _hidden_lines(lines)
+    starts, headings = _block_starts(body)
+    first = 0
+    for after in range(1, len(lines) + 1):
+        if after < len(lines) and after not in starts and hidden[after] == hidden[first]:
+            continue
+        block = lines[first:after]
+        yield from _cut_block(block, first, hidden[first], headings.get(first))
+        first = after
+
+
+def _block_starts(body: str) -> tuple[set[int], dict[int, tuple[int, str]]]:
+    """The lines, from 0, on which a paragraph, list item, table row, code block or heading starts; and the headings."""
+    starts: set[int] = set()
+    headings: dict[int, tuple[int, str]] = {}
+    tokens = MARKDOWN.parse(body)
+    for place, token in enumerate(tokens):
+        if token.map is None or token.nesting < 0 or token.type in ("inline", "bullet_list_open", "ordered_list_open"):
+            continue
+        starts.add(token.map[0])
+        if token.type == "heading_open" and token.level == 0:
+            headings[token.map[0]] = (int(token.tag[1]), tokens[place + 1].content.strip())
+            starts.add(token.map[1])
+    return starts, headings
+
+
+def _hidden_lines(lines: Sequence[str]) -> list[bool]:
+    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers."""
+    hidden = []
+    fence = ""
+    footnote = pointers = False
+    for line in lines:
+        stripped = line.strip()
+        mark = re.match(r"(```+|~~~+)", stripped)
+        if mark and not footnote:
+            fence = "" if fence and stripped.startswith(fence) else fence or mark[1]
+        if not fence:
+            pointers = pointers or stripped == POINTERS_BEGIN
+            footnote = bool(FOOTNOTE_DEFINITION.match(line)) or (footnote and line.startswith(("    ", "\t")))
+        hidden.append(not fence and (footnote or pointers))
+        if stripped == POINTERS_END:
+            pointers = False
+    return hidden
+
+
+def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[int, str] | None) -> Iterator[_Piece]:
+    """One block, in several pieces where it is too long: between lines if possible, else inside its longest line."""
+    held: list[str] = []
+    start = first
+    for number, line in enumerate(lines, start=first):
+        if held and sum(map(len, held)) + len(line) > MAX_CHARS:
+            yield _Piece("".join(held), start, number - 1, hidden, heading)
+            held, start, heading = [], number, None
+        if len(line) > MAX_CHARS:
+            *parts, rest = _cut_line(line)
+            yield from (_Piece(part, number, number, hidden, heading) for part in parts)
+            held, start = [rest], number
+        else:
+            held.append(line)
+    if held:
+        yield _Piece("".join(held), start, first + len(lines) - 1, hidden, heading)
+
+
+def _cut_line(line: str) -> list[str]:
+    """A very long line in parts of at most MAX_CHARS, cut behind a sentence or word where there is one."""
+    parts = []
+    while len(line) > MAX_CHARS:
+        window = line[:MAX_CHARS]
+        ends = [match.end() for match in re.finditer(r"[.!?。！？]\s+", window)] or [
+            match.end() for match in re.finditer(r"\s+", window)
+        ]
+        late = [end for end in ends if end > MAX_CHARS // 3]
+        at = late[-1] if late else MAX_CHARS
+        parts.append(line[:at])
+        line = line[at:]
+    return [*parts, line]
+
+
+def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
+    """Fills chunks up to `target` characters, a new one at every heading; with target 0 every piece is its own."""
+    trail: list[tuple[int, str]] = []
+    group = _Group(())
+    for piece in pieces:
+        if piece.heading:
+            trail = [*(above for above in trail if above[0] < piece.heading[0]), piece.heading]
+        headings = tuple(text for _, text in trail)
+        fits = group.size + len(piece.text) <= max(target, 1) or (target and _is_bare_heading(group))
+        blank = not piece.text.strip()
+        if group.pieces and not blank and (piece.heading or not fits or _is_full_line(group, target)):
+            if piece.heading and _is_bare_heading(group) and target:
+                group.headings = headings
+            else:
+                yield group
+                group = _Group(headings)
+        if not group.pieces:
+            group.headings = headings
+        group.pieces.append(piece)
+    if group.pieces:
+        yield group
+
+
+def _is_bare_heading(group: _Group) -> bool:
+    """Whether a chunk holds nothing but headings so far, which are no passage without what they head."""
+    return all(piece.heading or not piece.text.strip() for piece in group.pieces)
+
+
+def _written_lines(text: str, first: int) -> LineRange:
+    """The lines of a chunk that starts on line `first`, without the blank ones around it."""
+    written = [number for number, line in enumerate(split_lines(text), start=first) if line.strip()]
+    return (
+        LineRange(written[0], written[-1]) if written else LineRange(first, first + max(len(split_lines(text)) - 1, 0))
+    )
+
+
+def _is_full_line(group: _Group, target: int) -> bool:
+    return not target and any(piece.text.strip() for piece in group.pieces)
+
+
+def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
+    text = "".join(piece.text for piece in group.pieces)
+    searchable = "".join(piece.text for piece in group.pieces if not piece.hidden).strip()
+    lines = _written_lines(text, document.body_line + group.pieces[0].first)
+    identity = hashlib.sha256(f"{document.path}\0{lines}\0{ordinal}\0{text}".encode())
+    return Chunk(
+        id=ChunkId(identity.hexdigest()[:24]),
+        path=document.path,
+        ordinal=ordinal,
+        text=text,
+        searchable=searchable,
+        headings=group.headings,
+        lines=lines,
+    )

@@ -1,0 +1,133 @@
+"""The data that crosses borders: documents, chunks, filters, hits.
+
+Everything here is frozen. Paths of sources are relative to the memory root and use `/` on every platform, so that an
+id, a hit and a ledger row mean the same on all machines.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+SourcePath = NewType("SourcePath", str)  # relative to the memory root, with `/`
+ChunkId = NewType("ChunkId", str)  # 24 hexadecimal digits
+
+
+class Layer(StrEnum):
+    """Where a source stands; the rank decides who wins when two answer the same thing."""
+
+    TOPIC = "topic"
+    SESSION = "session"
+    RAW = "raw"
+    REFERENCE = "reference"
+
+    @property
+    def rank(self) -> int:
+        """1 for the authority, 4 for mere context."""
+        return list(Layer).index(self) + 1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LineRange:
+    """Lines of a file, counted from 1, both ends included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One source, read: what it says and what is known about it."""
+
+    path: SourcePath
+    layer: Layer
+    title: str
+    body: str  # the text after the frontmatter, unchanged
+    body_line: int  # the line of the file on which the body starts, counted from 1
+    date: dt.date | None = None  # when it was last true: modified, else created, else of the session
+    kind: str = ""  # MIF type: semantic, episodic, procedural
+    project: str = ""
+    machine: str = ""
+    tags: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()  # sources that this one replaces
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a source that is embedded and indexed as one.
+
+    The `text` of all chunks of a source, joined in order, is its body. `searchable` is what is embedded and indexed:
+    the text without footnote definitions and generated pointers; empty where nothing of it should be found.
+    """
+
+    id: ChunkId
+    path: SourcePath
+    ordinal: int  # the place among the chunks of its source, from 0
+    text: str
+    searchable: str
+    headings: tuple[str, ...]  # from the document's first heading down to the chunk's own
+    lines: LineRange
+
+    def context(self, document: Document) -> str:
+        """The line put before the passage when it is embedded: date, title and the path of headings."""
+        where = " > ".join(dict.fromkeys([document.title, *self.headings]))
+        return f"{document.date.isoformat()} {where}" if document.date else where
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which sources may answer. Empty fields allow everything; values of one field are alternatives."""
+
+    layers: tuple[Layer, ...] = ()
+    topics: tuple[str, ...] = ()  # names of topics, case-folded
+    projects: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    after: dt.date | None = None  # this day or later
+    before: dt.date | None = None  # earlier than this day
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every source may answer."""
+        return self == Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a hit was found: which arm or rule, with the score or words that it saw."""
+
+    arm: str  # keyword, semantic, second look, literal, precedence
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer: a passage, where it stands and why it was found."""
+
+    chunk: ChunkId
+    passage: str
+    path: SourcePath
+    lines: LineRange
+    layer: Layer
+    title: str
+    date: dt.date | None
+    score: float  # 0 to 1; comparable within one answer only
+    why: tuple[Reason, ...] = ()
+    more_lines: tuple[LineRange, ...] = ()  # other passages of the same source that matched
+    decides: bool = False  # the highest layer among hits that answer the same thing
+    replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The hits of one search, best first, and what to tell the asker about them."""
+
+    hits: tuple[Hit, ...]
+    note: str = ""  # what to do next, in one sentence; not empty where nothing was found
+    terms: tuple[str, ...] = ()  # the words that the keyword side looked up
+    scores: Mapping[ChunkId, Mapping[str, float]] = field(default_factory=dict)  # per hit and arm, for --explain

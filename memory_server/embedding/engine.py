@@ -1,0 +1,36 @@
+"""What an embedding engine is: text in, one vector a text and one vector a token out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """One text as vectors."""
+
+    vector: Vectors  # (d,), unit length
+    tokens: Vectors  # (t, d), unit rows: the word pieces in order, without the model's own marks
+    words: tuple[str, ...]  # t word pieces, as the tokenizer wrote them
+
+
+class Engine(Protocol):
+    """Runs a model. `embed` may be called from several threads at once."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        """The texts as vectors, in their order; `as_query` puts the model's query prefix before each."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text the model would read."""
+        ...
+
+    def close(self) -> None: ...

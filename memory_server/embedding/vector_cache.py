@@ -1,0 +1,135 @@
+"""Vectors that were paid for once: one memory-mapped file of rows, with their keys in SQLite.
+
+A row is found by the hash of the text that was embedded; a folder belongs to one model fingerprint, so vectors of two
+models never meet. Rows are appended and flushed before their keys are committed: after a kill, bytes without a key
+are overwritten by the next append. The same files serve as the exact scan of filtered questions.
+"""
+
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NewType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.embedding.engine import Vectors
+from memory_server.errors import NeedsRepair
+
+TextHash = NewType("TextHash", bytes)
+
+KEYS_SCHEMA = """
+create table if not exists row(
+    text_hash blob primary key, vector integer not null unique, first_token integer not null, tokens integer not null
+) without rowid
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedRow:
+    """Where the vectors of one text lie."""
+
+    vector: int  # row of the vector file
+    first_token: int  # row of the token file
+    tokens: int  # how many rows from there
+
+
+def text_hash(text: str) -> TextHash:
+    """The key of a text: 16 bytes of its sha256."""
+    return TextHash(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
+
+
+class VectorCache:
+    """The vectors of one model. One process writes at a time; any number may read."""
+
+    def __init__(self, folder: Path, dimensions: int, token_bytes: int):
+        """Opens or creates the cache in `folder`.
+
+        `dimensions`: length of a vector, float32. `token_bytes`: length of one packed token vector.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self._vector_file = folder / "vectors.f32"
+        self._token_file = folder / "tokens.bin"
+        self._dimensions = dimensions
+        self._token_bytes = token_bytes
+        self._keys = sqlite3.connect(folder / "keys.db", isolation_level=None, check_same_thread=False)
+        self._keys.execute("pragma journal_mode=wal")
+        self._keys.execute("pragma synchronous=normal")
+        self._keys.execute("pragma busy_timeout=10000")
+        self._keys.execute(KEYS_SCHEMA)
+
+    def __len__(self) -> int:
+        """How many texts have vectors."""
+        return self._ends()[0]
+
+    def find(self, hashes: Iterable[TextHash]) -> Mapping[TextHash, CachedRow]:
+        """The rows of those texts that have been embedded."""
+        select = "select vector, first_token, tokens from row where text_hash = ?"
+        found = {}
+        for key in hashes:
+            row = self._keys.execute(select, (key,)).fetchone()
+            if row:
+                found[key] = CachedRow(*row)
+        return found
+
+    def append(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
+        """Keeps new vectors (n, d) and their packed tokens, n arrays (t, token_bytes). Known texts keep their rows."""
+        assert vectors.shape == (len(hashes), self._dimensions), vectors.shape
+        known = self.find(hashes)
+        fresh = [place for place in dict.fromkeys(range(len(hashes))) if hashes[place] not in known]
+        fresh = list({hashes[place]: place for place in reversed(fresh)}.values())
+        if not fresh:
+            return
+        rows, token_rows = self._ends()
+        packed = [tokens[place] for place in fresh]
+        try:
+            _write_at(self._vector_file, rows * self._dimensions * 4, vectors[fresh].astype("<f4").tobytes())
+            _write_at(self._token_file, token_rows * self._token_bytes, b"".join(part.tobytes() for part in packed))
+        except OSError as error:
+            raise NeedsRepair(
+                f"vectors cannot be written ({error.strerror})",
+                where=self._vector_file.parent,
+                remedy="Free disk space and run `oneiros reindex` again",
+            ) from error
+        firsts = token_rows + np.concatenate([[0], np.cumsum([len(part) for part in packed])])
+        self._keys.execute("begin immediate")
+        self._keys.executemany(
+            "insert into row values(?, ?, ?, ?)",
+            [(hashes[at], rows + n, int(firsts[n]), len(packed[n])) for n, at in enumerate(fresh)],
+        )
+        self._keys.execute("commit")
+
+    def vectors(self) -> Vectors:
+        """All rows (n, d), mapped from the file: read them, do not keep them beyond the next append."""
+        rows, _ = self._ends()
+        if rows == 0:
+            return np.zeros((0, self._dimensions), dtype=np.float32)
+        return np.memmap(self._vector_file, dtype="<f4", mode="r", shape=(rows, self._dimensions))
+
+    def tokens(self) -> NDArray[np.uint8]:
+        """All packed token rows (m, token_bytes), mapped from the file."""
+        _, rows = self._ends()
+        if rows == 0:
+            return np.zeros((0, self._token_bytes), dtype=np.uint8)
+        return np.memmap(self._token_file, dtype=np.uint8, mode="r", shape=(rows, self._token_bytes))
+
+    def close(self) -> None:
+        self._keys.close()
+
+    def _ends(self) -> tuple[int, int]:
+        """How many rows of either file have keys."""
+        row = self._keys.execute("select max(vector) + 1, max(first_token + tokens) from row").fetchone()
+        return (row[0] or 0, row[1] or 0)
+
+
+def _write_at(file: Path, offset: int, data: bytes) -> None:
+    """Writes and flushes bytes at an offset; what lies beyond, left by a kill, is cut off."""
+    with file.open("r+b" if file.exists() else "w+b") as stream:
+        stream.truncate(offset)
+        stream.seek(offset)
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -1,0 +1,12 @@
+"""Writing files so that a reader sees the old or the new text, never half of it."""
+
+import os
+from pathlib import Path
+
+
+def replace_file(file: Path, text: str) -> None:
+    """Writes a text file in one step: under a temporary name first, then moved over the old one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8", newline="")
+    temporary.replace(file)

@@ -1,0 +1,238 @@
+"""Brings the indices level with the disk, by the difference alone.
+
+Order of writing: ledger and keyword index (one transaction a source), vector cache, semantic index, confirmation in
+the ledger. A kill at any point leaves pending rows in the ledger, which the next run finishes. Nothing is embedded
+twice: the vector cache is asked first.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from memory_server.chunking import chunk_document
+from memory_server.document import Layer, SourcePath
+from memory_server.embedding.engine import Embedded, Engine
+from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
+from memory_server.embedding.workers import WorkerPlan, WorkerPool
+from memory_server.errors import ContentError, Problem
+from memory_server.index.ledger import Ledger, SourceState, embedded_text
+from memory_server.index.token_vectors import pack_tokens
+from memory_server.layers.topics import SourceFile, find_sources, read_document
+from memory_server.root import MemoryRoot
+
+if TYPE_CHECKING:
+    from memory_server.index.semantic import SemanticIndex
+
+SETTLED_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
+SOURCES_A_TRANSACTION = 20
+TEXTS_AN_APPEND = 64
+IDS_A_CONFIRMATION = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The difference between the disk and the ledger."""
+
+    changed: tuple[SourceFile, ...] = ()  # new ones too
+    removed: tuple[SourcePath, ...] = ()
+    unchanged: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.changed and not self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far one stage of a run is."""
+
+    stage: str  # reading, embedding, indexing
+    done: int
+    total: int
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did."""
+
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    chunks: int = 0  # searchable ones, of all sources
+    embedded: int = 0  # texts that the model had to read
+    from_cache: int = 0
+    seconds: float = 0.0
+    embedding_seconds: float = 0.0
+    problems: list[Problem] = field(default_factory=list)
+
+
+def _no_progress(_: Progress) -> None:
+    pass
+
+
+class Indexer:
+    """Writes the indices of one root. Only the process that holds the root's lock may build one."""
+
+    def __init__(self, root: MemoryRoot, ledger: Ledger, cache: VectorCache, semantic: "Callable[[], SemanticIndex]"):
+        """`semantic` opens the semantic index when it is first needed, since that takes half a second."""
+        self._root = root
+        self._ledger = ledger
+        self._cache = cache
+        self._semantic = semantic
+
+    def changes(self) -> Changes:
+        """What a run would read or remove. Files of known size and time are not opened."""
+        known = dict(self._ledger.sources())
+        changed, unchanged = [], 0
+        for source in find_sources(self._root):
+            state = known.pop(source.path, None)
+            if state and _same_stat(self._root.file(source.path), state):
+                unchanged += 1
+            else:
+                changed.append(source)
+        return Changes(tuple(changed), tuple(known), unchanged)
+
+    def run(
+        self, engine: Callable[[], Engine], plan: WorkerPlan, report_progress: Callable[[Progress], None] = _no_progress
+    ) -> Report:
+        """Reads what changed, embeds what is new, and confirms it. May be interrupted at any point.
+
+        `engine` loads the model; it is called only when there is something to embed.
+        """
+        started = time.monotonic()
+        changes = self.changes()
+        report = Report(removed=len(changes.removed), unchanged=changes.unchanged)
+        self._read(changes, report, report_progress)
+        self._embed(engine, plan, report, report_progress)
+        self._index(report_progress)
+        report.chunks = self._ledger.counts()["searchable"]
+        report.seconds = time.monotonic() - started
+        return report
+
+    def _read(self, changes: Changes, report: Report, report_progress: Callable[[Progress], None]) -> None:
+        """Brings the ledger and the keyword index level."""
+        broken = {source.path for source in changes.changed}
+        kept = [problem for problem in self._ledger.problems() if problem.path not in broken | set(changes.removed)]
+        with self._ledger.transaction():
+            for path in changes.removed:
+                self._ledger.remove_source(path)
+        for start in range(0, len(changes.changed), SOURCES_A_TRANSACTION):
+            with self._ledger.transaction():
+                for source in changes.changed[start : start + SOURCES_A_TRANSACTION]:
+                    self._read_one(source, report)
+            done = min(start + SOURCES_A_TRANSACTION, len(changes.changed))
+            report_progress(Progress("reading", done, len(changes.changed)))
+        report.problems = sorted(kept + report.problems, key=lambda problem: (problem.path, problem.line))
+        self._ledger.set_problems(report.problems)
+
+    def _read_one(self, source: SourceFile, report: Report) -> None:
+        state = read_state(self._root.file(source.path), source.path)
+        if state is None:
+            self._ledger.remove_source(source.path)  # it went while the run was under way
+            return
+        known = self._ledger.source_state(source.path)
+        if known and known.content_hash == state.content_hash:
+            self._ledger.touch_source(state)
+            report.unchanged += 1
+            return
+        try:
+            document = read_document(self._root, source)
+        except ContentError as error:
+            self._ledger.remove_source(source.path)
+            report.problems.append(Problem(source.path, error.line or 1, error.what, error.remedy, "unreadable"))
+            return
+        chunks = chunk_document(document)
+        texts = [embedded_text(chunk.context(document), chunk.searchable) for chunk in chunks]
+        self._ledger.put_source(document, state, chunks, [text_hash(text) for text in texts])
+        report.changed += 1
+
+    def _embed(
+        self,
+        engine: Callable[[], Engine],
+        plan: WorkerPlan,
+        report: Report,
+        report_progress: Callable[[Progress], None],
+    ) -> None:
+        """Puts the vectors of every pending chunk into the cache."""
+        wanted = {key: text for _, _, key, text in self._ledger.pending()}
+        known = self._cache.find(wanted)
+        report.from_cache = len(known)
+        missing = [(key, text) for key, text in wanted.items() if key not in known]
+        if not missing:
+            return
+        started = time.monotonic()
+        with WorkerPool(engine(), plan) as pool:
+            done = 0
+            for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
+                keys = [missing[place][0] for place, _ in batch]
+                self._keep(keys, [embedded for _, embedded in batch])
+                done += len(batch)
+                report_progress(Progress("embedding", done, len(missing)))
+        report.embedded = len(missing)
+        report.embedding_seconds = time.monotonic() - started
+
+    def _keep(self, keys: Sequence[TextHash], embedded: Sequence[Embedded]) -> None:
+        vectors = np.stack([one.vector for one in embedded])
+        self._cache.append(keys, vectors, [pack_tokens(one.tokens) for one in embedded])
+
+    def _index(self, report_progress: Callable[[Progress], None]) -> None:
+        """Brings the semantic index level with the ledger."""
+        gone, pending = self._ledger.gone(), self._ledger.pending()
+        if not gone and not pending:
+            return
+        semantic = self._semantic()
+        deleted = 0
+        for layer in Layer:
+            ids = [chunk for chunk, of_layer in gone if of_layer is layer]
+            semantic.delete(layer, ids)
+            self._ledger.confirm(forgotten=ids)
+            deleted += len(ids)
+        self._ledger.set_note("semantic_deleted", str(int(self._ledger.note("semantic_deleted") or 0) + deleted))
+        vectors = self._cache.vectors()
+        done = 0
+        for layer in Layer:
+            of_layer = [(chunk, key) for chunk, its_layer, key, _ in pending if its_layer is layer]
+            for start in range(0, len(of_layer), IDS_A_CONFIRMATION):
+                part = of_layer[start : start + IDS_A_CONFIRMATION]
+                rows = self._cache.find([key for _, key in part])
+                learnt = [chunk for chunk, _ in part]
+                semantic.add(layer, learnt, vectors[[rows[key].vector for _, key in part]])
+                self._ledger.confirm(learnt=learnt)
+                done += len(part)
+                report_progress(Progress("indexing", done, len(pending)))
+
+
+def read_state(file: Path, path: SourcePath, now: float | None = None) -> SourceState | None:
+    """A file's size, time and hash; None where it is gone. A file that just changed gets time 0, so that it is
+    looked at again: another save within the clock's grain would be missed otherwise."""
+    try:
+        stat = file.stat()
+        content = file.read_bytes()
+    except OSError:
+        return None
+    settled = (time.time() if now is None else now) - stat.st_mtime > SETTLED_SECONDS
+    return SourceState(path, stat.st_size, stat.st_mtime_ns if settled else 0, hashlib.sha256(content).hexdigest())
+
+
+def _same_stat(file: Path, state: SourceState) -> bool:
+    try:
+        stat = file.stat()
+    except OSError:
+        return False
+    return (stat.st_size, stat.st_mtime_ns) == (state.size, state.modified_ns)
+
+
+def _batched(items: Iterator[tuple[int, Embedded]], size: int) -> Iterator[list[tuple[int, Embedded]]]:
+    batch: list[tuple[int, Embedded]] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

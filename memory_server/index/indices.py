@@ -1,0 +1,326 @@
+"""All indices of one memory root, opened together and kept level with each other.
+
+The process that holds the root's lock owns them: it alone opens ChromaDB and writes. Any other process reads the same
+ledger and vector cache, and scans exactly where the owner would ask the graph.
+"""
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from filelock import FileLock, Timeout
+
+from memory_server.document import ChunkId, Layer
+from memory_server.embedding.engine import Engine, Vectors
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.workers import WorkerPlan
+from memory_server.errors import NeedsRepair
+from memory_server.index.build import Changes, Indexer, Progress, Report
+from memory_server.index.ledger import Ledger
+from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.snapshot import Snapshot
+from memory_server.index.token_vectors import token_bytes
+from memory_server.root import MemoryRoot
+
+if TYPE_CHECKING:
+    from memory_server.index.semantic import SemanticIndex
+
+logger = logging.getLogger(__name__)
+
+SNAPSHOT_SHARE = 0.05  # of the time may go into reading snapshots while another process writes
+MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the living ones, so it is built anew
+
+
+class NotOwner(NeedsRepair):
+    """Another process owns the memory root, and it alone may write its indices."""
+
+
+class Indices:
+    """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
+
+    def __init__(self, root: MemoryRoot, model: ModelFiles):
+        """Opens nothing yet."""
+        self._root = root
+        self._model = model
+        self._guard = threading.RLock()
+        self._lock = FileLock(root.lock, timeout=0, thread_local=False)
+        self._ledger: Ledger | None = None
+        self._cache: VectorCache | None = None
+        self._semantic: SemanticIndex | None = None
+        self._snapshot: Snapshot | None = None
+        self._seen = (-1, 0.0, 0.0)  # generation of the snapshot, when it was read, how long that took
+
+    def close(self) -> None:
+        """Closes every file and gives the root back."""
+        with self._guard:
+            for part in (self._semantic, self._cache, self._ledger):
+                if part is not None:
+                    part.close()
+            self._semantic = self._cache = self._ledger = self._snapshot = None
+            self._lock.release(force=True)
+
+    # -- ownership ----------------------------------------------------------------------------------------------
+
+    @property
+    def is_owner(self) -> bool:
+        return bool(self._lock.is_locked)
+
+    def own(self, wait_seconds: float = 0.0) -> bool:
+        """Takes the root for this process; false where another one has it."""
+        self._root.derived.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=wait_seconds)
+        except Timeout:
+            return False
+        except OSError as error:
+            raise NeedsRepair(
+                f"the lock cannot be taken ({error.strerror})",
+                where=self._root.lock,
+                remedy="Check the folder's rights",
+            ) from error
+        owner_file(self._root).write_text(f"{os.getpid()}\n", encoding="utf-8")
+        return True
+
+    def owner(self) -> str:
+        """Which process owns the root, in words; empty where none does."""
+        if self.is_owner:
+            return "this process"
+        if self.own():
+            self._lock.release()
+            return ""
+        return owner_text(self._root).strip(" ()") or "another process"
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger for reading. Raises NeedsRepair where its file is damaged or of another format."""
+        with self._guard:
+            if self._ledger is None:
+                self._ledger = Ledger(self._root.ledger)
+            return self._ledger
+
+    @property
+    def cache(self) -> VectorCache:
+        with self._guard:
+            if self._cache is None:
+                dimensions = self._model.card.dimensions
+                self._cache = VectorCache(self._cache_folder, dimensions, token_bytes(dimensions))
+            return self._cache
+
+    def snapshot(self) -> Snapshot:
+        """The indices as they are now; read again only when they have changed."""
+        with self._guard:
+            generation, (seen, at, took) = self.ledger.generation(), self._seen
+            now = time.monotonic()
+            is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
+            if not is_fresh:
+                cache = self.cache
+                self._snapshot = Snapshot(
+                    read_passages(self.ledger, self._cache_folder / "keys.db"),
+                    self.ledger.stored_sources(),
+                    cache.vectors(),
+                    cache.tokens(),
+                )
+                self._seen = (generation, now, time.monotonic() - now)
+            assert self._snapshot is not None
+            return self._snapshot
+
+    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
+        """The ids nearest to a question (d,) by the graph; None where this process must scan instead."""
+        with self._guard:
+            if not self.is_owner or self.ledger.note("semantic_folder") == "":
+                return None
+            try:
+                if self._semantic is None:
+                    self._semantic = self._open_semantic(self.ledger)
+                return self._semantic.nearest(layer, question, limit)
+            except NeedsRepair as error:
+                logger.warning("%s", error)
+                return None
+
+    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]:
+        with self._guard:
+            return rows_of_ids(self.ledger, ids)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def changes(self) -> Changes:
+        """What a reindex would read or remove."""
+        with self._guard:
+            return Indexer(self._root, self.ledger, self.cache, self._semantic_of(self.ledger)).changes()
+
+    def reindex(
+        self,
+        engine: Callable[[], Engine],
+        plan: WorkerPlan,
+        report_progress: Callable[[Progress], None],
+        *,
+        rebuild: bool,
+    ) -> Report:
+        """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
+
+        Raises NotOwner where another process owns the root.
+        """
+        was_owner = self.is_owner
+        if not was_owner and not self.own():
+            raise NotOwner(
+                f"another process{owner_text(self._root)} owns this memory",
+                where=self._root.path,
+                remedy="It indexes by itself; or end it and try again",
+            )
+        try:
+            if rebuild:
+                self._drop()
+            return self._reindex(engine, plan, report_progress)
+        finally:
+            with self._guard:
+                self._seen = (-1, 0.0, 0.0)
+                if not was_owner:
+                    self._close_semantic()
+                    self._lock.release()
+
+    def _reindex(
+        self, engine: Callable[[], Engine], plan: WorkerPlan, report_progress: Callable[[Progress], None]
+    ) -> Report:
+        ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
+        try:
+            self._settle_semantic(ledger)
+            ledger.set_note("semantic_is_dirty", "yes")
+            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
+            report = indexer.run(engine, plan, report_progress)
+            ledger.set_note("semantic_is_dirty", "")
+            return report
+        finally:
+            ledger.close()
+
+    def _drop(self) -> None:
+        """Deletes the ledger and the semantic index; the vector cache and the query log stay."""
+        with self._guard:
+            self._close_semantic()
+            if self._ledger is not None:
+                self._ledger.close()
+                self._ledger = None
+            for suffix in ("", "-wal", "-shm"):
+                self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
+            shutil.rmtree(self._root.semantic_index, ignore_errors=True)
+
+    # -- the semantic index -------------------------------------------------------------------------------------
+
+    def _settle_semantic(self, ledger: Ledger) -> None:
+        """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
+        name = ledger.note("semantic_folder")
+        if not name.startswith(self._model.fingerprint) or not (self._root.semantic_index / name).is_dir():
+            self._start_new_semantic(ledger)
+        elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
+            logger.warning("the semantic index did not survive an interrupted run; it is filled again")
+            self._start_new_semantic(ledger)
+        elif self._too_many_deleted(ledger):
+            self._start_new_semantic(ledger)
+
+    def _start_new_semantic(self, ledger: Ledger) -> None:
+        with self._guard:
+            self._close_semantic()
+            old = ledger.note("semantic_folder")
+            number = int(old.rpartition("-")[2] or 0) + 1 if "-" in old else 1
+            with ledger.transaction():
+                ledger.set_note("semantic_folder", f"{self._model.fingerprint}-{number}")
+                ledger.set_note("semantic_deleted", "0")
+            ledger.forget_semantic()
+
+    def _semantic_is_whole(self, ledger: Ledger) -> bool:
+        """Whether the graph holds every passage that the ledger says it holds, with the vector it should have."""
+        try:
+            return all(not self.semantic_differences(layer, ledger) for layer in Layer)
+        except NeedsRepair as error:
+            logger.warning("%s", error)
+            return False
+
+    def semantic_differences(self, layer: Layer, ledger: Ledger | None = None) -> list[ChunkId]:
+        """The passages of a layer whose vectors in the graph are missing, wrong or unasked for."""
+        ledger = ledger or self.ledger
+        with self._guard:
+            stored = self._semantic_of(ledger)().stored(layer)
+        expected = ledger.semantic_keys(layer)
+        rows = self.cache.find(expected.values())
+        vectors = self.cache.vectors()
+        wrong = [
+            name
+            for name, key in expected.items()
+            if name not in stored
+            or key not in rows
+            or not np.allclose(stored[name], vectors[rows[key].vector], atol=1e-4)
+        ]
+        pending = {name for name, *_ in ledger.pending()} | {name for name, _ in ledger.gone()}
+        return wrong + [name for name in stored if name not in expected and name not in pending]
+
+    def unreachable(self, sample: int) -> int:
+        """How many of `sample` passages the graph does not return when it is asked for their own vectors."""
+        missed = 0
+        for layer in Layer:
+            keys = dict(sorted(self.ledger.semantic_keys(layer).items())[:sample])
+            rows = self.cache.find(keys.values())
+            vectors = self.cache.vectors()
+            for name, key in keys.items():
+                vector = np.array(vectors[rows[key].vector])
+                near = self._semantic_of(self.ledger)().nearest(layer, vector, 10)
+                twins = {other for other, its_key in keys.items() if its_key == key}
+                missed += name not in near and not twins & set(near)
+        return missed
+
+    def _too_many_deleted(self, ledger: Ledger) -> bool:
+        deleted = int(ledger.note("semantic_deleted") or 0)
+        return deleted > 1_000 and deleted > MAX_DELETED_SHARE * max(ledger.counts()["semantic"], 1)
+
+    def _semantic_of(self, ledger: Ledger) -> "Callable[[], SemanticIndex]":
+        def opened() -> "SemanticIndex":
+            with self._guard:
+                if self._semantic is None:
+                    self._semantic = self._open_semantic(ledger)
+                return self._semantic
+
+        return opened
+
+    def _open_semantic(self, ledger: Ledger) -> "SemanticIndex":
+        from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
+
+        name = ledger.note("semantic_folder")
+        remove_other_folders(self._root.semantic_index, keep=name)
+        return SemanticIndex(self._root.semantic_index / name)
+
+    def _close_semantic(self) -> None:
+        if self._semantic is not None:
+            self._semantic.close()
+            self._semantic = None
+
+    @property
+    def _cache_folder(self) -> Path:
+        return self._root.vector_cache / self._model.fingerprint
+
+
+def remove_other_folders(parent: Path, keep: str) -> None:
+    """Deletes every index folder but the one in use: those of older models and of lost or renewed indices."""
+    if parent.is_dir():
+        for folder in parent.iterdir():
+            if folder.name != keep:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def owner_file(root: MemoryRoot) -> Path:
+    """Beside the lock: the process id of whoever took it last."""
+    return root.derived / "owner"
+
+
+def owner_text(root: MemoryRoot) -> str:
+    """` (process 123)` where the owner wrote its number."""
+    try:
+        return f" (process {owner_file(root).read_text(encoding='utf-8').strip()})"
+    except OSError:
+        return ""

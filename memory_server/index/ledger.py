@@ -1,0 +1,410 @@
+"""The ledger: what is indexed, and where.
+
+It holds the sources and chunks, the keyword index over them (in the same file, so that both change in one
+transaction), and for every chunk whether the semantic index holds it yet. A change is announced here before the
+semantic index is touched and confirmed after, so that the next start can finish what a kill interrupted from this
+table alone. It does not decide what to index; `build.py` does.
+"""
+
+import datetime as dt
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath
+from memory_server.embedding.vector_cache import TextHash
+from memory_server.errors import NeedsRepair, Problem
+from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
+from memory_server.index.words import extra_words
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """What the ledger knows of a file: enough to tell whether it changed."""
+
+    path: SourcePath
+    size: int  # bytes
+    modified_ns: int
+    content_hash: str  # sha256 of the file
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSource:
+    """The head of a source, as filters and hits need it."""
+
+    id: int
+    path: SourcePath
+    layer: Layer
+    title: str
+    date: dt.date | None
+    project: str
+    supersedes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as it was indexed."""
+
+    row: int
+    id: ChunkId
+    source: int
+    ordinal: int
+    lines: LineRange
+    headings: tuple[str, ...]
+    passage: str  # the searchable text
+    context: str
+
+
+class Ledger:
+    """The SQLite file of one memory root. Not shared between threads: each opens its own."""
+
+    def __init__(self, file: Path):
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self.connection = _connect(file)
+        except sqlite3.DatabaseError as error:
+            raise _damaged(file, error) from error
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A write that happens as a whole or not at all."""
+        try:
+            self.connection.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            raise NeedsRepair(
+                f"the ledger cannot be written ({error})", where=self._file, remedy="Run `oneiros doctor`"
+            ) from error
+        try:
+            yield
+        except BaseException:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
+            raise
+        self.connection.execute("commit")
+
+    # -- what was read ------------------------------------------------------------------------------------------
+
+    def sources(self) -> Mapping[SourcePath, SourceState]:
+        """All sources that are indexed."""
+        rows = self.connection.execute("select path, size, modified_ns, content_hash from source")
+        return {SourcePath(row[0]): SourceState(SourcePath(row[0]), *row[1:]) for row in rows}
+
+    def source_state(self, path: SourcePath) -> SourceState | None:
+        """One source's state; None where it is not indexed."""
+        row = self.connection.execute(
+            "select size, modified_ns, content_hash from source where path = ?", (path,)
+        ).fetchone()
+        return SourceState(path, *row) if row else None
+
+    def put_source(
+        self, document: Document, state: SourceState, chunks: Sequence[Chunk], hashes: Sequence[TextHash]
+    ) -> None:
+        """Replaces a source and its chunks; those that the semantic index has to learn or forget are marked.
+
+        `hashes`: for each chunk the key of its embedded text. Call within a transaction.
+        """
+        self._forget_chunks(document.path)
+        source = self._write_head(document, state)
+        for chunk, key in zip(chunks, hashes, strict=True):
+            self._write_chunk(chunk, source, chunk.context(document) if chunk.searchable else "", key)
+        body = " ".join(f"{chunk.searchable}\n{extra_words(chunk.searchable)}" for chunk in chunks)
+        self.connection.execute("update source set body = ? where id = ?", (body, source))
+        self._index_body("", source, document.title, body)
+
+    def _write_chunk(self, chunk: Chunk, source: int, context: str, key: TextHash) -> None:
+        extra = extra_words(chunk.searchable)
+        cursor = self.connection.execute(
+            "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
+            " text_hash) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                chunk.id,
+                source,
+                chunk.ordinal,
+                chunk.lines.first,
+                chunk.lines.last,
+                json.dumps(chunk.headings, ensure_ascii=False),
+                context,
+                chunk.searchable,
+                extra,
+                key if chunk.searchable else None,
+            ),
+        )
+        self._index_words("", cursor.lastrowid or 0, context, chunk.searchable, extra)
+
+    def touch_source(self, state: SourceState) -> None:
+        """Notes a file's new size and time where its content is the same. Call within a transaction."""
+        self.connection.execute(
+            "update source set size = ?, modified_ns = ? where path = ?", (state.size, state.modified_ns, state.path)
+        )
+
+    def remove_source(self, path: SourcePath) -> None:
+        """Forgets a source that vanished. Call within a transaction."""
+        self._forget_chunks(path)
+        row = self.connection.execute("select id, title, body from source where path = ?", (path,)).fetchone()
+        if row:
+            self._index_body("delete", *row)
+            self.connection.execute("delete from source where id = ?", (row[0],))
+
+    def _write_head(self, document: Document, state: SourceState) -> int:
+        old = self.connection.execute("select id, title, body from source where path = ?", (document.path,)).fetchone()
+        if old:
+            self._index_body("delete", *old)
+        values = (
+            document.layer,
+            document.title,
+            document.date.isoformat() if document.date else None,
+            document.kind,
+            document.project,
+            document.machine,
+            json.dumps(document.tags, ensure_ascii=False),
+            json.dumps(document.supersedes, ensure_ascii=False),
+            state.size,
+            state.modified_ns,
+            state.content_hash,
+        )
+        if old:
+            self.connection.execute(
+                "update source set layer = ?, title = ?, date = ?, kind = ?, project = ?, machine = ?, tags = ?,"
+                " supersedes = ?, size = ?, modified_ns = ?, content_hash = ?, body = '' where id = ?",
+                (*values, old[0]),
+            )
+            return int(old[0])
+        cursor = self.connection.execute(
+            "insert into source(layer, title, date, kind, project, machine, tags, supersedes, size, modified_ns,"
+            " content_hash, body, path) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)",
+            (*values, document.path),
+        )
+        return int(cursor.lastrowid or 0)
+
+    def _forget_chunks(self, path: SourcePath) -> None:
+        rows = self.connection.execute(
+            "select chunk.id, chunk_id, context, passage, extra, layer from chunk"
+            " join source on source.id = chunk.source where path = ?",
+            (path,),
+        ).fetchall()
+        for row, chunk_id, context, passage, extra, layer in rows:
+            self._index_words("delete", row, context, passage, extra)
+            self.connection.execute("insert or ignore into gone values(?, ?)", (chunk_id, layer))
+            self.connection.execute("delete from chunk where id = ?", (row,))
+
+    def _index_words(self, command: str, row: int, context: str, passage: str, extra: str) -> None:
+        """Adds a chunk to the keyword index, or takes it out with the very words it was added with."""
+        for table in ("stems", "words"):
+            if command:
+                self.connection.execute(
+                    f"insert into {table}({table}, rowid, context, passage, extra) values(?, ?, ?, ?, ?)",
+                    (command, row, context, passage, extra),
+                )
+            else:
+                self.connection.execute(
+                    f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)",
+                    (row, context, passage, extra),
+                )
+
+    def _index_body(self, command: str, source: int, title: str, body: str) -> None:
+        if command:
+            self.connection.execute(
+                "insert into bodies(bodies, rowid, title, body) values(?, ?, ?, ?)", (command, source, title, body)
+            )
+        else:
+            self.connection.execute("insert into bodies(rowid, title, body) values(?, ?, ?)", (source, title, body))
+
+    # -- what the semantic index holds --------------------------------------------------------------------------
+
+    def pending(self) -> list[tuple[ChunkId, Layer, TextHash, str]]:
+        """Chunks that the semantic index has to learn: id, layer, key and text to embed, in the order of sources."""
+        rows = self.connection.execute(
+            "select chunk_id, layer, text_hash, context, passage from chunk join source on source.id = chunk.source"
+            " where is_semantic = 0 and text_hash is not null order by path, ordinal"
+        )
+        return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(row[3], row[4])) for row in rows]
+
+    def gone(self) -> list[tuple[ChunkId, Layer]]:
+        """Chunks that the semantic index has to forget."""
+        return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
+
+    def confirm(self, learnt: Sequence[ChunkId] = (), forgotten: Sequence[ChunkId] = ()) -> None:
+        """Notes what the semantic index has done."""
+        with self.transaction():
+            self.connection.executemany("update chunk set is_semantic = 1 where chunk_id = ?", [(i,) for i in learnt])
+            self.connection.executemany("delete from gone where chunk_id = ?", [(i,) for i in forgotten])
+
+    def forget_semantic(self) -> None:
+        """Marks every chunk as to be learnt again, as after a change of model or a lost index."""
+        with self.transaction():
+            self.connection.execute("update chunk set is_semantic = 0")
+            self.connection.execute("delete from gone")
+
+    def semantic_keys(self, layer: Layer) -> Mapping[ChunkId, TextHash]:
+        """The chunks of a layer that the semantic index is said to hold, with the keys of their vectors."""
+        rows = self.connection.execute(
+            "select chunk_id, text_hash from chunk join source on source.id = chunk.source"
+            " where is_semantic = 1 and text_hash is not null and layer = ?",
+            (layer,),
+        )
+        return {ChunkId(row[0]): TextHash(row[1]) for row in rows}
+
+    # -- reading ------------------------------------------------------------------------------------------------
+
+    def chunks(self, rows: Sequence[int]) -> Mapping[int, StoredChunk]:
+        """Chunks by their row numbers; unknown ones are left out."""
+        found = {}
+        for start in range(0, len(rows), 500):
+            part = rows[start : start + 500]
+            marks = ",".join("?" * len(part))
+            select = f"select {CHUNK_COLUMNS} from chunk where id in ({marks})"  # noqa: S608  question marks only
+            for row in self.connection.execute(select, [int(number) for number in part]):
+                found[row[0]] = _stored_chunk(row)
+        return found
+
+    def source_chunks(self, source: int) -> list[StoredChunk]:
+        """The searchable chunks of a source in order."""
+        select = f"select {CHUNK_COLUMNS} from chunk where source = ? and text_hash is not null order by ordinal"  # noqa: S608  names of our own
+        return [_stored_chunk(row) for row in self.connection.execute(select, (source,))]
+
+    def stored_sources(self) -> Mapping[int, StoredSource]:
+        """The heads of all sources by their number."""
+        rows = self.connection.execute("select id, path, layer, title, date, project, supersedes from source")
+        return {row[0]: _stored_source(row) for row in rows}
+
+    def allowed_sources(self, wanted: Filter) -> set[int]:
+        """The numbers of the sources that a filter lets through."""
+        clauses, values = _conditions(wanted)
+        rows = self.connection.execute(f"select id from source where {' and '.join(clauses)}", values)  # noqa: S608  clauses of our own, values bound
+        return {row[0] for row in rows}
+
+    def counts(self) -> Mapping[str, int]:
+        """Sources, chunks, searchable chunks, and how many of these the semantic index holds."""
+        row = self.connection.execute(
+            "select (select count(*) from source), count(*), count(text_hash),"
+            " coalesce(sum(is_semantic and text_hash is not null), 0) from chunk"
+        ).fetchone()
+        return dict(zip(("sources", "chunks", "searchable", "semantic"), row, strict=True))
+
+    # -- notes --------------------------------------------------------------------------------------------------
+
+    def note(self, key: str) -> str:
+        """A value kept beside the tables, such as the model's fingerprint; empty where there is none."""
+        row = self.connection.execute("select value from note where key = ?", (key,)).fetchone()
+        return row[0] if row else ""
+
+    def set_note(self, key: str, value: str) -> None:
+        self.connection.execute("insert or replace into note values(?, ?)", (key, value))
+
+    def problems(self) -> list[Problem]:
+        """What was wrong with files at the last reindex."""
+        rows = self.connection.execute("select path, line, what, remedy, rule from problem order by path, line")
+        return [Problem(*row) for row in rows]
+
+    def set_problems(self, problems: Sequence[Problem]) -> None:
+        with self.transaction():
+            self.connection.execute("delete from problem")
+            rows = [(problem.path, problem.line, problem.what, problem.remedy, problem.rule) for problem in problems]
+            self.connection.executemany("insert into problem values(?, ?, ?, ?, ?)", rows)
+
+    def generation(self) -> int:
+        """A number that changes whenever another connection has changed the file."""
+        return int(self.connection.execute("pragma data_version").fetchone()[0])
+
+    def integrity_problems(self) -> list[str]:
+        """What SQLite and the keyword indices find wrong with themselves; compares the words with the text."""
+        found = [row[0] for row in self.connection.execute("pragma quick_check") if row[0] != "ok"]
+        for table in ("stems", "words", "bodies"):
+            try:
+                self.connection.execute(f"insert into {table}({table}, rank) values('integrity-check', 1)")
+            except sqlite3.DatabaseError as error:
+                found.append(f"{table}: {error}")
+        return found
+
+
+CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context"
+
+
+def embedded_text(context: str, passage: str) -> str:
+    """What the model reads of a chunk."""
+    return f"{context}\n{passage}"
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    connection.execute("pragma busy_timeout=10000")
+    connection.execute("pragma journal_mode=wal")
+    connection.execute("pragma synchronous=normal")
+    version = connection.execute("pragma user_version").fetchone()[0]
+    if version == 0:
+        connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")
+    elif version != SCHEMA_VERSION:
+        connection.close()
+        raise NeedsRepair(
+            f"the indices have format {version}, this program writes {SCHEMA_VERSION}",
+            where=file,
+            remedy="Run `oneiros reindex --rebuild`",
+        )
+    return connection
+
+
+def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
+    return NeedsRepair(f"the ledger is damaged ({error})", where=file, remedy="Run `oneiros reindex --rebuild`")
+
+
+def _stored_chunk(row: Sequence[object]) -> StoredChunk:
+    number, chunk_id, source, ordinal, first, last, headings, passage, context = row
+    return StoredChunk(
+        row=int(str(number)),
+        id=ChunkId(str(chunk_id)),
+        source=int(str(source)),
+        ordinal=int(str(ordinal)),
+        lines=LineRange(int(str(first)), int(str(last))),
+        headings=tuple(json.loads(str(headings))),
+        passage=str(passage),
+        context=str(context),
+    )
+
+
+def _stored_source(row: Sequence[object]) -> StoredSource:
+    number, path, layer, title, date, project, supersedes = row
+    return StoredSource(
+        id=int(str(number)),
+        path=SourcePath(str(path)),
+        layer=Layer(str(layer)),
+        title=str(title),
+        date=dt.date.fromisoformat(str(date)) if date else None,
+        project=str(project),
+        supersedes=tuple(json.loads(str(supersedes))),
+    )
+
+
+def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
+    """A filter as SQL clauses with bound values; tags and topics match whole names, in any case."""
+    clauses, values = ["1"], list[object]()
+
+    def any_of(clause: str, alternatives: Sequence[str]) -> None:
+        if alternatives:
+            clauses.append(f"({' or '.join([clause] * len(alternatives))})")
+            values.extend(alternatives)
+
+    any_of("layer = ?", wanted.layers)
+    any_of("lower(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
+    any_of("lower(project) = ?", [name.casefold() for name in wanted.projects])
+    any_of("lower(machine) = ?", [name.casefold() for name in wanted.machines])
+    any_of("kind = ?", [name.casefold() for name in wanted.kinds])
+    any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
+    if wanted.after:
+        clauses.append("date >= ?")
+        values.append(wanted.after.isoformat())
+    if wanted.before:
+        clauses.append("date < ?")
+        values.append(wanted.before.isoformat())
+    return clauses, values
+
+
+def _topic_file(name: str) -> str:
+    name = name.casefold().removesuffix(".md")
+    return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"

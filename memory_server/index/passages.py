@@ -1,0 +1,79 @@
+"""Where each searchable passage stands: a table of arrays, one row a passage, read at once from the ledger.
+
+Search asks thousands of times a second which source a passage belongs to and where its vectors lie; a database
+answers that too slowly. The table is immutable: after a change a new one is read.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.document import ChunkId, Layer
+from memory_server.index.ledger import Ledger
+
+LAYERS = tuple(Layer)
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """All searchable chunks, in the order of their rows in the ledger; every array has a row a passage."""
+
+    rows: NDArray[np.int64]  # of the ledger, rising
+    sources: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+    layers: NDArray[np.int64]  # ranks, 1 to 4
+    vectors: NDArray[np.int64]  # rows of the vector cache; -1 where not embedded yet
+    first_tokens: NDArray[np.int64]
+    token_counts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def places(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places of ledger rows in this table; rows that it does not hold are left out."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        if len(self) == 0 or wanted.size == 0:
+            return np.zeros(0, dtype=np.int64)
+        found = np.minimum(np.searchsorted(self.rows, wanted), len(self) - 1)
+        kept: NDArray[np.int64] = found[self.rows[found] == wanted]
+        return kept
+
+    def allowed(self, sources: Iterable[int] | None, layers: Sequence[Layer]) -> NDArray[np.bool_]:
+        """Which passages belong to one of these sources (None: to any) and layers."""
+        mask = np.isin(self.layers, [layer.rank for layer in layers])
+        if sources is not None:
+            mask &= np.isin(self.sources, np.fromiter(sources, dtype=np.int64))
+        return mask
+
+
+def read_passages(ledger: Ledger, vector_keys: Path) -> Passages:
+    """The table as the ledger has it now. `vector_keys`: the key file of the vector cache in use."""
+    connection = ledger.connection
+    connection.execute("attach database ? as cache", (str(vector_keys),))
+    try:
+        found = connection.execute(
+            "select chunk.id, chunk.source, chunk.ordinal, source.layer, coalesce(row.vector, -1),"
+            " coalesce(row.first_token, 0), coalesce(row.tokens, 0)"
+            " from chunk join source on source.id = chunk.source"
+            " left join cache.row on cache.row.text_hash = chunk.text_hash"
+            " where chunk.text_hash is not null order by chunk.id"
+        ).fetchall()
+    finally:
+        connection.execute("detach database cache")
+    ranks = {layer.value: layer.rank for layer in LAYERS}
+    table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 7)
+    return Passages(*(np.ascontiguousarray(column) for column in table.T))
+
+
+def rows_of_ids(ledger: Ledger, ids: Sequence[ChunkId]) -> list[int]:
+    """The ledger rows of chunk ids, in their order; unknown ids are left out."""
+    found: dict[ChunkId, int] = {}
+    for start in range(0, len(ids), 500):
+        part = ids[start : start + 500]
+        marks = ",".join("?" * len(part))
+        select = f"select chunk_id, id from chunk where chunk_id in ({marks})"  # noqa: S608  question marks only
+        found.update(ledger.connection.execute(select, part).fetchall())
+    return [found[name] for name in ids if name in found]

@@ -1,0 +1,60 @@
+"""The tables of the ledger and of the keyword index, which share one SQLite file.
+
+`stems` ranks (Porter stems), `words` finds what was written (no stems), `bodies` holds a source as a whole. All three
+are external-content tables: the text is stored once, and SQLite must be handed the old words when a row goes.
+"""
+
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+create table note(key text primary key, value text not null) without rowid;
+
+create table source(
+    id integer primary key,
+    path text not null unique,
+    layer text not null,
+    title text not null,
+    date text,
+    kind text not null,
+    project text not null,
+    machine text not null,
+    tags text not null,
+    supersedes text not null,
+    size integer not null,
+    modified_ns integer not null,
+    content_hash text not null,
+    body text not null
+);
+
+create table chunk(
+    id integer primary key,
+    chunk_id text not null unique,
+    source integer not null references source(id),
+    ordinal integer not null,
+    first_line integer not null,
+    last_line integer not null,
+    headings text not null,
+    context text not null,
+    passage text not null,
+    extra text not null,
+    text_hash blob,
+    is_semantic integer not null default 0
+);
+create index chunk_source on chunk(source, ordinal);
+create index chunk_pending on chunk(is_semantic) where is_semantic = 0;
+
+create table gone(chunk_id text primary key, layer text not null) without rowid;
+
+create table problem(path text not null, line integer not null, what text not null, remedy text not null,
+    rule text not null);
+
+create virtual table stems using fts5(context, passage, extra, content='chunk', content_rowid='id',
+    tokenize='porter unicode61 remove_diacritics 2');
+create virtual table words using fts5(context, passage, extra, content='chunk', content_rowid='id',
+    tokenize='unicode61 remove_diacritics 2', prefix='2 3');
+create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
+    tokenize='unicode61 remove_diacritics 2');
+create virtual table stem_counts using fts5vocab('stems', 'row');
+create virtual table word_counts using fts5vocab('words', 'row');
+create virtual table body_counts using fts5vocab('bodies', 'row');
+"""

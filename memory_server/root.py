@@ -1,0 +1,123 @@
+"""The paths of one memory root, and which root is meant.
+
+Every other module asks here where something lies. Nothing is read or created by asking.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.document import SourcePath
+from memory_server.errors import NeedsRepair
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRoot:
+    """The folder that holds one memory."""
+
+    path: Path
+
+    @property
+    def index_page(self) -> Path:
+        """`MEMORY.md`, which makes a folder a memory root."""
+        return self.path / "MEMORY.md"
+
+    @property
+    def lessons(self) -> Path:
+        return self.path / "lessons.md"
+
+    @property
+    def topics(self) -> Path:
+        return self.path / "topics"
+
+    @property
+    def sessions(self) -> Path:
+        return self.path / "sessions" / "compressed"
+
+    @property
+    def episodes(self) -> Path:
+        return self.path / "episodes"
+
+    @property
+    def settings(self) -> Path:
+        """`oneiros.toml`: the model's name and limits of size, nothing else."""
+        return self.path / "oneiros.toml"
+
+    @property
+    def derived(self) -> Path:
+        """`.oneiros/`: may be deleted at any time; knowledge is never lost with it."""
+        return self.path / ".oneiros"
+
+    @property
+    def ledger(self) -> Path:
+        return self.derived / "ledger.db"
+
+    @property
+    def vector_cache(self) -> Path:
+        return self.derived / "vectors"
+
+    @property
+    def semantic_index(self) -> Path:
+        return self.derived / "semantic"
+
+    @property
+    def lock(self) -> Path:
+        return self.derived / "lock"
+
+    @property
+    def query_log(self) -> Path:
+        """Beside the indices, but not one of them: a rebuild leaves it alone."""
+        return self.derived / "queries.db"
+
+    def relative(self, file: Path) -> SourcePath:
+        """The name of a file below the root, with `/` on every platform."""
+        return SourcePath(file.relative_to(self.path).as_posix())
+
+    def file(self, source: SourcePath) -> Path:
+        return self.path / source
+
+
+@dataclass(frozen=True, slots=True)
+class RootChoice:
+    """The root that commands work on, and why this one."""
+
+    root: MemoryRoot
+    reason: str
+    ignored: Path | None = None  # a nearer memory that the person has not trusted
+
+
+def choose_root(
+    environment: Mapping[str, str], working_folder: Path, home: Path, trusted: Sequence[Path]
+) -> RootChoice:
+    """Which memory root is meant.
+
+    `$ONEIROS_ROOT`, else the nearest `memory/` (or folder) with a `MEMORY.md` that stands in `trusted`, else
+    `~/.oneiros/memory`. An untrusted one takes no effect: a cloned repository must not decide what is true.
+    """
+    if named := environment.get("ONEIROS_ROOT"):
+        return RootChoice(MemoryRoot(Path(named).expanduser().absolute()), "named by ONEIROS_ROOT")
+    nearest = nearest_memory(working_folder)
+    default = MemoryRoot(home / ".oneiros" / "memory")
+    if nearest is None:
+        return RootChoice(default, "the memory of this account")
+    if nearest.resolve() == default.path.resolve():
+        return RootChoice(default, "the memory of this account")
+    if nearest.resolve() in {folder.resolve() for folder in trusted}:
+        return RootChoice(MemoryRoot(nearest), "the nearest memory that you trust")
+    return RootChoice(default, "the memory of this account", ignored=nearest)
+
+
+def nearest_memory(folder: Path) -> Path | None:
+    """The closest memory at or above a folder: the folder itself or its `memory/`, where `MEMORY.md` stands."""
+    for candidate in (folder, *folder.parents):
+        for place in (candidate / "memory", candidate):
+            if (place / "MEMORY.md").is_file():
+                return place
+    return None
+
+
+def require_memory(root: MemoryRoot) -> MemoryRoot:
+    """The root itself; raises NeedsRepair where no memory has been made there."""
+    if not root.index_page.is_file():
+        raise NeedsRepair("there is no memory here", where=root.path, remedy="Make one with `oneiros init`")
+    return root

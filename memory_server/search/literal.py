@@ -1,0 +1,237 @@
+"""The exact search: every word or quoted phrase must occur, and identifiers must occur letter by letter.
+
+The keyword index proposes passages; each is then compared with the question itself, since the index splits
+`app.py:12` into words and would take `app py 12` for the same. Where nothing holds, the answer is nothing.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_server.index.words import CJK_RUN, cjk_pairs
+from memory_server.search.query import AllOf, AnyOf, Expression, Not, Term
+
+MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided
+SENTENCE_MARKS = ".,;:!?"
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralMatch:
+    """A passage in which the question holds."""
+
+    row: int  # of the ledger
+    source: int
+    closeness: int  # 0: as written, as whole words; 1: in another case; 2: inside longer words
+    bm25: float  # smaller is better
+    is_spread: bool = False  # the words stand in one source, but not in one passage
+
+
+def find_literal(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None, limit: int
+) -> list[LiteralMatch]:
+    """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
+
+    First as whole words in one passage, then as the beginnings of words, then as parts of words (identifiers alone),
+    then spread over one source. The first of these that finds something answers.
+    """
+    for stage in (_in_passages, _in_longer_words, _in_parts_of_words, _in_sources):
+        matches = _best(stage(connection, expression, sources), limit)
+        if matches:
+            return matches
+    return []
+
+
+def _best(matches: Iterator[LiteralMatch], limit: int) -> list[LiteralMatch]:
+    """The best `limit` matches. They come in the order of bm25, so enough exact ones end the search."""
+    kept: list[LiteralMatch] = []
+    exact = 0
+    for match in matches:
+        kept.append(match)
+        exact += match.closeness == 0
+        if exact == limit:
+            break
+    return sorted(kept, key=lambda match: (match.closeness, match.bm25, match.row))[:limit]
+
+
+def holds(expression: Expression, text: str) -> bool:
+    """Whether an expression holds in a text, in any case."""
+    if isinstance(expression, AllOf):
+        return all(holds(part, text) for part in expression.parts)
+    if isinstance(expression, AnyOf):
+        return any(holds(part, text) for part in expression.parts)
+    if isinstance(expression, Not):
+        return not holds(expression.part, text)
+    return pattern_of(expression).search(text) is not None
+
+
+def pattern_of(term: Term, *, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    """What a term looks like in a text: a whole word, words in order, the start of a word, or a literal."""
+    text = written(term)
+    if is_identifier(term):
+        return re.compile(re.escape(text), flags)
+    words = WORD.findall(text)
+    if not words:
+        return re.compile(re.escape(text), flags)
+    return re.compile(r"\b" + r"[\W_]+".join(map(re.escape, words)) + ("" if term.is_prefix else r"\b"), flags)
+
+
+def written(term: Term) -> str:
+    """A term without the marks that end a sentence, unless it is made of nothing else."""
+    return term.text if term.is_phrase else term.text.rstrip(SENTENCE_MARKS) or term.text
+
+
+def is_identifier(term: Term) -> bool:
+    """Whether a term is compared letter by letter: it holds marks, or characters of a script without blanks."""
+    return not term.is_phrase and (not WORD.fullmatch(written(term)) or bool(CJK_RUN.search(term.text)))
+
+
+def fts_query(expression: Expression, *, as_prefix: bool = False) -> str:
+    """An expression in the grammar of FTS5, every word quoted; empty where no index can help."""
+    if isinstance(expression, Term):
+        return _fts_term(expression, as_prefix)
+    if isinstance(expression, Not):
+        return ""
+    if isinstance(expression, AnyOf):
+        parts = [fts_query(part, as_prefix=as_prefix) for part in expression.parts]
+        return f"({' OR '.join(parts)})" if all(parts) else ""
+    wanted = [query for part in expression.parts if (query := fts_query(part, as_prefix=as_prefix))]
+    unwanted = [
+        query
+        for part in expression.parts
+        if isinstance(part, Not) and not _has_identifier(part.part) and (query := fts_query(part.part))
+    ]
+    joined = f"({' AND '.join(wanted)})" if wanted else ""
+    return f"({joined} NOT ({' OR '.join(unwanted)}))" if joined and unwanted else joined
+
+
+def quoted(text: str) -> str:
+    """A text as one FTS5 string."""
+    return '"' + text.replace("\0", "").replace('"', '""') + '"'
+
+
+def _fts_term(term: Term, as_prefix: bool) -> str:
+    text = written(term)
+    pairs = list(cjk_pairs(text))
+    if pairs:
+        return f"({' AND '.join(quoted(pair) + ('*' if len(pair) == 1 else '') for pair in pairs)})"
+    if not WORD.search(text.replace("_", "")):
+        return ""
+    return quoted(text) + ("*" if term.is_prefix or (as_prefix and is_identifier(term)) else "")
+
+
+def _has_identifier(expression: Expression) -> bool:
+    if isinstance(expression, Term):
+        return is_identifier(expression)
+    parts = (expression.part,) if isinstance(expression, Not) else expression.parts
+    return any(_has_identifier(part) for part in parts)
+
+
+def _in_passages(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+) -> Iterator[LiteralMatch]:
+    query = fts_query(expression)
+    yield from _compared(_candidates(connection, query), expression, sources, least=0) if query else ()
+
+
+def _in_longer_words(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+) -> Iterator[LiteralMatch]:
+    query = fts_query(expression, as_prefix=True)
+    if query and query != fts_query(expression):
+        yield from _compared(_candidates(connection, query), expression, sources, least=2)
+
+
+def _in_parts_of_words(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+) -> Iterator[LiteralMatch]:
+    """Reads every passage, which only an identifier is worth: `ick/Contr` may be a part of a path."""
+    if not _has_identifier(expression):
+        return
+    longest = max((written(term) for term in _identifiers(expression)), key=len)
+    if len(longest) < 3 and fts_query(expression):
+        return
+    rows = connection.execute(
+        "select id, source, 0.0, context, passage from chunk where text_hash is not null"
+        " and (passage like ? escape '\\' or context like ? escape '\\') limit ?",
+        (like := f"%{_escaped_like(longest)}%", like, MAX_CANDIDATES),
+    )
+    yield from _compared(rows, expression, sources, least=2)
+
+
+def _identifiers(expression: Expression) -> list[Term]:
+    if isinstance(expression, Term):
+        return [expression] if is_identifier(expression) else []
+    parts = (expression.part,) if isinstance(expression, Not) else expression.parts
+    return [term for part in parts for term in _identifiers(part)]
+
+
+def _in_sources(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+) -> Iterator[LiteralMatch]:
+    """Sources in which the expression holds as a whole, each with the passage that has most of it."""
+    query = fts_query(expression)
+    if not query or not isinstance(expression, AllOf):
+        return
+    rows = connection.execute(
+        "select source.id, bm25(bodies), source.title, source.body from bodies join source on source.id = bodies.rowid"
+        " where bodies match ? order by rank limit ?",
+        (query, MAX_CANDIDATES),
+    )
+    for source, bm25, title, body in rows:
+        if (sources is None or source in sources) and holds(expression, f"{title}\n{body}"):
+            best = _fullest_passage(connection, source, expression)
+            if best is not None:
+                yield LiteralMatch(best, source, 1, bm25, is_spread=True)
+
+
+def _fullest_passage(connection: sqlite3.Connection, source: int, expression: AllOf) -> int | None:
+    """The passage of a source in which most parts of an expression hold; the first of equals."""
+    rows = connection.execute(
+        "select id, context, passage from chunk where source = ? and text_hash is not null order by ordinal", (source,)
+    ).fetchall()
+    wanted = [part for part in expression.parts if not isinstance(part, Not)]
+    counts = [(sum(holds(part, f"{row[1]}\n{row[2]}") for part in wanted), -place) for place, row in enumerate(rows)]
+    return int(rows[-max(counts)[1]][0]) if counts else None
+
+
+def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
+    return connection.execute(
+        "select chunk.id, chunk.source, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage from words"
+        " join chunk on chunk.id = words.rowid where words match ? order by rank limit ?",
+        (query, MAX_CANDIDATES),
+    )
+
+
+def _compared(
+    rows: sqlite3.Cursor, expression: Expression, sources: set[int] | None, *, least: int
+) -> Iterator[LiteralMatch]:
+    wanted = _positive_terms(expression)
+    for row, source, bm25, context, passage in rows:
+        text = f"{context}\n{passage}"
+        if (sources is None or source in sources) and holds(expression, text):
+            yield LiteralMatch(row, source, max(least, _closeness(wanted, text)), bm25)
+
+
+def _closeness(terms: Sequence[Term], text: str) -> int:
+    """0 where every term stands as written and not inside a longer name, 1 where only the case differs, else 2."""
+    closeness = 0
+    for term in terms:
+        whole = rf"(?<![\w]){re.escape(written(term))}(?![\w])"
+        if term.is_prefix or term.is_phrase or re.search(whole, text):
+            continue
+        closeness = max(closeness, 1 if re.search(whole, text, re.IGNORECASE) else 2)
+    return closeness
+
+
+def _positive_terms(expression: Expression) -> list[Term]:
+    if isinstance(expression, Term):
+        return [expression]
+    if isinstance(expression, Not):
+        return []
+    return [term for part in expression.parts for term in _positive_terms(part)]
+
+
+def _escaped_like(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)

@@ -1,0 +1,240 @@
+r"""What a person or a model typed, parsed.
+
+    word            a word, or an identifier such as app.py:12, --flag, fooBar, 10.0.0.7
+    "some words"    a phrase: these words in this order
+    prefix*         any word that starts so
+    a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
+    layer:topic  topic:mail  project:shop  machine:laptop  type:semantic  tag:dns  after:2026-01-31  before:2026-03
+
+Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
+Nothing of this reaches the grammar of SQLite unquoted.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from memory_server.document import Filter, Layer
+from memory_server.errors import UsageError
+
+MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
+MAX_DEPTH = 50  # of brackets
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing to look for: a word, a phrase or the start of a word."""
+
+    text: str
+    is_phrase: bool = False
+    is_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: "Expression"
+
+
+Expression: TypeAlias = Term | AllOf | AnyOf | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question together with its filters."""
+
+    text: str  # without filters, operators and what is behind NOT: what is embedded
+    expression: Expression
+    filter: Filter
+    is_cut: bool = False  # it was longer than MAX_QUERY_CHARS
+
+    def terms(self) -> tuple[Term, ...]:
+        """The things to look for, without those behind NOT, in the order typed."""
+        return tuple(_wanted_terms(self.expression))
+
+    def excluded(self) -> tuple[Term, ...]:
+        """The things behind NOT."""
+        return tuple(_excluded_terms(self.expression))
+
+
+TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<field>layer|topic|project|machine|type|tag|after|before):(?:"(?P<quoted_value>[^"]*)"|(?P<value>[^\s()]+))
+      | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
+      | (?P<open>\() | (?P<close>\))
+      | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
+      | (?P<stray>")
+    )""",
+    re.VERBOSE,
+)
+
+
+def parse_query(text: str) -> Query:
+    """Reads a query. Raises UsageError for an empty one, an unknown layer or a date that is none."""
+    is_cut = len(text) > MAX_QUERY_CHARS
+    text = clean(text[:MAX_QUERY_CHARS])
+    if not text:
+        raise UsageError(
+            "the query is empty", remedy="Ask with a few words, such as `oneiros recall 'how do we deploy'`"
+        )
+    allowed, tokens = _tokens(text)
+    expression = _Parser(tokens).parse()
+    wanted = _wanted_terms(expression)
+    if expression is None or not wanted:
+        raise UsageError("the query holds no word to look for", remedy="Add a few words beside the filters")
+    return Query(" ".join(term.text for term in wanted), expression, allowed, is_cut)
+
+
+def clean(text: str) -> str:
+    """The text without control characters and half surrogates, which no index takes."""
+    text = text.encode("utf-8", "ignore").decode("utf-8")
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+", " ", text).strip()
+
+
+def parse_day(text: str) -> dt.date:
+    """`2026`, `2026-03` or `2026-03-07` as the first day meant. Raises UsageError where it is none of these."""
+    match = re.fullmatch(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?", text.strip())
+    try:
+        if match:
+            return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
+    except ValueError:
+        pass
+    raise UsageError(f"{text!r} is no date", remedy="Write it as 2026-03-07, 2026-03 or 2026")
+
+
+def _tokens(text: str) -> tuple[Filter, list[tuple[str, str]]]:
+    """The filters, and the rest as (kind, text): word, prefix, phrase, phrase_prefix, open, close, operator."""
+    allowed = Filter()
+    tokens: list[tuple[str, str]] = []
+    for match in TOKEN.finditer(text):
+        if field := match["field"]:
+            value = match["quoted_value"] if match["quoted_value"] is not None else match["value"]
+            allowed = _with_filter(allowed, field, value)
+        elif match["phrase"] is not None:
+            if match["phrase"].strip():
+                tokens.append(("phrase_prefix" if match["phrase_prefix"] else "phrase", match["phrase"].strip()))
+        elif match["open"]:
+            tokens.append(("open", "("))
+        elif match["close"]:
+            tokens.append(("close", ")"))
+        elif word := match["word"]:
+            if word in ("AND", "OR", "NOT"):
+                tokens.append(("operator", word))
+            elif word.endswith("*") and len(word.rstrip("*")) > 1 and word.rstrip("*").isalnum():
+                tokens.append(("prefix", word.rstrip("*")))
+            else:
+                tokens.append(("word", word))
+    return allowed, tokens
+
+
+def _with_filter(allowed: Filter, field: str, value: str) -> Filter:
+    if field == "layer":
+        try:
+            return replace(allowed, layers=(*allowed.layers, Layer(value.casefold().removesuffix("s"))))
+        except ValueError:
+            known = ", ".join(Layer)
+            raise UsageError(f"there is no layer {value!r}", remedy=f"Known ones: {known}") from None
+    if field == "after":
+        return replace(allowed, after=parse_day(value))
+    if field == "before":
+        return replace(allowed, before=parse_day(value))
+    value = value.casefold()
+    if field == "topic":
+        return replace(allowed, topics=(*allowed.topics, value))
+    if field == "project":
+        return replace(allowed, projects=(*allowed.projects, value))
+    if field == "machine":
+        return replace(allowed, machines=(*allowed.machines, value))
+    if field == "type":
+        return replace(allowed, kinds=(*allowed.kinds, value))
+    return replace(allowed, tags=(*allowed.tags, value))
+
+
+class _Parser:
+    """OR binds weakest, then AND (also by standing side by side), then NOT. Stray operators count as words."""
+
+    def __init__(self, tokens: Sequence[tuple[str, str]]):
+        self._tokens = list(tokens)
+        self._at = 0
+        self._depth = 0
+
+    def parse(self) -> Expression | None:
+        parts = []
+        while self._at < len(self._tokens):
+            if (part := self._any()) is not None:
+                parts.append(part)
+            if self._at < len(self._tokens) and self._tokens[self._at][0] == "close":
+                self._at += 1  # a bracket that was never opened
+        return _joined(AllOf, parts)
+
+    def _any(self) -> Expression | None:
+        parts = [self._all()]
+        while self._next_is("OR"):
+            self._at += 1
+            parts.append(self._all())
+        return _joined(AnyOf, parts)
+
+    def _all(self) -> Expression | None:
+        parts = []
+        while self._at < len(self._tokens) and not self._next_is("OR") and self._tokens[self._at][0] != "close":
+            if self._next_is("AND"):
+                self._at += 1
+                continue
+            parts.append(self._one())
+        return _joined(AllOf, parts)
+
+    def _one(self) -> Expression | None:
+        kind, value = self._tokens[self._at]
+        self._at += 1
+        if kind == "operator":  # NOT; the others were taken above
+            has_next = self._at < len(self._tokens) and self._tokens[self._at][0] not in ("operator", "close")
+            part = self._one() if has_next else None
+            return Not(part) if part is not None else Term(value)
+        if kind == "open":
+            self._depth += 1
+            if self._depth > MAX_DEPTH:
+                raise UsageError(f"the query nests brackets more than {MAX_DEPTH} deep", remedy="Ask more simply")
+            part = self._any()
+            self._at += 1
+            self._depth -= 1
+            return part
+        if kind == "close":
+            return None
+        return Term(value, is_phrase=kind.startswith("phrase"), is_prefix=kind.endswith("prefix"))
+
+    def _next_is(self, operator: str) -> bool:
+        return self._at < len(self._tokens) and self._tokens[self._at] == ("operator", operator)
+
+
+def _joined(kind: type[AllOf] | type[AnyOf], parts: Sequence[Expression | None]) -> Expression | None:
+    present = tuple(part for part in parts if part is not None)
+    if not present:
+        return None
+    return present[0] if len(present) == 1 else kind(present)
+
+
+def _wanted_terms(expression: Expression | None) -> list[Term]:
+    if isinstance(expression, Term):
+        return [expression]
+    if isinstance(expression, AllOf | AnyOf):
+        return [term for part in expression.parts for term in _wanted_terms(part)]
+    return []
+
+
+def _excluded_terms(expression: Expression | None) -> list[Term]:
+    if isinstance(expression, Not):
+        return _wanted_terms(expression.part)
+    if isinstance(expression, AllOf | AnyOf):
+        return [term for part in expression.parts for term in _excluded_terms(part)]
+    return []

@@ -1,0 +1,80 @@
+"""The local query log: what was asked, what came back, and what of it was read.
+
+It lies beside the indices and survives their rebuild; it never leaves the machine. Secrets are masked before a row is
+written, and the whole log can be switched off. It feeds the weekly report and the replay of queries.
+"""
+
+import datetime as dt
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.document import ChunkId, SourcePath
+
+MAX_ROWS = 50_000  # the oldest go first; a year of heavy use is some 20,000
+MAX_QUERY_CHARS = 500
+
+SCHEMA = """
+create table if not exists query(
+    id integer primary key, at text not null, tool text not null, query text not null, hits text not null,
+    found integer not null
+);
+create table if not exists reading(at text not null, path text not null, lines text not null, query integer);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedQuery:
+    """One question as it was logged."""
+
+    at: dt.datetime
+    tool: str
+    query: str
+    hits: tuple[ChunkId, ...]
+
+
+class QueryLog:
+    """An SQLite file of questions and readings. Safe for several processes."""
+
+    def __init__(self, file: Path, redact: Callable[[str], str], now: Callable[[], dt.datetime]):
+        self._redact = redact
+        self._now = now
+        self._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._connection.execute("pragma busy_timeout=2000")
+        self._connection.execute("pragma journal_mode=wal")
+        self._connection.execute("pragma synchronous=off")
+        self._connection.executescript(SCHEMA)
+        self._last: int | None = None
+
+    def asked(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
+        """Notes a question with the ids of its hits."""
+        text = self._redact(query[:MAX_QUERY_CHARS])
+        cursor = self._connection.execute(
+            "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
+            (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
+        )
+        self._last = cursor.lastrowid
+        if self._last and self._last % 1_000 == 0:
+            self._connection.execute("delete from query where id <= ?", (self._last - MAX_ROWS,))
+
+    def read(self, path: SourcePath, lines: str) -> None:
+        """Notes what was read, and after which question."""
+        self._connection.execute(
+            "insert into reading values(?, ?, ?, ?)",
+            (self._now().isoformat(timespec="seconds"), path, lines, self._last),
+        )
+
+    def queries(self, *, without_hits: bool = False) -> list[LoggedQuery]:
+        """The questions, newest first."""
+        rows = self._connection.execute(
+            "select at, tool, query, hits from query where found = 0 or not ? order by id desc", (without_hits,)
+        )
+        return [
+            LoggedQuery(dt.datetime.fromisoformat(row[0]), row[1], row[2], tuple(map(ChunkId, json.loads(row[3]))))
+            for row in rows
+        ]
+
+    def close(self) -> None:
+        self._connection.close()

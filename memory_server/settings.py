@@ -1,0 +1,159 @@
+"""Settings: what belongs to a memory, and what belongs to a person.
+
+`oneiros.toml` in a memory root names the model and limits of size and nothing else, since it may come with a cloned
+repository. Everything that decides what is read, run or trusted stands in the person's own file,
+`~/.config/oneiros/config.toml`. Unknown keys are errors: a misspelt setting must not pass for a set one.
+"""
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, get_args, get_origin, get_type_hints
+
+from memory_server.errors import UsageError
+from memory_server.files import replace_file
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """`oneiros.toml`: what belongs to one memory."""
+
+    model: str = ""  # the embedding model's name; empty until `oneiros init` has settled it
+    index_max_lines: int = 200  # of MEMORY.md; Claude Code cuts what is beyond
+    index_max_chars: int = 25_000  # of MEMORY.md, likewise
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSettings:
+    """`config.toml`: what belongs to one person on one machine."""
+
+    trusted_roots: tuple[str, ...] = ()  # memories inside repositories that may take effect
+    embedding_share: float = 0.5  # of the cores, for indexing; at least one worker
+    embedding_cores: tuple[int, ...] = ()  # these cores instead of a share, a worker each
+    query_log: bool = True  # keep a local, redacted log of queries
+    structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
+    answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
+
+    def __post_init__(self) -> None:
+        if not 0 < self.embedding_share <= 1:
+            raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
+        if not 200 <= self.answer_tokens <= 2_400:
+            raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
+
+
+def read_memory_settings(file: Path) -> MemorySettings:
+    """The settings of a memory; the defaults where the file does not exist. Raises UsageError with its line."""
+    return _read(file, MemorySettings)
+
+
+def read_person_settings(file: Path) -> PersonSettings:
+    """The settings of a person; the defaults where the file does not exist. Raises UsageError with its line."""
+    return _read(file, PersonSettings)
+
+
+def person_settings_file(environment: Mapping[str, str], home: Path) -> Path:
+    """`config.toml` below `$XDG_CONFIG_HOME/oneiros`, else below `~/.config/oneiros`."""
+    configured = environment.get("XDG_CONFIG_HOME")
+    return (Path(configured) if configured else home / ".config") / "oneiros" / "config.toml"
+
+
+def change_setting(file: Path, key: str, value: object) -> None:
+    """Writes one key of a settings file and leaves every other byte alone. Creates the file where there is none."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    line = f"{key} = {toml_value(value)}"
+    pattern = re.compile(rf"^{re.escape(key)}\s*=\s*(?:\[[^\]]*\]|[^\n]*)", re.MULTILINE)
+    if pattern.search(text):
+        text = pattern.sub(lambda _: line, text, count=1)
+    else:
+        text = f"{text.rstrip()}\n{line}\n".lstrip()
+    tomllib.loads(text)
+    replace_file(file, text)
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it: strings, numbers, booleans and flat lists of these."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(toml_value(item) for item in value)}]"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def settings_keys(kind: type) -> tuple[str, ...]:
+    """The names of all settings of a kind, in the order of their documentation."""
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def parse_setting(kind: type, key: str, text: str) -> object:
+    """A setting's value from what a person typed.
+
+    Raises UsageError for an unknown key, and for a value of another type or out of range.
+    """
+    hints = get_type_hints(kind)
+    if key not in hints:
+        raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(settings_keys(kind))}")
+    wanted = hints[key]
+    if wanted is str:
+        return text
+    if get_origin(wanted) is tuple and get_args(wanted)[0] is str:
+        return [item.strip() for item in text.split(",") if item.strip()]
+    source = f"[{text}]" if get_origin(wanted) is tuple and not text.startswith("[") else text
+    try:
+        value: object = tomllib.loads(f"value = {source}")["value"]
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{text!r} is no value for {key}", remedy=f"It takes {_type_name(wanted)}") from error
+    _require_type(key, value, wanted, where=None)
+    kind(**{key: tuple(value) if isinstance(value, list) else value})  # refuses what is out of range
+    return value
+
+
+def _read(file: Path, kind: type[Settings]) -> Settings:
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return kind()
+    except UnicodeDecodeError as error:
+        raise UsageError("the settings are not UTF-8 text", where=file, remedy="Save the file as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"the settings are not valid TOML: {error}", where=file, remedy="Mend that line") from error
+    hints = get_type_hints(kind)
+    for key, value in values.items():
+        if key not in hints:
+            raise UsageError(
+                f"there is no setting {key!r} here",
+                where=file,
+                remedy=f"Remove it; known ones: {', '.join(settings_keys(kind))}",
+            )
+        _require_type(key, value, hints[key], where=file)
+    try:
+        return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    except UsageError as error:
+        raise UsageError(error.what, where=file, remedy=error.remedy) from error
+
+
+def _require_type(key: str, value: object, wanted: object, *, where: Path | None) -> None:
+    if get_origin(wanted) is tuple:
+        fits = isinstance(value, list) and all(isinstance(item, get_args(wanted)[0]) for item in value)
+    elif wanted is float:
+        fits = isinstance(value, int | float) and not isinstance(value, bool)
+    elif wanted is int:
+        fits = isinstance(value, int) and not isinstance(value, bool)
+    else:
+        fits = isinstance(wanted, type) and isinstance(value, wanted)
+    if not fits:
+        raise UsageError(f"{key} is {value!r}", where=where, remedy=f"It takes {_type_name(wanted)}")
+
+
+def _type_name(wanted: object) -> str:
+    if get_origin(wanted) is tuple:
+        return f"a list of {_type_name(get_args(wanted)[0])}"
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    return names.get(wanted, str(wanted)) if isinstance(wanted, type) else str(wanted)

@@ -1,0 +1,89 @@
+"""The `oneiros` command: puts the command groups together and turns errors into exit codes.
+
+0 done or found; 1 nothing found, or a finding; 2 usage; 3 the environment needs repair, or a bug; 130 interrupted.
+"""
+
+import logging
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import click
+import typer
+
+from memory_server.errors import OneirosError
+from oneiros.cli import keeping, searching, serving, settling
+from oneiros.cli.output import talk
+from oneiros.environment import Environment, program_version
+
+EXIT_BUG = 3
+EXIT_INTERRUPTED = 130
+
+
+def create_app(environment: Environment) -> typer.Typer:
+    """All commands over one environment."""
+    app = typer.Typer(
+        help="A memory for Claude Code that knows things instead of only finding them.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @app.callback()
+    def settle(
+        version: Annotated[bool, typer.Option("--version", help="print the version and end")] = False,
+        verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say on stderr what is done")] = False,
+    ) -> None:
+        logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", stream=sys.stderr)
+        if version:
+            typer.echo(f"oneiros {program_version()}")
+            raise typer.Exit
+
+    for group in (searching, settling, keeping, serving):
+        group.add_commands(app, environment)
+    return app
+
+
+def run() -> None:
+    """The console script."""
+    sys.exit(main(sys.argv[1:], Environment.of_process()))
+
+
+def main(arguments: list[str], environment: Environment) -> int:
+    """Runs one command line and gives its exit code. The only place where unforeseen errors are caught."""
+    command = typer.main.get_command(create_app(environment))
+    try:
+        return int(command.main(arguments, prog_name="oneiros", standalone_mode=False) or 0)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        talk("Interrupted. What was done is kept; the same command goes on from there.")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered has no reader
+        return 0
+    except OneirosError as error:
+        talk(str(error))
+        return error.exit_code
+    except Exception:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
+        talk(_bug_sentence(environment))
+        return EXIT_BUG
+
+
+def _bug_sentence(environment: Environment) -> str:
+    """Where the traceback of the current error was written; the traceback itself where it could not be."""
+    report = traceback.format_exc()
+    try:
+        log = environment.choice.root.derived / "error.log"
+        if log.parent.is_dir():
+            log.write_text(report, encoding="utf-8")
+            return f"oneiros failed unexpectedly. The traceback is in {log}; please report it."
+    except (OneirosError, OSError):
+        pass
+    return f"oneiros failed unexpectedly. Please report this:\n{report}"

@@ -1,0 +1,207 @@
+"""Asking and reading: `search`, `exact`, `recall`, `read`, `topics`."""
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from memory_server.answer_text import answer_json, shortened
+from memory_server.document import Answer, Hit
+from memory_server.errors import UsageError
+from memory_server.escaping import shown
+from memory_server.memory import DEFAULT_LIMIT, Memory
+from oneiros.cli.output import data, data_json, progress_shown, styled, talk
+from oneiros.environment import Environment
+
+PASSAGE_CHARS = 360
+PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
+
+Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
+Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
+PerSource = Annotated[int, typer.Option("--per-source", help="most passages of one file")]
+Narrow = Annotated[list[str] | None, typer.Option(show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
+Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
+
+SYNTAX = """\b
+Query syntax:
+  "a phrase"  prefix*  a AND b  a OR b  NOT a  ( ... )
+  layer:topic topic:NAME project:NAME machine:NAME type:semantic tag:NAME
+  after:2026-01-31 before:2026-03
+"""
+
+
+def add_commands(app: typer.Typer, environment: Environment) -> None:
+    """Adds the commands of this group."""
+
+    def ask(
+        method: Callable[..., Answer],
+        words: list[str],
+        filters: dict[str, list[str] | None],
+        options: tuple[int, int, bool, bool, bool],
+    ) -> None:
+        limit, per_source, as_json, explain, no_color = options
+        text = " ".join([*(_filter_text(filters)), *words])
+        with environment.open_memory() as memory:
+            bring_level(memory)
+            answer = method(memory, text, limit=limit, per_source=per_source)
+        if as_json:
+            data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
+        else:
+            print_answer(answer, styled(no_color=no_color), explain=explain)
+        if not answer.hits:
+            raise typer.Exit(1)
+
+    def searching_command(name: str, method: Callable[..., Answer], help_text: str, example: str) -> None:
+        def command(
+            words: Words,
+            limit: Limit = DEFAULT_LIMIT,
+            per_source: PerSource = 1,
+            layer: Narrow = None,
+            topic: Narrow = None,
+            project: Narrow = None,
+            machine: Narrow = None,
+            kind: Annotated[list[str] | None, typer.Option("--type", show_default=False)] = None,
+            tag: Narrow = None,
+            after: Annotated[str | None, typer.Option(show_default=False)] = None,
+            before: Annotated[str | None, typer.Option(show_default=False)] = None,
+            as_json: AsJson = False,
+            explain: Explain = False,
+            no_color: NoColor = False,
+        ) -> None:
+            filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
+            filters |= {"after": [after] if after else None, "before": [before] if before else None}
+            ask(method, words, filters, (limit, per_source, as_json, explain, no_color))
+
+        app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}")(command)
+
+    searching_command(
+        "recall",
+        Memory.recall,
+        "Find by meaning and words together; the best first answer to a question.",
+        "oneiros recall 'why do we pin the workers'",
+    )
+    searching_command(
+        "search",
+        Memory.search_memory,
+        "Find by meaning alone, whatever words are used.",
+        "oneiros search 'what happens after a crash' --layer topic",
+    )
+    searching_command(
+        "exact",
+        Memory.search_exact,
+        "Find every word or quoted phrase as written: names, paths, errors, numbers.",
+        "oneiros exact '\"exit code\" NOT windows'",
+    )
+
+    @app.command(epilog="\b\nExample: oneiros read mail:12-30")
+    def read(
+        place: Annotated[str, typer.Argument(help="a topic, a path, with lines if wanted: mail, mail:12, mail:12-30")],
+        as_json: AsJson = False,
+    ) -> None:
+        """Print a topic or session, or lines of it."""
+        match = PLACE.fullmatch(place)
+        if match is None:
+            raise UsageError("the name is empty", remedy="`oneiros topics` lists the names")
+        first = int(match["first"] or 1)
+        last = int(match["last"]) if match["last"] else None
+        with environment.open_memory() as memory:
+            reading = memory.read(match["name"], first, last)
+        if as_json:
+            lines = {"first_line": reading.lines.first, "last_line": reading.lines.last, "of_lines": reading.last_line}
+            data_json({"path": reading.path, "layer": reading.layer.value, **lines, "text": reading.text})
+            return
+        data(shown(reading.text).rstrip("\n"))
+        talk(f"{reading.path}:{reading.lines} of {reading.last_line} lines, layer {reading.layer.rank}")
+
+    @app.command(epilog="\b\nExample: oneiros topics --json")
+    def topics(as_json: AsJson = False, no_color: NoColor = False) -> None:
+        """List the approved topics."""
+        with environment.open_memory() as memory:
+            heads = memory.topics()
+        if as_json:
+            keys = ("name", "title", "date", "summary", "path")
+            data_json({"topics": [dict(zip(keys, _head_values(head), strict=True)) for head in heads]})
+            return
+        console = styled(no_color=no_color)
+        width = max((len(head.name) for head in heads), default=0)
+        for head in heads:
+            date = head.date.isoformat() if head.date else " " * 10
+            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown(head.summary)}"))
+        talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
+
+
+def bring_level(memory: Memory) -> None:
+    """Indexes a small change before a search, and says what a large one needs."""
+    with progress_shown() as show:
+        behind = memory.refresh(show)
+    if not behind.is_empty:
+        count = len(behind.changed) + len(behind.removed)
+        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")
+
+
+def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
+    """Hits on stdout, best first; what to do next on stderr."""
+    for number, hit in enumerate(answer.hits, start=1):
+        console.print(_headline(number, hit))
+        console.print(_passage(hit, answer.terms))
+        if explain:
+            console.print(Text(_reasons(answer, hit), style="dim"))
+    if not answer.hits:
+        talk(answer.note or "Nothing found.")
+        return
+    first = answer.hits[0]
+    count = f"{len(answer.hits)} hit{'s' if len(answer.hits) > 1 else ''}"
+    if explain and answer.terms:
+        talk(f"Words looked up: {', '.join(answer.terms)}")
+    note = f" {answer.note}" if answer.note else ""
+    talk(f"{count}.{note} Read on: oneiros read {first.path}:{first.lines.first}")
+
+
+def explained(answer: Answer) -> dict[str, object]:
+    """The words looked up, and for each hit the score of every arm and stage."""
+    return {
+        "terms": list(answer.terms),
+        "scores": {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits},
+    }
+
+
+def _headline(number: int, hit: Hit) -> Text:
+    date = hit.date.isoformat() if hit.date else "undated"
+    marks = "".join(
+        [
+            "  decides" if hit.decides else "",
+            f"  replaced by {hit.replaced_by}" if hit.replaced_by else "",
+            f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
+        ]
+    )
+    place = (f"{hit.path}:{hit.lines}", "bold")
+    head = f"  {date}  {hit.score:.2f}".replace(" 0.", " .")
+    return Text.assemble(
+        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown(hit.title)}", (marks, "italic")
+    )
+
+
+def _passage(hit: Hit, terms: tuple[str, ...]) -> Text:
+    text = shown(shortened(hit.passage, terms, PASSAGE_CHARS))
+    lines = [line for line in text.split("\n") if line.strip()]
+    return Text("\n".join(f"      {line}" for line in lines), style="dim")
+
+
+def _reasons(answer: Answer, hit: Hit) -> str:
+    reasons = "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)
+    scores = "  ".join(f"{name} {score:.3f}" for name, score in answer.scores.get(hit.chunk, {}).items())
+    return "\n".join(f"      {line}" for line in (reasons, scores) if line)
+
+
+def _filter_text(filters: dict[str, list[str] | None]) -> list[str]:
+    return [f'{name}:"{value}"' for name, values in filters.items() for value in values or ()]
+
+
+def _head_values(head: object) -> tuple[object, ...]:
+    name, title, date, summary, path = (getattr(head, key) for key in ("name", "title", "date", "summary", "path"))
+    return name, title, date.isoformat() if date else None, summary, path

@@ -1,0 +1,134 @@
+"""Setting a memory up: `init`, `trust`, `config`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_server.embedding.model import (
+    DEFAULT_MODEL,
+    MODELS,
+    ModelCard,
+    ModelFiles,
+    download_model,
+    find_model,
+    in_hub_cache,
+    model_card,
+)
+from memory_server.errors import UsageError
+from memory_server.root import MemoryRoot
+from memory_server.settings import (
+    MemorySettings,
+    PersonSettings,
+    change_setting,
+    parse_setting,
+    read_memory_settings,
+    settings_keys,
+)
+from oneiros.cli.output import data, data_json, progress_shown, talk
+from oneiros.cli.searching import AsJson
+from oneiros.environment import Environment
+from oneiros.founding import found_memory, trusted_with, trusted_without
+
+Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
+
+
+def add_commands(app: typer.Typer, environment: Environment) -> None:
+    """Adds the commands of this group."""
+
+    @app.command(epilog="\b\nExample: oneiros init --example")
+    def init(
+        folder: Folder = None,
+        model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
+        download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
+        example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
+    ) -> None:
+        """Make a memory, settle its embedding model, and index what is there."""
+        root = environment.choice.root if folder is None else MemoryRoot(folder.expanduser().absolute())
+        settings = read_memory_settings(root.settings)
+        files = settle_model(model or settings.model, environment.hub_cache, download=download)
+        for line in found_memory(root, files.card.name, with_example=example):
+            talk(line)
+        talk(f"Model: {files.card.name}, {files.reason}.")
+        if environment.choice.root != root:
+            trusted_with(environment.person_file, environment.person, root.path)
+            talk(f"Trusted: {root.path}, noted in {environment.person_file}")
+        with environment.open_memory(root) as memory, progress_shown() as show:
+            report = memory.reindex(report_progress=show)
+        talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
+
+    @app.command(epilog="\b\nExample: oneiros trust ./memory")
+    def trust(
+        folder: Annotated[Path, typer.Argument(help="a folder with a MEMORY.md")],
+        remove: Annotated[bool, typer.Option("--remove", help="trust it no longer")] = False,
+    ) -> None:
+        """Let a memory that lies in a repository take effect, or stop it from doing so."""
+        path = folder.expanduser().absolute()
+        if remove:
+            trusted_without(environment.person_file, environment.person, path)
+            talk(f"Not trusted any more: {path}")
+            return
+        if not (path / "MEMORY.md").is_file():
+            raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
+        trusted_with(environment.person_file, environment.person, path)
+        talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
+
+    @app.command(epilog="\b\nExample: oneiros config embedding_share 0.5")
+    def config(
+        key: Annotated[str | None, typer.Argument(show_default=False)] = None,
+        value: Annotated[str | None, typer.Argument(show_default=False)] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        """Show or change a setting: your own ones, and the few that belong to the memory."""
+        root = environment.choice.root
+        person, memory = environment.person, read_memory_settings(root.settings)
+        values = dataclasses.asdict(person) | dataclasses.asdict(memory)
+        if key is None:
+            if as_json:
+                data_json(values)
+                return
+            for kind, file in ((PersonSettings, environment.person_file), (MemorySettings, root.settings)):
+                data(f"# {file}")
+                for name in settings_keys(kind):
+                    data(f"{name} = {values[name]}")
+            return
+        if key not in values:
+            raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(values)}")
+        if value is None:
+            data_json({key: values[key]}) if as_json else data(str(values[key]))
+            return
+        if key == "model":
+            value = model_card(value).name
+        is_own = key in settings_keys(PersonSettings)
+        kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
+        parsed = parse_setting(kind, key, value)
+        change_setting(file, key, parsed)
+        talk(f"{key} = {value}, in {file}")
+        if key == "model":
+            talk("Every passage will be embedded anew: oneiros reindex")
+
+
+def settle_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:
+    """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
+
+    Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
+    """
+    card = model_card(name or DEFAULT_MODEL)
+    if in_hub_cache(card, hub_cache) is None and (download or (not name and _agrees_to_download(card))):
+        talk(f"Fetching {_download_text(card)}")
+        return download_model(card, hub_cache)
+    return find_model(name, hub_cache)
+
+
+def _agrees_to_download(card: ModelCard) -> bool:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    talk(f"The best model is not on this machine: {_download_text(card)}")
+    return typer.confirm("Download it? Without it a smaller packaged model is used", default=False, err=True)
+
+
+def _download_text(card: ModelCard) -> str:
+    weights = f", sha256 {card.weight_hash}" if card.weight_hash else ""
+    return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB{weights}"

@@ -1,0 +1,179 @@
+"""`oneiros doctor`: every check proves itself by doing, and names the repair where it cannot."""
+
+import re
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_server.document import ChunkId, Layer
+from memory_server.errors import OneirosError
+from memory_server.memory import MAX_LIMIT, Memory
+from memory_server.search.query import parse_query
+from memory_server.search.search import Searcher
+from oneiros.environment import Environment
+
+LEAST_SQLITE = (3, 40, 0)
+SAMPLE = 50  # passages that are searched for by themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check."""
+
+    check: str
+    state: str  # ok, warning, failed
+    detail: str
+    repair: str = ""
+
+
+def examine(environment: Environment) -> Iterator[Finding]:
+    """All checks in order; those that need a memory are left out where none can be opened."""
+    yield from _guarded("python and sqlite", _check_platform)
+    yield from _guarded("settings", lambda: _check_settings(environment))
+    try:
+        memory = environment.open_memory()
+    except OneirosError as error:
+        yield Finding("memory", "failed", error.what, error.remedy)
+        return
+    checks: list[tuple[str, Callable[[Memory], Iterator[Finding]]]] = [
+        ("memory", _check_root),
+        ("model", _check_model),
+        ("ledger", _check_ledger),
+        ("disk", _check_disk),
+        ("words", _check_words),
+        ("meaning", _check_meaning),
+        ("read", _check_reading),
+    ]
+    with memory:
+        for name, check in checks:
+            yield from _guarded(name, lambda check=check: check(memory))  # type: ignore[misc]  # a default binds the loop's value
+
+
+def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except OneirosError as error:
+        yield Finding(name, "failed", error.what, error.remedy)
+    except (sqlite3.Error, OSError) as error:
+        yield Finding(name, "failed", str(error), "Run `oneiros reindex --rebuild`; it loses no knowledge")
+
+
+def _check_platform() -> Iterator[Finding]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    version = sqlite3.sqlite_version_info
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create virtual table t using fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
+    if version < LEAST_SQLITE:
+        least = ".".join(map(str, LEAST_SQLITE))
+        yield Finding(
+            "python and sqlite", "failed", f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}"
+        )
+        return
+    yield Finding("python and sqlite", "ok", f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
+
+
+def _check_settings(environment: Environment) -> Iterator[Finding]:
+    where = environment.person_file if environment.person_file.exists() else "defaults"
+    yield Finding("settings", "ok", f"{where}; {len(environment.person.trusted_roots)} trusted memories")
+    choice = environment.choice
+    if choice.ignored:
+        yield Finding(
+            "trust", "warning", f"{choice.ignored} is not trusted and has no effect", f"oneiros trust {choice.ignored}"
+        )
+
+
+def _check_root(memory: Memory) -> Iterator[Finding]:
+    problems = memory.validate()
+    if problems:
+        repair = "oneiros validate"
+        yield Finding("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
+    else:
+        yield Finding("memory", "ok", f"{memory.root.path}: every file is as it should be")
+
+
+def _check_model(memory: Memory) -> Iterator[Finding]:
+    near, other, far = (
+        one.vector
+        for one in memory.engine().embed(["The cat sat on the mat.", "A cat is sitting on a mat.", "Tax law of 1923."])
+    )
+    length = float(np.linalg.norm(near))
+    name = f"{memory.model.card.name}, {memory.model.reason}"
+    if abs(length - 1) > 1e-3 or float(near @ other) <= float(near @ far):
+        yield Finding("model", "failed", f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
+    else:
+        yield Finding("model", "ok", f"{name}: embeds, {len(near)} dimensions")
+
+
+def _check_ledger(memory: Memory) -> Iterator[Finding]:
+    problems = memory.indices.ledger.integrity_problems()
+    if problems:
+        yield Finding("ledger", "failed", problems[0], "oneiros reindex --rebuild")
+    else:
+        yield Finding("ledger", "ok", "whole, and the keyword index agrees with the text")
+
+
+def _check_disk(memory: Memory) -> Iterator[Finding]:
+    changes = memory.changes()
+    if changes.is_empty:
+        yield Finding("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
+    else:
+        count = len(changes.changed) + len(changes.removed)
+        yield Finding("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")
+
+
+def _check_words(memory: Memory) -> Iterator[Finding]:
+    missed = [name for name, passage in _sample(memory) if not _found_by_words(memory, name, passage)]
+    if missed:
+        yield Finding(
+            "words", "failed", f"{len(missed)} passages are not found by their words", "oneiros reindex --rebuild"
+        )
+    else:
+        yield Finding("words", "ok", "sampled passages are found by their own words")
+
+
+def _check_meaning(memory: Memory) -> Iterator[Finding]:
+    counts = memory.indices.ledger.counts()
+    if counts["semantic"] < counts["searchable"]:
+        left = counts["searchable"] - counts["semantic"]
+        yield Finding("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
+        return
+    if not memory.indices.own():
+        yield Finding("meaning", "warning", "another process owns the semantic index, so it was not compared", "")
+        return
+    wrong = [name for layer in Layer for name in memory.indices.semantic_differences(layer)]
+    if wrong:
+        detail = f"{len(wrong)} passages differ between ledger and semantic index"
+        yield Finding("meaning", "failed", detail, "oneiros reindex --rebuild")
+        return
+    unreached = memory.indices.unreachable(SAMPLE)
+    if unreached:
+        yield Finding(
+            "meaning", "failed", f"{unreached} of {SAMPLE} vectors do not find themselves", "oneiros reindex --rebuild"
+        )
+    else:
+        yield Finding("meaning", "ok", f"all {counts['semantic']} vectors are held, and sampled ones find themselves")
+
+
+def _check_reading(memory: Memory) -> Iterator[Finding]:
+    for head in memory.topics():
+        memory.read(head.path)
+    yield Finding("read", "ok", "every topic can be read back")
+
+
+def _sample(memory: Memory) -> list[tuple[ChunkId, str]]:
+    rows = memory.indices.ledger.connection.execute(
+        "select chunk_id, passage from chunk where text_hash is not null order by chunk_id limit ?", (SAMPLE,)
+    )
+    return [(ChunkId(row[0]), str(row[1])) for row in rows]
+
+
+def _found_by_words(memory: Memory, name: ChunkId, passage: str) -> bool:
+    """Whether the first words of a passage, asked for as a phrase, bring it back."""
+    words = " ".join(re.findall(r"\w+", passage)[:8])
+    if not words:
+        return True  # nothing but marks: no word to ask for
+    answer = Searcher(memory.indices, memory.embed_query).exact(parse_query(f'"{words}"'), MAX_LIMIT, MAX_LIMIT)
+    return len(answer.hits) == MAX_LIMIT or any(hit.chunk == name for hit in answer.hits)

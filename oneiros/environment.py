@@ -1,0 +1,63 @@
+"""What the face reads of the machine, once, and hands down: variables, folders, clock, the person's settings."""
+
+import datetime as dt
+import importlib.metadata
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot, RootChoice, choose_root
+from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One run of the program."""
+
+    variables: Mapping[str, str]
+    home: Path
+    working_folder: Path
+
+    @classmethod
+    def of_process(cls) -> "Environment":
+        return cls(os.environ, Path.home(), Path.cwd())
+
+    @cached_property
+    def person_file(self) -> Path:
+        """The person's own settings file, whether it exists or not."""
+        return person_settings_file(self.variables, self.home)
+
+    @cached_property
+    def person(self) -> PersonSettings:
+        return read_person_settings(self.person_file)
+
+    @cached_property
+    def choice(self) -> RootChoice:
+        """The memory root that is meant, and why."""
+        trusted = [Path(root) for root in self.person.trusted_roots]
+        return choose_root(self.variables, self.working_folder, self.home, trusted)
+
+    @property
+    def hub_cache(self) -> Path:
+        """Where model files of the hub lie: `$HF_HUB_CACHE`, `$HF_HOME/hub`, else below `~/.cache`."""
+        if named := self.variables.get("HF_HUB_CACHE"):
+            return Path(named)
+        home = self.variables.get("HF_HOME")
+        return (Path(home) if home else self.home / ".cache" / "huggingface") / "hub"
+
+    def open_memory(self, root: MemoryRoot | None = None) -> Memory:
+        """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
+        return Memory(root or self.choice.root, person=self.person, hub_cache=self.hub_cache, now=now)
+
+
+def program_version() -> str:
+    """The version of the installed program."""
+    return importlib.metadata.version("oneiros")
+
+
+def now() -> dt.datetime:
+    """The time, aware of its zone."""
+    return dt.datetime.now(dt.UTC)

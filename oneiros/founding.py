@@ -1,0 +1,79 @@
+"""Founding a memory root: its first files, its git, and the list of roots that a person trusts."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from memory_server.files import replace_file
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings, change_setting
+
+EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
+EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
+
+INDEX_PAGE = """\
+# Memory
+
+What is known, topic by topic. Topics are approved: they win over sessions and references.
+
+"""
+LESSONS = """\
+# Lessons
+
+Mistakes that were made more than once, as checks to run before starting.
+"""
+DERIVED_IGNORED = "# derived or machine-local: deleted and rebuilt at any time\n.oneiros/\nsessions/archive/\n"
+PRIVATE_IGNORED = "# conversations stay on this machine\nsessions/\nepisodes/\nproposals/\nreports/\n.blackboard/\n"
+
+
+def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterator[str]:
+    """Makes what is missing of a memory root and leaves what is there; says what it made, a line each."""
+    is_new = not root.index_page.exists()
+    root.path.mkdir(parents=True, exist_ok=True)
+    if with_example and is_new:
+        example = EXAMPLE if EXAMPLE.is_dir() else EXAMPLE_IN_CHECKOUT
+        shutil.copytree(example, root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*"))
+        yield f"Made {root.path} from the example memory."
+    elif is_new:
+        replace_file(root.index_page, INDEX_PAGE)
+        yield f"Made {root.path}"
+    else:
+        yield f"There is a memory already: {root.path}"
+    if not root.lessons.exists():
+        replace_file(root.lessons, LESSONS)
+    root.topics.mkdir(exist_ok=True)
+    change_setting(root.settings, "model", model)
+    yield from _settle_git(root)
+
+
+def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:
+    """Adds a root to the person's trusted ones."""
+    change_setting(file, "trusted_roots", sorted({*person.trusted_roots, str(path)}))
+
+
+def trusted_without(file: Path, person: PersonSettings, path: Path) -> None:
+    """Takes a root from the person's trusted ones."""
+    change_setting(file, "trusted_roots", sorted({*person.trusted_roots} - {str(path)}))
+
+
+def _settle_git(root: MemoryRoot) -> Iterator[str]:
+    """A repository of its own, or, inside a project's repository, ignore rules that keep conversations out of it."""
+    inside = _git(root.path, "rev-parse", "--show-toplevel")
+    is_own = inside is None or Path(inside).resolve() == root.path.resolve()
+    ignore = root.path / ".gitignore"
+    if not ignore.exists():
+        replace_file(ignore, DERIVED_IGNORED if is_own else DERIVED_IGNORED + PRIVATE_IGNORED)
+    if inside is None and _git(root.path, "init", "--quiet") is not None:
+        yield "It is a git repository of its own; nothing was committed."
+    elif not is_own:
+        yield f"It lies in the repository {inside}: conversations are git-ignored there."
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What git prints; None where it fails or is not installed."""
+    command = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
