@@ -1,12 +1,14 @@
 """Puts the commands together and maps every error to its exit code."""
 
 import logging
-import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import datasets
+import transformers
 import typer
 
 from trainer.cli import data, models, service
@@ -39,14 +41,19 @@ def build() -> typer.Typer:
     return app
 
 
+def quiet_libraries() -> None:
+    """No bars of others: they draw on every terminal and into every log, where ours are measured and few."""
+    datasets.disable_progress_bars()
+    transformers.logging.disable_progress_bar()
+    transformers.logging.set_verbosity_error()
+    # The advice of libraries to their programmers, not to the person who reads this.
+    warnings.filterwarnings("ignore", category=FutureWarning)
+
+
 def run() -> None:
     """Run the command line; a foreseen error is one sentence on stderr, a bug one sentence and the place of its log."""
-    # Hub look-ups are off unless a command allows them, and no library may fork around our threads.
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Without it the threads of torch spin while they wait, and a busy machine makes them many times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
+    quiet_libraries()
     for noisy in ("httpx", "httpx2", "httpcore2", "datasets", "transformers", "filelock"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:

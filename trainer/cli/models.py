@@ -1,7 +1,6 @@
 """The commands that make a model, score it and turn it into files for others."""
 
 import json
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -54,8 +53,6 @@ def train(
 
     Example: python -m trainer train pairs.train.jsonl --validation pairs.validation.jsonl --base smollm2-135m
     """
-    if download:
-        os.environ["HF_HUB_OFFLINE"] = "0"
     if resume:
         if run is None:
             raise UsageError("--resume needs --run", remedy="Name the folder of the run to continue")

@@ -1,5 +1,6 @@
 """What happens at the edges of a step: events, the heartbeat, whole checkpoints, and a polite end on SIGTERM."""
 
+import logging
 import signal
 import time
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from transformers import TrainerCallback
 
 from trainer.training.events import EventFile, logged
 from trainer.training.run_folder import RunFolder
+
+logger = logging.getLogger(__name__)
 
 
 class StopFlag:
@@ -56,6 +59,9 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not
         done = state.global_step - self._first
         seconds = (self._clock() - self._began) / done if done else 0.0
         self._events.write(event, state.global_step, **values, seconds_per_step=round(seconds, 3))
+        left = seconds * (state.max_steps - state.global_step) / 60
+        logger.info("step %d of %d, %s loss %.3f, %.1f minutes left", state.global_step, state.max_steps,
+                    "validation" if event == "evaluation" else "training", values["loss"], left)
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  (theirs)
         folder = self._run.mark_complete(state.global_step)

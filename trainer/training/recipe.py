@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig
-from transformers import TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
+from trainer.pairs import Pair
 from trainer.training.machine import Machine
 from trainer.training.masking import rows_of
 from trainer.training.presets import Preset
-from trainer.pairs import Pair
 
 WARMUP_SHARE = 0.03  # of all steps
 MAX_GRADIENT = 1.0
@@ -116,6 +116,7 @@ def build_trainer(
         peft_config=lora(plan.preset),
         callbacks=callbacks,
     )
+    trainer.remove_callback(PrinterCallback)  # it prints to stdout, which is for data
     if machine.precision == "fp16":
         for parameter in trainer.model.parameters():
             if parameter.requires_grad:
