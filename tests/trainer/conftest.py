@@ -138,6 +138,12 @@ class ServiceProcess:
         self.process.wait(timeout=30)
 
 
+@pytest.fixture(scope="session")
+def service_process() -> type[ServiceProcess]:
+    """The class, for fixtures that outlive a test."""
+    return ServiceProcess
+
+
 @pytest.fixture
 def start_service() -> Iterator[Callable[..., ServiceProcess]]:
     """Starts services; all of them end with the test."""

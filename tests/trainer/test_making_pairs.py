@@ -57,15 +57,15 @@ def test_a_chunk_knows_its_page_and_heading() -> None:
 
     chunks = list(chunks_of("a.pdf", pages))
 
-    assert [(chunk.page, chunk.heading) for chunk in chunks] == [(1, ""), (2, "Ports")]
+    assert [(chunk.page, chunk.heading) for chunk in chunks] == [(1, "Ports"), (2, "Ports")]
 
 
 def test_rules_turn_statements_and_headings_into_pairs() -> None:
-    made = RuleGenerator().pairs(chunk_of("The relay listens on port 2525. It is old.\n\n- Nobody reads this"), 5)
+    made = RuleGenerator().pairs(chunk_of("The relay listens on port 2525. It is old.\n\n- Nobody reads that"), 5)
 
     assert [(pair.question, pair.answer) for pair in made] == [
         ("Where does the relay listen?", "The relay listens on port 2525."),
-        ("What is known about Mail?", "The relay listens on port 2525. It is old. Nobody reads this."),
+        ("What is known about Mail?", "The relay listens on port 2525. It is old."),
     ]
 
 

@@ -32,7 +32,7 @@ class Chunk:
     id: str
     source: str  # the document's path as it was given
     page: int  # counted from 1; 0 where the format has no pages
-    heading: str  # the nearest Markdown heading above the chunk's first paragraph, or empty
+    heading: str  # the Markdown heading that the chunk begins with or stands below, or empty
     text: str
 
     def as_row(self) -> dict[str, object]:

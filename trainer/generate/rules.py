@@ -35,7 +35,7 @@ VERBS = {
 }
 STATEMENT = re.compile(rf"^(?P<subject>[A-Z`][^.,;:!?()|]*?)\s+(?P<verb>{'|'.join(VERBS)})\s+(?P<rest>\S.*)$", re.DOTALL)
 MARKUP = re.compile(r"^[-*+>]\s+|^\d+[.)]\s+|\*\*|\[\^[^\]]+\]|^\[[ x]\]\s+", re.MULTILINE)
-UNCLEAR = frozenset({"it", "this", "that", "these", "those", "they", "he", "she", "there", "here", "what", "which", "we"})
+UNCLEAR = frozenset({"it", "this", "that", "these", "those", "they", "he", "she", "there", "here", "what", "which", "we", "nobody", "nothing"})
 
 
 class RuleGenerator:

@@ -14,6 +14,8 @@ from trainer.training.run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
+TALK_STEPS = 5  # every step is an event; a person reads fewer
+
 
 class StopFlag:
     """Set by SIGTERM or SIGINT; read at the end of a step, where a checkpoint continues bit for bit."""
@@ -59,6 +61,8 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not
         done = state.global_step - self._first
         seconds = (self._clock() - self._began) / done if done else 0.0
         self._events.write(event, state.global_step, **values, seconds_per_step=round(seconds, 3))
+        if event == "log" and state.global_step % TALK_STEPS:
+            return
         left = seconds * (state.max_steps - state.global_step) / 60
         logger.info("step %d of %d, %s loss %.3f, %.1f minutes left", state.global_step, state.max_steps,
                     "validation" if event == "evaluation" else "training", values["loss"], left)

@@ -29,7 +29,6 @@ class Plan:
     preset: Preset
     seed: int = 7
     save_steps: int = 25
-    log_steps: int = 5
     max_steps: int = 0  # 0 = by the preset's epochs
 
     def total_steps(self, rows: int) -> int:
@@ -83,7 +82,7 @@ def arguments(plan: Plan, machine: Machine, folder: Path, *, evaluate: bool) -> 
         fp16=on_card and machine.precision == "fp16",
         use_cpu=not on_card,
         gradient_checkpointing=preset.recompute,
-        logging_steps=plan.log_steps,
+        logging_steps=1,  # a mean over several steps would differ after a resume in between
         eval_strategy="steps" if evaluations else "no",
         eval_steps=1 / evaluations if evaluations else None,  # below one it is a share of the run
         save_steps=plan.save_steps,
