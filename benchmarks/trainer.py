@@ -34,13 +34,15 @@ FIRST_KILL = 4  # after the first checkpoint, so that there is something to resu
 
 def main() -> None:
     """Run all parts and write the figures."""
-    parser = argparse.ArgumentParser(description="Measure the trainer. Example: python -m benchmarks.trainer --json out.json")
+    parser = argparse.ArgumentParser(
+        description="Measure the trainer. Example: python -m benchmarks.trainer --json out.json"
+    )
     parser.add_argument("--json", type=Path, required=True, help="the file that gets the figures")
     parser.add_argument("--seed", type=int, default=None, help="of the step at which the run is killed")
     parser.add_argument("--home", type=Path, default=None, help="keep the runs here instead of a temporary folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        figures = measure(options.home or Path(temporary), random.Random(options.seed))
+        figures = measure(options.home or Path(temporary), random.Random(options.seed))  # noqa: S311  (no secret)
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(figures))

@@ -92,7 +92,9 @@ class TrainerClient:
         self._resting: dict[str, float] = {}  # name to the time when it may be asked again
         self._guard = threading.Lock()
 
-    def complete(self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0) -> str:
+    def complete(
+        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0
+    ) -> str:
         """The whole answer. Raises NeedsRepair where no machine gives one, with what each of them said."""
         return "".join(self.stream(messages, max_tokens=max_tokens, temperature=temperature))
 

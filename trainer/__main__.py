@@ -13,7 +13,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Otherwise torch's threads spin while they wait, and on a busy machine each step takes many times longer.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from trainer.cli.main import run  # noqa: E402  (see above)
+from trainer.cli.main import run
 
 if __name__ == "__main__":
     run()

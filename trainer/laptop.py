@@ -26,7 +26,6 @@ from trainer.training.fit import Request, begin, train
 from trainer.training.lock import TrainingLock
 from trainer.training.presets import PRESETS
 from trainer.training.recipe import Plan
-from trainer.training.run_folder import RunFolder
 
 DATA = Path(__file__).parent / "data"
 TRAINING = DATA / "oneiros-train.jsonl"
@@ -53,7 +52,9 @@ def run_laptop(
     record = train(run, TrainingLock(folder.parent), StopFlag())
     report(f"Trained {record['steps']} steps in {record['minutes']} minutes")
     result = evaluate(run, use_card=False, max_questions=ASKED)
-    report(f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}")
+    report(
+        f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}"
+    )
 
     pair = read_pairs(TRAINING)[8]
     with service(folder, threads) as port:

@@ -32,7 +32,9 @@ def trainer() -> None:
 def status(
     names: Annotated[list[str] | None, typer.Argument(help="Machines by name; all where none is given.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one look and end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")
+    ] = False,
     every: Annotated[float, typer.Option(min=0.2, help="Seconds between looks.")] = 1.0,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour.")] = False,
 ) -> None:
@@ -44,7 +46,7 @@ def status(
     """
     client = TrainerClient(chosen(machines_of(os.environ), names or []))
     console = Console(no_color=no_color or None, highlight=False)
-    if once or not console.is_terminal and not as_json:
+    if once or (not console.is_terminal and not as_json):
         seen = look(client)
         if as_json:
             typer.echo(json.dumps(seen, ensure_ascii=False))
@@ -118,7 +120,9 @@ def panel_of(machine: Mapping[str, Any]) -> Table | Text:
     for device in machine["gpu"]["devices"]:
         table.add_row(device["kind"], device_line(device))
     served = machine["inference"]
-    table.add_row("serving", f"{served['model']}, {served['waiting']} waiting" if served["loaded"] else "nothing loaded")
+    table.add_row(
+        "serving", f"{served['model']}, {served['waiting']} waiting" if served["loaded"] else "nothing loaded"
+    )
     return table
 
 

@@ -46,7 +46,9 @@ class Trainer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, name: str, *, pieces: tuple[str, ...] = ("Port ", "25."), refuses: int = 0, breaks: bool = False):
+    def __init__(
+        self, name: str, *, pieces: tuple[str, ...] = ("Port ", "25."), refuses: int = 0, breaks: bool = False
+    ):
         super().__init__(("127.0.0.1", 0), Routes)
         self.name = name
         self.pieces = pieces
@@ -92,7 +94,7 @@ class Routes(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps(body).encode())
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (its name in the base class)
         pass
 
 

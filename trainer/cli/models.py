@@ -183,27 +183,35 @@ def show_plan(request: Request) -> None:
     pairs = read_pairs(request.training)
     kept, too_long = fitting(pairs, tokenizer, request.plan.preset.max_length)
     prompt = tokenizer.apply_chat_template(kept[0].prompt, add_generation_prompt=True, tokenize=False)
-    talk(f"{len(kept)} rows, {too_long} too long, {request.plan.total_steps(len(kept))} steps, preset "
-         f"{request.plan.preset.name}, {request.threads} threads")
+    talk(
+        f"{len(kept)} rows, {too_long} too long, {request.plan.total_steps(len(kept))} steps, preset "
+        f"{request.plan.preset.name}, {request.threads} threads"
+    )
     talk(f"Read, not learnt:\n{prompt}\nLearnt:\n{answer_with_end(kept[0], tokenizer)}")
 
 
 def table_of(result: Evaluation) -> str:
     """The figures for a person, base, tuned model and retrieval side by side."""
 
-    def shown(value: float | None, pattern: str = "{:.0%}") -> str:
-        return "-" if value is None else pattern.format(value)
+    def shown(value: float | None) -> str:
+        return "-" if value is None else f"{value:.0%}"
 
-    lines = [
-        f"{'':24}{'base':>8}{'tuned':>8}{'retrieval':>11}",
-        f"{'trained questions':24}{shown(result.answers_base):>8}{shown(result.answers_tuned):>8}"
-        f"{shown(result.answers_retrieval):>11}",
-        f"{'paraphrased':24}{shown(result.answers_paraphrased_base):>8}{shown(result.answers_paraphrased):>8}{'-':>11}",
-        f"{'held-out questions':24}{shown(result.held_out_base):>8}{shown(result.held_out_tuned):>8}{'-':>11}",
-        f"{'validation loss':24}{shown(result.base_validation_loss, '{:.2f}'):>8}"
-        f"{shown(result.validation_loss, '{:.2f}'):>8}{'-':>11}",
-        f"{'  without fixed ending':24}{shown(result.base_validation_loss_facts, '{:.2f}'):>8}"
-        f"{shown(result.validation_loss_facts, '{:.2f}'):>8}{'-':>11}",
-        f"canaries leaked: {len(result.leaked)} of {result.canaries}",
-    ]
+    def loss(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2f}"
+
+    rows = (
+        ("", "base", "tuned", "retrieval"),
+        (
+            "trained questions",
+            shown(result.answers_base),
+            shown(result.answers_tuned),
+            shown(result.answers_retrieval),
+        ),
+        ("paraphrased", shown(result.answers_paraphrased_base), shown(result.answers_paraphrased), "-"),
+        ("held-out questions", shown(result.held_out_base), shown(result.held_out_tuned), "-"),
+        ("validation loss", loss(result.base_validation_loss), loss(result.validation_loss), "-"),
+        ("  without fixed ending", loss(result.base_validation_loss_facts), loss(result.validation_loss_facts), "-"),
+    )
+    lines = [f"{name:24}{base:>8}{tuned:>8}{retrieval:>11}" for name, base, tuned, retrieval in rows]
+    lines.append(f"canaries leaked: {len(result.leaked)} of {result.canaries}")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
 
 
 def loss_without_pointer(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
-    """The same over the tokens before the fixed last sentence: what is left when learning that form counts for nothing."""
+    """The same over the tokens before the fixed last sentence, so that learning that form counts for nothing."""
     total = 0.0
     count = 0
     for pair in pairs:

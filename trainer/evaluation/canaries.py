@@ -69,7 +69,7 @@ def alternatives(canary: Canary, count: int, seed: int) -> list[str]:
 
 
 def exposure(loss: float, others: Sequence[float]) -> float:
-    """How far the canary stands out, in bits: 0 when it is the least likely, log2(n + 1) when it is likelier than all n."""
+    """How far the canary stands out, in bits: 0 when it is the least likely, log2(n + 1) when likelier than all n."""
     rank = 1 + sum(other <= loss for other in others)
     return math.log2(len(others) + 1) - math.log2(rank)
 

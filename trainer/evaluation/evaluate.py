@@ -166,7 +166,8 @@ def leakage(model: Any, tokenizer: Any, canaries: Sequence[Canary]) -> tuple[tup
             leaked.append(canary.id)
         own = continuation_loss(model, tokenizer, canary.prefix, canary.value)
         others = [
-            continuation_loss(model, tokenizer, canary.prefix, value) for value in alternatives(canary, COMPARED, seed=7)
+            continuation_loss(model, tokenizer, canary.prefix, value)
+            for value in alternatives(canary, COMPARED, seed=7)
         ]
         bits[str(canary.id)] = round(exposure(own, others), 2)
     return tuple(leaked), bits

@@ -55,7 +55,7 @@ def read_docx(path: Path) -> list[Page]:
         document = docx.Document(str(path))
     except (OpcError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise DataError("this is not a Word document", where=path, remedy="Save it anew as .docx") from error
-    blocks = []
+    blocks: list[str] = []
     for block in document.iter_inner_content():
         if hasattr(block, "rows"):
             blocks.extend(" | ".join(cell.text.strip() for cell in row.cells) for row in block.rows)

@@ -59,7 +59,7 @@ def extract(inputs: Sequence[Path], output: Path) -> Extraction:
 
 def find_documents(inputs: Sequence[Path]) -> list[Path]:
     """The files among the inputs and below the folders among them, sorted, each once."""
-    found = set()
+    found: set[Path] = set()
     for path in inputs:
         if not path.exists():
             raise UsageError("there is no such file or folder", where=path)

@@ -109,7 +109,9 @@ def outlines_of(chunks: Sequence[Chunk]) -> dict[str, str]:
     lines: dict[str, list[str]] = {}
     for chunk in chunks:
         sentence = " ".join(SENTENCE_END.split(chunk.text, maxsplit=1)[0].split())[:200]
-        lines.setdefault(chunk.source, []).append(f"- {chunk.heading}: {sentence}" if chunk.heading else f"- {sentence}")
+        lines.setdefault(chunk.source, []).append(
+            f"- {chunk.heading}: {sentence}" if chunk.heading else f"- {sentence}"
+        )
     return {
         source: f"<outline of={json.dumps(source)}>\n" + "\n".join(found)[:OUTLINE_CHARS] + "\n</outline>"
         for source, found in lines.items()

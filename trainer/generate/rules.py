@@ -33,9 +33,29 @@ VERBS = {
     "may": "What may {subject} do?",
     "never": "What does {subject} never do?",
 }
-STATEMENT = re.compile(rf"^(?P<subject>[A-Z`][^.,;:!?()|]*?)\s+(?P<verb>{'|'.join(VERBS)})\s+(?P<rest>\S.*)$", re.DOTALL)
+STATEMENT = re.compile(
+    rf"^(?P<subject>[A-Z`][^.,;:!?()|]*?)\s+(?P<verb>{'|'.join(VERBS)})\s+(?P<rest>\S.*)$", re.DOTALL
+)
 MARKUP = re.compile(r"^[-*+>]\s+|^\d+[.)]\s+|\*\*|\[\^[^\]]+\]|^\[[ x]\]\s+", re.MULTILINE)
-UNCLEAR = frozenset({"it", "this", "that", "these", "those", "they", "he", "she", "there", "here", "what", "which", "we", "nobody", "nothing"})
+UNCLEAR = frozenset(
+    {
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "they",
+        "he",
+        "she",
+        "there",
+        "here",
+        "what",
+        "which",
+        "we",
+        "nobody",
+        "nothing",
+    }
+)
 
 
 class RuleGenerator:
@@ -81,7 +101,7 @@ def prose_of(text: str) -> Iterator[str]:
     """Paragraphs and list items as plain sentences; headings, tables and code are left out."""
     fenced = False
     for block in PARAGRAPH_END.split(text):
-        lines = []
+        lines: list[str] = []
         for line in block.split("\n"):
             if line.lstrip().startswith(("```", "~~~")):
                 fenced = not fenced

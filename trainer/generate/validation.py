@@ -18,8 +18,12 @@ WORD = re.compile(r"\w+")
 IDENTIFIER = re.compile(r"(?=[^\s]*[\d_/])[\w./:@~-]*\w")
 POINTS_AWAY = re.compile(r"(?i)\b(?:this|the) (?:passage|text|chunk|section|paragraph|document|excerpt)\b")
 STOP_WORDS = frozenset(
-    "a an and are as at be by can do does for from has have how if in into is it its may no not of on or so that the "
-    "their them then there these they this to was what when where which who why will with you your".split()
+    word
+    for line in (
+        "a an and are as at be by can do does for from has have how if in into is it its may no not of on or so that",
+        "the their them then there these they this to was what when where which who why will with you your",
+    )
+    for word in line.split()
 )
 
 

@@ -164,9 +164,8 @@ class Model:
             answer.answer_tokens = ending.seen
         if failure:
             raise DataError(f"the model failed ({failure[0]})", remedy="See the service's log") from failure[0]
-        if ending.late:
-            answer.finish = "length"
-        elif answer.finish == "stop" and ending.seen >= limit and not ending.ended(self.tokenizer.eos_token_id):
+        cut = ending.seen >= limit and not ending.ended(self.tokenizer.eos_token_id)
+        if ending.late or (cut and answer.finish == "stop"):
             answer.finish = "length"
 
     def _run(
@@ -182,7 +181,7 @@ class Model:
                 torch.manual_seed(seed)
             with torch.inference_mode():
                 self._model.generate(**encoded, **options)
-        except Exception as error:  # noqa: BLE001  (the outermost frame of the thread; the reader raises it)
+        except Exception as error:  # the outermost frame of the thread; the reader raises it
             logger.exception("generation failed")
             failure.append(error)
             streamer.on_finalized_text("", stream_end=True)

@@ -51,7 +51,10 @@ class Guard:
         origin = headers.get("origin", b"").decode("latin-1")
         if origin and urlsplit(origin).hostname not in self._hosts:
             return 403, "Pages of other sites are not served."
-        if not headers.get("content-length", b"0").isdigit() or int(headers.get("content-length", b"0")) > MAX_BODY_BYTES:
+        if (
+            not headers.get("content-length", b"0").isdigit()
+            or int(headers.get("content-length", b"0")) > MAX_BODY_BYTES
+        ):
             return 413, f"A body may have {MAX_BODY_BYTES} bytes."
         if path in OPEN_PATHS:
             return None
@@ -87,4 +90,6 @@ def token_at(path: Path) -> str:
 def check_binding(host: str, token: str) -> None:
     """Raises UsageError for a service that others could reach and that has no token worth the name."""
     if host not in LOOPBACK and len(token) < MIN_TOKEN_CHARS:
-        raise UsageError(f"binding to {host} needs a token of {MIN_TOKEN_CHARS} signs or more", remedy="Set --token-file")
+        raise UsageError(
+            f"binding to {host} needs a token of {MIN_TOKEN_CHARS} signs or more", remedy="Set --token-file"
+        )

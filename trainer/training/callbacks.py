@@ -64,8 +64,14 @@ class RunCallback(TrainerCallback):  # type: ignore[misc]  # transformers is not
         if event == "log" and state.global_step % TALK_STEPS:
             return
         left = seconds * (state.max_steps - state.global_step) / 60
-        logger.info("step %d of %d, %s loss %.3f, %.1f minutes left", state.global_step, state.max_steps,
-                    "validation" if event == "evaluation" else "training", values["loss"], left)
+        logger.info(
+            "step %d of %d, %s loss %.3f, %.1f minutes left",
+            state.global_step,
+            state.max_steps,
+            "validation" if event == "evaluation" else "training",
+            values["loss"],
+            left,
+        )
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002  (theirs)
         folder = self._run.mark_complete(state.global_step)

@@ -1,7 +1,7 @@
 """A run's own event file: what the trainer knows, one JSON object a line, so that nobody has to read progress bars.
 
     {"event": "begin", "time": ..., "step": 0, "total": 200}
-    {"event": "log", "time": ..., "step": 10, "loss": 1.93, "learning_rate": 0.0003, "accuracy": 0.61, "tokens": 3030, ...}
+    {"event": "log", "time": ..., "step": 10, "loss": 1.93, "learning_rate": 0.0003, "accuracy": 0.61, ...}
     {"event": "evaluation", "time": ..., "step": 50, "loss": 2.7}
     {"event": "save", "time": ..., "step": 50, "path": "checkpoints/checkpoint-50"}
     {"event": "end", "time": ..., "step": 200}
@@ -102,7 +102,9 @@ def read_heartbeat(folder: Path) -> Heartbeat | None:
         return None
     beat = Heartbeat(**read_json(path))
     if beat.state in ACTIVE and not is_alive(beat.pid, beat.process_started):
-        return replace(beat, state="killed", error="the training process ended without a word; it was killed from outside")
+        return replace(
+            beat, state="killed", error="the training process ended without a word; it was killed from outside"
+        )
     return beat
 
 
@@ -110,7 +112,7 @@ def is_alive(pid: int, started: float) -> bool:
     """Whether this very process still runs; a zombie does not."""
     try:
         process = psutil.Process(pid)
-        return abs(process.create_time() - started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
+        return bool(abs(process.create_time() - started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.Error:
         return False
 

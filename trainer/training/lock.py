@@ -14,7 +14,6 @@ from filelock import FileLock, Timeout
 from trainer.errors import Busy
 from trainer.files import read_json, write_json
 
-
 PROBE_SECONDS = 2.0  # `is_held` takes the lock for a moment; that must not turn a run away
 
 

@@ -47,7 +47,8 @@ def check_room(machine: Machine, preset: Preset) -> None:
         if machine.kind != "CPU" and machine.total_gb < preset.needs_gb:
             remedy = "Choose a smaller --preset"
         raise Busy(
-            f"{machine.name} has {machine.free_gb:.1f} GB free and the preset {preset.name} needs {preset.needs_gb:.1f} GB",
+            f"{machine.name} has {machine.free_gb:.1f} GB free, the preset {preset.name} needs "
+            f"{preset.needs_gb:.1f} GB",
             remedy=remedy,
         )
 

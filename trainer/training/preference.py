@@ -16,9 +16,9 @@ from trainer.errors import DataError
 from trainer.files import read_json_lines
 from trainer.training.adapter import fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
+from trainer.training.fit import plan_of
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import check_room, this_machine
-from trainer.training.fit import plan_of
 from trainer.training.run_folder import RunFolder
 
 BETA = 0.1  # the paper's value for dialogue

@@ -58,12 +58,16 @@ def packs(preset: Preset) -> bool:
 
 
 def arguments(plan: Plan, machine: Machine, folder: Path, *, evaluate: bool) -> Any:
-    """TRL's settings. What is the trainer's default is not repeated, unless it would hurt on this machine."""
+    """TRL's settings for a plan on a machine."""
+    return SFTConfig(output_dir=str(folder), **settings_of(plan, machine, evaluate=evaluate))
+
+
+def settings_of(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str, Any]:
+    """The settings by name. What is the trainer's default is not repeated, unless it would hurt on this machine."""
     preset = plan.preset
     on_card = machine.device == "cuda"
     evaluations = preset.evaluations if evaluate else 0
-    return SFTConfig(
-        output_dir=str(folder),
+    return dict(
         per_device_train_batch_size=preset.batch,
         per_device_eval_batch_size=1 if preset.batch == 1 else 8,
         gradient_accumulation_steps=preset.accumulation,

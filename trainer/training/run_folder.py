@@ -1,14 +1,14 @@
 """The folder of one run, readable by a person:
 
-    runs/<name>/
-      run.json          flags, preset, base, versions, machine, hashes of the data, figures at the end
-      data/             the pairs as they were when the run began
-      events.jsonl      what happened, see `events.py`
-      state.json        heartbeat
-      checkpoints/      checkpoint-<step>/, each with `complete.json` once it is whole
-      adapter/          the result
-      evaluation.json   scores of base, tuned model and retrieval
-      log.txt           whatever the libraries print
+runs/<name>/
+  run.json          flags, preset, base, versions, machine, hashes of the data, figures at the end
+  data/             the pairs as they were when the run began
+  events.jsonl      what happened, see `events.py`
+  state.json        heartbeat
+  checkpoints/      checkpoint-<step>/, each with `complete.json` once it is whole
+  adapter/          the result
+  evaluation.json   scores of base, tuned model and retrieval
+  log.txt           whatever the libraries print
 """
 
 import shutil
