@@ -22,9 +22,10 @@ from trainer.files import read_json
 from trainer.laptop import PARAPHRASES, TRAINING
 from trainer.pairs import read_pairs
 from trainer.training.adapter import fingerprint
-from trainer.training.base_model import PACKAGED, find_base, load_tokenizer
+from trainer.training.base_model import find_base, load_tokenizer
 from trainer.training.events import read_heartbeat
 from trainer.training.machine import this_machine
+from trainer.training.presets import PACKAGED
 from trainer.training.run_folder import RunFolder
 
 RESUME_STEPS = 10

@@ -20,11 +20,11 @@ from trainer.errors import NeedsRepair
 from trainer.evaluation.evaluate import evaluate
 from trainer.evaluation.scoring import is_right
 from trainer.pairs import Pair, read_pairs
-from trainer.training.base_model import PACKAGED, find_base
+from trainer.training.base_model import find_base
 from trainer.training.callbacks import StopFlag
 from trainer.training.fit import Request, begin, train
 from trainer.training.lock import TrainingLock
-from trainer.training.presets import PRESETS
+from trainer.training.presets import PACKAGED, PRESETS
 from trainer.training.recipe import Plan
 
 DATA = Path(__file__).parent / "data"

@@ -4,13 +4,11 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-import anthropic
 import typer
 
 from trainer.errors import UsageError
 from trainer.extract import stage as extracting
 from trainer.generate import stage as generating
-from trainer.generate.anthropic_batches import AnthropicBatches
 from trainer.generate.budget import Price, check_budget, estimate
 from trainer.generate.chat import OllamaGenerator, OpenAiGenerator
 from trainer.generate.rules import RuleGenerator
@@ -123,7 +121,7 @@ def split(
     talk(f"Next: python -m trainer train {train} --validation {held}")
 
 
-def back_end_named(by: BackEnd, model: str, url: str, out: Path) -> generating.Generator | AnthropicBatches:
+def back_end_named(by: BackEnd, model: str, url: str, out: Path) -> generating.BackEnd:
     """The back end of that name. Raises UsageError where it lacks a model, an address or a key."""
     if by == "rules":
         return RuleGenerator()
@@ -132,6 +130,10 @@ def back_end_named(by: BackEnd, model: str, url: str, out: Path) -> generating.G
     if by == "anthropic":
         if not os.environ.get("ANTHROPIC_API_KEY"):
             raise UsageError("ANTHROPIC_API_KEY is not set", remedy="Set it, or use --by ollama or --by rules")
+        import anthropic  # noqa: PLC0415  (it takes seconds to import, and only this back end needs it)
+
+        from trainer.generate.anthropic_batches import AnthropicBatches  # noqa: PLC0415
+
         client = anthropic.Anthropic(base_url=url or None)
         return AnthropicBatches(client, model, out.with_name(f"{out.name}.batch.json"))
     if by == "ollama":

@@ -3,12 +3,9 @@
 import logging
 import sys
 import traceback
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import datasets
-import transformers
 import typer
 
 from trainer.cli import data, models, service
@@ -41,19 +38,9 @@ def build() -> typer.Typer:
     return app
 
 
-def quiet_libraries() -> None:
-    """No bars of others: they draw on every terminal and into every log, where ours are measured and few."""
-    datasets.disable_progress_bars()
-    transformers.logging.disable_progress_bar()
-    transformers.logging.set_verbosity_error()
-    # The advice of libraries to their programmers, not to the person who reads this.
-    warnings.filterwarnings("ignore", category=FutureWarning)
-
-
 def run() -> None:
     """Run the command line; a foreseen error is one sentence on stderr, a bug one sentence and the place of its log."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
-    quiet_libraries()
     for noisy in ("httpx", "httpx2", "httpcore2", "datasets", "transformers", "filelock"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:

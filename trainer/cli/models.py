@@ -1,31 +1,25 @@
-"""The commands that make a model, score it and turn it into files for others."""
+"""The commands that make a model, score it and turn it into files for others.
+
+Each imports what it needs when it runs: torch and its company take seconds, and `--help` should not.
+"""
 
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trainer.cli.data import home, talk
+from trainer.cli.libraries import quiet_libraries
 from trainer.errors import UsageError
 from trainer.evaluation.canaries import read_canaries
-from trainer.evaluation.evaluate import Evaluation
-from trainer.evaluation.evaluate import evaluate as score
-from trainer.laptop import run_laptop
 from trainer.pairs import read_pairs
-from trainer.training import publish
-from trainer.training.base_model import DEFAULT_BASE, find_base, load_tokenizer
-from trainer.training.callbacks import StopFlag
-from trainer.training.fit import Request, begin
-from trainer.training.fit import train as fit
-from trainer.training.lock import TrainingLock
-from trainer.training.machine import this_machine, usable_cores
-from trainer.training.masking import answer_with_end, fitting
-from trainer.training.preference import prefer as optimise_preferences
-from trainer.training.presets import preset_for, preset_named
-from trainer.training.recipe import Plan
-from trainer.training.run_folder import RunFolder
+from trainer.training.presets import DEFAULT_BASE, preset_for, preset_named
+
+if TYPE_CHECKING:
+    from trainer.evaluation.evaluate import Evaluation
+    from trainer.training.fit import Request
 
 MAX_THREADS = 4  # small models gain nothing from more
 
@@ -53,6 +47,15 @@ def train(
 
     Example: python -m trainer train pairs.train.jsonl --validation pairs.validation.jsonl --base smollm2-135m
     """
+    from trainer.training.callbacks import StopFlag  # noqa: PLC0415
+    from trainer.training.fit import Request, begin  # noqa: PLC0415
+    from trainer.training.fit import train as fit  # noqa: PLC0415
+    from trainer.training.lock import TrainingLock  # noqa: PLC0415
+    from trainer.training.machine import this_machine, usable_cores  # noqa: PLC0415
+    from trainer.training.recipe import Plan  # noqa: PLC0415
+    from trainer.training.run_folder import RunFolder  # noqa: PLC0415
+
+    quiet_libraries()
     if resume:
         if run is None:
             raise UsageError("--resume needs --run", remedy="Name the folder of the run to continue")
@@ -99,6 +102,10 @@ def evaluate(
 
     Example: python -m trainer evaluate runs/run-1 --canaries pairs.canaries.jsonl
     """
+    from trainer.evaluation.evaluate import evaluate as score  # noqa: PLC0415
+    from trainer.training.run_folder import RunFolder  # noqa: PLC0415
+
+    quiet_libraries()
     result = score(
         RunFolder(run),
         paraphrases=read_pairs(paraphrases) if paraphrases else (),
@@ -123,6 +130,11 @@ def prefer(
 
     Example: python -m trainer prefer runs/run-1 pairs.preferences.jsonl
     """
+    from trainer.training.lock import TrainingLock  # noqa: PLC0415
+    from trainer.training.preference import prefer as optimise_preferences  # noqa: PLC0415
+    from trainer.training.run_folder import RunFolder  # noqa: PLC0415
+
+    quiet_libraries()
     figures = optimise_preferences(RunFolder(run), preferences, TrainingLock(run.parent), max_steps=max_steps)
     talk(f"{figures['steps']} steps on {figures['rows']} rows, loss {figures['first']:.3f} to {figures['last']:.3f}")
     talk(f"Next: python -m trainer evaluate {run}")
@@ -133,6 +145,10 @@ def merge(run: RunArgument, out: Annotated[Path, typer.Option(help="The folder t
 
     Example: python -m trainer merge runs/run-1 --out merged
     """
+    from trainer.training import publish  # noqa: PLC0415
+    from trainer.training.run_folder import RunFolder  # noqa: PLC0415
+
+    quiet_libraries()
     typer.echo(publish.merge(RunFolder(run), out))
 
 
@@ -145,6 +161,9 @@ def export(
 
     Example: python -m trainer export merged --out oneiros.gguf
     """
+    from trainer.training import publish  # noqa: PLC0415
+
+    quiet_libraries()
     typer.echo(publish.export_gguf(model, out, kind=kind))
 
 
@@ -158,6 +177,10 @@ def laptop(
 
     Example: python -m trainer laptop
     """
+    from trainer.laptop import run_laptop  # noqa: PLC0415
+    from trainer.training.machine import usable_cores  # noqa: PLC0415
+
+    quiet_libraries()
     figures = run_laptop(
         run or next_run(home() / "runs"),
         home() / "models",
@@ -177,8 +200,11 @@ def next_run(runs: Path) -> Path:
     return runs / f"run-{number}"
 
 
-def show_plan(request: Request) -> None:
+def show_plan(request: "Request") -> None:
     """The row that would be trained first, its learnt part marked, and how many rows fit."""
+    from trainer.training.base_model import find_base, load_tokenizer  # noqa: PLC0415
+    from trainer.training.masking import answer_with_end, fitting  # noqa: PLC0415
+
     tokenizer = load_tokenizer(find_base(request.base, request.cache, download=request.download))
     pairs = read_pairs(request.training)
     kept, too_long = fitting(pairs, tokenizer, request.plan.preset.max_length)
@@ -190,7 +216,7 @@ def show_plan(request: Request) -> None:
     talk(f"Read, not learnt:\n{prompt}\nLearnt:\n{answer_with_end(kept[0], tokenizer)}")
 
 
-def table_of(result: Evaluation) -> str:
+def table_of(result: "Evaluation") -> str:
     """The figures for a person, base, tuned model and retrieval side by side."""
 
     def shown(value: float | None) -> str:

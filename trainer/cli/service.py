@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from trainer.cli.data import home, talk
+from trainer.cli.libraries import quiet_libraries
 from trainer.errors import NeedsRepair
 from trainer.files import write_text
-from trainer.serving.app import build_app
-from trainer.serving.gauges import best_source
 from trainer.serving.guard import check_binding, token_at
 from trainer.serving.settings import PORT, Settings
-from trainer.training.machine import usable_cores
 
 SHUTDOWN_SECONDS = 10  # for answers under way; a container's default grace is as long
 
@@ -36,6 +33,14 @@ def serve(
 
     Example: python -m trainer serve --run run-1
     """
+    # Imported here, since torch takes seconds that `--help` should not.
+    import uvicorn  # noqa: PLC0415
+
+    from trainer.serving.app import build_app  # noqa: PLC0415
+    from trainer.serving.gauges import best_source  # noqa: PLC0415
+    from trainer.training.machine import usable_cores  # noqa: PLC0415
+
+    quiet_libraries()
     token = os.environ.get("ONEIROS_TRAINER_TOKEN") or token_at(token_file or home() / "token")
     check_binding(host, token)
     settings = Settings(

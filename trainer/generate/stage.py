@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from trainer.errors import DataError
 from trainer.extract.chunks import Chunk
-from trainer.generate.anthropic_batches import AnthropicBatches
 from trainer.generate.validation import kept_pairs
 from trainer.pairs import Pair
 from trainer.progress import progress
@@ -29,6 +28,19 @@ class Generator(Protocol):
     def pairs(self, chunk: Chunk, count: int) -> list[Pair]: ...
 
 
+@runtime_checkable
+class BatchGenerator(Protocol):
+    """A back end that takes all chunks at once and gives each its pairs, or what went wrong with it alone."""
+
+    name: str
+    destination: str
+
+    def results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]: ...
+
+
+BackEnd = Generator | BatchGenerator
+
+
 @dataclass(frozen=True, slots=True)
 class Generation:
     """What the stage did."""
@@ -41,7 +53,7 @@ class Generation:
 
 
 def generate(
-    chunks: Sequence[Chunk], back_end: Generator | AnthropicBatches, output: Path, *, per_chunk: int = PAIRS_PER_CHUNK
+    chunks: Sequence[Chunk], back_end: BackEnd, output: Path, *, per_chunk: int = PAIRS_PER_CHUNK
 ) -> Generation:
     """Ask the back end about every chunk that is not done, and keep the pairs that their chunk bears.
 
@@ -70,10 +82,10 @@ def generate(
 
 
 def answers_of(
-    back_end: Generator | AnthropicBatches, chunks: Sequence[Chunk], count: int
+    back_end: BackEnd, chunks: Sequence[Chunk], count: int
 ) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
     """Each chunk with its pairs or with what went wrong with it alone."""
-    if isinstance(back_end, AnthropicBatches):
+    if isinstance(back_end, BatchGenerator):
         if chunks:
             yield from back_end.results(chunks, count)
         return

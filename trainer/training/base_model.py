@@ -17,11 +17,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from trainer.errors import NeedsRepair
 from trainer.files import digest_of, sha256_of, write_json
 from trainer.training.machine import Machine, Precision
+from trainer.training.presets import PACKAGED
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_BASE = "Qwen/Qwen2.5-1.5B-Instruct"
-PACKAGED = "smollm2-135m"
 PACKAGED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 

@@ -27,6 +27,9 @@ class Preset:
     noise: float  # NEFTune noise on the embeddings (Jain et al. 2023), 0 for none
 
 
+DEFAULT_BASE = "Qwen/Qwen2.5-1.5B-Instruct"
+PACKAGED = "smollm2-135m"  # comes in a package, for machines that reach no hub
+
 CARD_LEARNING_RATE = 2e-4  # QLoRA's own choice below 13 B parameters (Dettmers et al. 2023, table 9)
 
 PRESETS = {

@@ -67,36 +67,36 @@ def settings_of(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str, An
     preset = plan.preset
     on_card = machine.device == "cuda"
     evaluations = preset.evaluations if evaluate else 0
-    return dict(
-        per_device_train_batch_size=preset.batch,
-        per_device_eval_batch_size=1 if preset.batch == 1 else 8,
-        gradient_accumulation_steps=preset.accumulation,
-        num_train_epochs=preset.epochs,
-        max_steps=plan.max_steps or -1,
-        learning_rate=preset.learning_rate,
-        lr_scheduler_type="cosine",
-        warmup_steps=WARMUP_SHARE,
-        max_grad_norm=MAX_GRADIENT,
-        optim=preset.optimiser if on_card else "adamw_torch",  # paging needs a card's unified memory
-        max_length=preset.max_length,
-        packing=packs(preset),
-        train_sampling_strategy="group_by_length" if preset.pack and not packs(preset) else "random",
-        neftune_noise_alpha=preset.noise or None,
-        bf16=on_card and machine.precision == "bf16",
-        fp16=on_card and machine.precision == "fp16",
-        use_cpu=not on_card,
-        gradient_checkpointing=preset.recompute,
-        logging_steps=1,  # a mean over several steps would differ after a resume in between
-        eval_strategy="steps" if evaluations else "no",
-        eval_steps=1 / evaluations if evaluations else None,  # below one it is a share of the run
-        save_steps=plan.save_steps,
-        save_total_limit=KEPT_CHECKPOINTS,
-        seed=plan.seed,
-        data_seed=plan.seed,
-        report_to="none",
-        disable_tqdm=True,
-        dataloader_pin_memory=on_card,
-    )
+    return {
+        "per_device_train_batch_size": preset.batch,
+        "per_device_eval_batch_size": 1 if preset.batch == 1 else 8,
+        "gradient_accumulation_steps": preset.accumulation,
+        "num_train_epochs": preset.epochs,
+        "max_steps": plan.max_steps or -1,
+        "learning_rate": preset.learning_rate,
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": WARMUP_SHARE,
+        "max_grad_norm": MAX_GRADIENT,
+        "optim": preset.optimiser if on_card else "adamw_torch",  # paging needs a card's unified memory
+        "max_length": preset.max_length,
+        "packing": packs(preset),
+        "train_sampling_strategy": "group_by_length" if preset.pack and not packs(preset) else "random",
+        "neftune_noise_alpha": preset.noise or None,
+        "bf16": on_card and machine.precision == "bf16",
+        "fp16": on_card and machine.precision == "fp16",
+        "use_cpu": not on_card,
+        "gradient_checkpointing": preset.recompute,
+        "logging_steps": 1,  # a mean over several steps would differ after a resume in between
+        "eval_strategy": "steps" if evaluations else "no",
+        "eval_steps": 1 / evaluations if evaluations else None,  # below one it is a share of the run
+        "save_steps": plan.save_steps,
+        "save_total_limit": KEPT_CHECKPOINTS,
+        "seed": plan.seed,
+        "data_seed": plan.seed,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": on_card,
+    }
 
 
 def build_trainer(
