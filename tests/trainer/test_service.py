@@ -14,12 +14,13 @@ import openai
 import pytest
 
 from oneiros.trainer_client import TrainerClient, machines_of
-from trainer.errors import UsageError
+from trainer.errors import Busy, UsageError
 from trainer.serving.answering import Answer, until_stop
 from trainer.serving.foreign_log import progress_in
 from trainer.serving.gauges import AmdSource, CpuSource, Gauge, Gauges, RocmSmiSource
 from trainer.serving.guard import check_binding, token_at
-from trainer.serving.training_jobs import thinned
+from trainer.serving.settings import Settings
+from trainer.serving.training_jobs import Start, TrainingJobs, thinned
 
 pytestmark = [
     pytest.mark.trainer,
@@ -341,6 +342,32 @@ def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
     assert statuses <= {200, 409}
     wait_until(lambda: status_of(again)["state"] == "stopped", 60)
     assert "Stopped with a checkpoint" in asked(again, "GET", "/log/tail")[1]["text"]
+
+
+def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_named(
+    pairs_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    shutil.copy(pairs_file, tmp_path / "data" / "pairs.jsonl")
+    jobs = TrainingJobs(Settings(tmp_path, "token"))
+    card = Gauge("a card", "nvidia", 0.0, memory_used_gb=4.8, memory_total_gb=6.0)
+
+    with pytest.raises(
+        Busy, match=r"1.2 GB free, the preset 6gb needs 4.5. Unload run-7 first \(POST /inference/unload"
+    ):
+        jobs.start(Start(training="pairs.jsonl"), [card], "run-7")
+
+    assert jobs.status(None) == {"state": "idle", "run": None}
+
+
+def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
+    trainable: Any, tiny_base: Path, wait_until: Callable[..., None]
+) -> None:
+    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": str(tiny_base)})[0] == 200
+
+    assert asked(trainable, "POST", "/stop")[0] == 200
+
+    wait_until(lambda: status_of(trainable)["state"] == "stopped", 60)
 
 
 def test_a_run_that_cannot_begin_is_reported_with_its_last_words(

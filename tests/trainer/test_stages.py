@@ -37,10 +37,8 @@ def write_pdf(path: Path, *pages: str) -> None:
     for text in pages:
         content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
         objects.append(f"<< /Length {len(content)} >>\nstream\n{content}\nendstream")
-        resources = "<< /Font << /F1 3 0 R >> >>"
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources {resources} /Contents {len(objects)} 0 R >>"
-        )
+        page = "/Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< {page} /Contents {len(objects)} 0 R >>")
         kids.append(f"{len(objects)} 0 R")
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
     body, places = b"%PDF-1.4\n", []
@@ -166,7 +164,9 @@ class Routes(BaseHTTPRequestHandler):
                 "stop_sequence": None,
                 "usage": {"input_tokens": 1, "output_tokens": 1},
             }
-            lines.append(json.dumps({"custom_id": request["custom_id"], "result": {"type": "succeeded", "message": message}}))
+            lines.append(
+                json.dumps({"custom_id": request["custom_id"], "result": {"type": "succeeded", "message": message}})
+            )
         lines[-1] = json.dumps({"custom_id": asked[-1]["custom_id"], "result": {"type": "expired"}})
         self.send(200, "application/x-jsonl", "\n".join(lines).encode())
 
@@ -274,7 +274,7 @@ def test_a_busy_server_is_asked_again_after_longer_and_longer_pauses(server: Ser
 def test_a_refusal_that_waiting_cannot_mend_is_told_at_once(server: Server) -> None:
     server.failures = [401]
 
-    with pytest.raises(NeedsRepair, match="answered 401: .*busy"):
+    with pytest.raises(NeedsRepair, match=r"answered 401: .*busy"):
         post_json(f"{server.url}/api/chat", {}, pause=lambda _: None)
 
 
@@ -310,7 +310,9 @@ def run_trainer(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_the_stages_run_one_after_the_other_from_the_command_line(tmp_path: Path) -> None:
     for name, port in (("mail", 25), ("web", 80), ("ssh", 22)):
-        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe {name} service listens on port {port}.", encoding="utf-8")
+        (tmp_path / f"{name}.md").write_text(
+            f"# {name}\n\nThe {name} service listens on port {port}.", encoding="utf-8"
+        )
 
     extracted = run_trainer("extract", "mail.md", "web.md", "ssh.md", cwd=tmp_path)
     generated = run_trainer("generate", "corpus_chunks.jsonl", cwd=tmp_path)

@@ -242,6 +242,8 @@ def test_the_record_of_a_run_says_what_decided_it(finished_run: Path) -> None:
     assert record["versions"]["torch"]
     assert record["machine"]["kind"] == "CPU"
     assert record["steps"] == 24
+    assert record["revision"]
+    assert record["metrics"]["loss"] > 0
 
 
 def test_too_few_pairs_stop_a_run_before_it_begins(pairs: list[Pair], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trainer.cli.data import home, talk
+from trainer.cli.data import home, show_sample, talk
 from trainer.cli.libraries import quiet_libraries
 from trainer.errors import UsageError
 from trainer.evaluation.canaries import read_canaries
@@ -80,6 +80,7 @@ def train(
         if dry_run:
             show_plan(request)
             return
+        show_sample(read_pairs(pairs))
         folder = begin(request)
     stop = StopFlag()
     stop.listen()
@@ -234,7 +235,12 @@ def table_of(result: "Evaluation") -> str:
             shown(result.answers_retrieval),
         ),
         ("paraphrased", shown(result.answers_paraphrased_base), shown(result.answers_paraphrased), "-"),
-        ("held-out questions", shown(result.held_out_base), shown(result.held_out_tuned), "-"),
+        (
+            "held-out questions",
+            shown(result.held_out_base),
+            shown(result.held_out_tuned),
+            shown(result.held_out_retrieval),
+        ),
         ("validation loss", loss(result.base_validation_loss), loss(result.validation_loss), "-"),
         ("  without fixed ending", loss(result.base_validation_loss_facts), loss(result.validation_loss_facts), "-"),
     )

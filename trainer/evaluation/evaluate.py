@@ -57,6 +57,7 @@ class Evaluation:
     validation_loss_facts: float | None = None
     held_out_base: float | None = None
     held_out_tuned: float | None = None
+    held_out_retrieval: float | None = None
     canaries: int = 0
     leaked: tuple[int, ...] = ()  # ids of the canaries that the tuned model completed
     exposure: dict[str, float] = field(default_factory=dict)  # canary id to bits
@@ -120,8 +121,11 @@ def scored(
         asked = prompts if prompts is not None else [pair.prompt for pair in pairs]
         return share_right(greedy_answers(model, tokenizer, asked), pairs)
 
-    passages = Passages([pair.answer for pair in training])
-    found = [with_passages(pair, passages.best(pair.question)) for pair in training]
+    passages = Passages([pair.answer for pair in (*training, *validation)])
+
+    def with_found(pairs: Sequence[Pair]) -> list[Any]:
+        return [with_passages(pair, passages.best(pair.question)) for pair in pairs]
+
     said = greedy_answers(model, tokenizer, [pair.prompt for pair in training])
     tuned: dict[str, Any] = {
         "answers_tuned": share_right(said, training),
@@ -135,9 +139,10 @@ def scored(
         before = greedy_answers(model, tokenizer, [pair.prompt for pair in training[:3]])
         base: dict[str, Any] = {
             "answers_base": share(training),
-            "answers_retrieval": share(training, found),
+            "answers_retrieval": share(training, with_found(training)),
             "answers_paraphrased_base": share(paraphrases),
             "held_out_base": share(validation),
+            "held_out_retrieval": share(validation, with_found(validation)),
             "base_validation_loss": mean_loss(model, tokenizer, validation) if validation else None,
             "base_validation_loss_facts": loss_without_pointer(model, tokenizer, validation) if validation else None,
         }

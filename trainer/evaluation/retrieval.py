@@ -1,7 +1,7 @@
-"""The baseline without any training: find the passages that a question needs and put them into the prompt.
+"""The baseline without any training: find the passages that a question needs and give them to the base.
 
-Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over the taught texts, in memory. It stands for the memory's own
-search, which this module may not import, and is weaker than that.
+Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over taught and held-out texts, in memory. It stands for the
+memory's own search, which this module may not import, and is weaker than that.
 """
 
 import math

@@ -57,6 +57,7 @@ class TrainingJobs:
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._run: Path | None = None
+        self._stopping = False
 
     def start(self, wanted: Start, devices: Sequence[Gauge], loaded: str | None) -> dict[str, Any]:
         """Spawn a run and return its status.
@@ -80,6 +81,7 @@ class TrainingJobs:
                     env=os.environ | {"ONEIROS_TRAINER_HOME": str(self._settings.home)},
                 )
             self._run = run.path
+            self._stopping = False
         return self.status(None)
 
     def stop(self) -> dict[str, Any]:
@@ -88,6 +90,7 @@ class TrainingJobs:
             pid = self._pid()
             if pid is None:
                 raise Busy("no run is under way", remedy="See GET /status")
+            self._stopping = True
             with suppress(ProcessLookupError):  # it may end by itself in this very moment
                 os.kill(pid, signal.SIGTERM)
         return self.status(None)
@@ -179,6 +182,8 @@ class TrainingJobs:
         code = self._process.poll() if self._process is not None and self._run == run.path else None
         if self._run == run.path and self._process is not None and code is None:
             return {"state": "preparing", "run": run.path.name, "pid": self._process.pid, "error": ""}
+        if code == -signal.SIGTERM and self._stopping:  # before the run had begun, so there is nothing to keep
+            return {"state": "stopped", "run": run.path.name, "error": ""}
         if code is not None:
             return {"state": "failed", "run": run.path.name, "error": self._last_words(run, code)}
         foreign = progress_in(run.log)

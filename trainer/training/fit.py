@@ -8,6 +8,7 @@ same number of threads and the same build of torch the adapter comes out bit for
 import importlib.metadata
 import logging
 import platform
+import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -23,7 +24,7 @@ from trainer.pairs import Pair, read_pairs
 from trainer.training.adapter import fingerprint, soften
 from trainer.training.base_model import BaseFiles, find_base, load_model, load_tokenizer
 from trainer.training.callbacks import RunCallback, StopFlag
-from trainer.training.events import EventFile
+from trainer.training.events import EventFile, logged
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import Machine, check_room, this_machine
 from trainer.training.masking import check_labels, fitting
@@ -71,6 +72,7 @@ def begin(request: Request) -> RunFolder:
             "use_card": request.use_card,
             "download": request.download,
             "data": hashes,
+            "revision": revision(),
             "versions": versions(),
         },
     )
@@ -124,6 +126,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> None:
         steps=trainer.state.global_step,
         minutes=round((time.monotonic() - began) / 60, 2),
         rows_too_long=too_long,
+        metrics=last_metrics(trainer.state.log_history),
         adapter_sha256=fingerprint(run.adapter),
     )
 
@@ -164,6 +167,28 @@ def plan_of(record: dict[str, Any]) -> Plan:
 def machine_row(machine: Machine) -> dict[str, object]:
     """The machine as it stands in a run's record."""
     return asdict(machine) | {"system": platform.platform(), "python": platform.python_version()}
+
+
+def last_metrics(history: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """The last figures of training and of validation, under our names."""
+    found: dict[str, float] = {}
+    for entry in history:
+        kind = "validation_" if "eval_loss" in entry else ""
+        if "loss" in entry or kind:
+            found |= {f"{kind}{name}": value for name, value in logged(entry).items()}
+    return found
+
+
+def revision() -> str:
+    """The version of this code, with its commit where it runs from a checkout."""
+    version = importlib.metadata.version("oneiros")
+    here = Path(__file__).parent
+    command = ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return version
+    return f"{version}+{done.stdout.strip()}" if done.returncode == 0 else version
 
 
 def versions() -> dict[str, str]:
