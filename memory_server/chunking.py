@@ -11,17 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange
 
 TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
 MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of a passage
+HEADING_CHARS = 200  # what headings may add to the passage below them
 POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
 
+CODE = ("fence", "code_block")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
-MARKDOWN = MarkdownIt("commonmark").enable("table")
+MARKDOWN = (
+    MarkdownIt("commonmark").enable("table").disable("inline")
+)  # blocks alone: inline marks take most of the time
 
 
 @dataclass(slots=True)
@@ -51,7 +56,7 @@ def chunk_document(document: Document) -> tuple[Chunk, ...]:
     """The chunks of a document in order; none where its body is empty.
 
     A topic or reference is cut by sections and filled up to TARGET_CHARS. A session gives a chunk a line, since each
-    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS.
+    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS and what headings add to it.
     """
     by_line = document.layer in (Layer.SESSION, Layer.RAW)
     pieces = list(_pieces(document.body))
@@ -75,8 +80,9 @@ def split_lines(text: str) -> list[str]:
 def _pieces(body: str) -> Iterator[_Piece]:
     """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
     lines = split_lines(body)
-    hidden = _hidden_lines(lines)
-    starts, headings = _block_starts(body)
+    blocks = MARKDOWN.parse(body)
+    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), _lines_of(blocks, *CODE))
+    starts, headings = _block_starts(blocks)
     first = 0
     for after in range(1, len(lines) + 1):
         if after < len(lines) and after not in starts and hidden[after] == hidden[first]:
@@ -86,38 +92,52 @@ def _pieces(body: str) -> Iterator[_Piece]:
         first = after
 
 
-def _block_starts(body: str) -> tuple[set[int], dict[int, tuple[int, str]]]:
+def code_lines(body: str) -> frozenset[int]:
+    """The lines of a body, from 0, that stand in code blocks, their fences included."""
+    return _lines_of(MARKDOWN.parse(body), *CODE)
+
+
+def _lines_of(blocks: Sequence[Token], *kinds: str) -> frozenset[int]:
+    """The lines, from 0, that blocks of these kinds take up."""
+    return frozenset(
+        line for block in blocks if block.type in kinds and block.map is not None for line in range(*block.map)
+    )
+
+
+def _block_starts(blocks: Sequence[Token]) -> tuple[set[int], dict[int, tuple[int, str]]]:
     """The lines, from 0, on which a paragraph, list item, table row, code block or heading starts; and the headings."""
     starts: set[int] = set()
     headings: dict[int, tuple[int, str]] = {}
-    tokens = MARKDOWN.parse(body)
-    for place, token in enumerate(tokens):
+    for place, token in enumerate(blocks):
         if token.map is None or token.nesting < 0 or token.type in ("inline", "bullet_list_open", "ordered_list_open"):
             continue
         starts.add(token.map[0])
         if token.type == "heading_open" and token.level == 0:
-            headings[token.map[0]] = (int(token.tag[1]), tokens[place + 1].content.strip())
+            headings[token.map[0]] = (int(token.tag[1]), blocks[place + 1].content.strip())
             starts.add(token.map[1])
     return starts, headings
 
 
-def _hidden_lines(lines: Sequence[str]) -> list[bool]:
-    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers."""
+def _hidden_lines(lines: Sequence[str], fenced: frozenset[int], code: frozenset[int]) -> list[bool]:
+    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers.
+
+    `code` holds indented blocks beside the fenced ones; the indented lines of a footnote look like such a block.
+    """
     hidden = []
-    fence = ""
     footnote = pointers = False
-    for line in lines:
-        stripped = line.strip()
-        mark = re.match(r"(```+|~~~+)", stripped)
-        if mark and not footnote:
-            fence = "" if fence and stripped.startswith(fence) else fence or mark[1]
-        if not fence:
-            pointers = pointers or stripped == POINTERS_BEGIN
-            footnote = bool(FOOTNOTE_DEFINITION.match(line)) or (footnote and line.startswith(("    ", "\t")))
-        hidden.append(not fence and (footnote or pointers))
-        if stripped == POINTERS_END:
-            pointers = False
+    for number, line in enumerate(lines):
+        mark = line.strip() if number not in code else ""
+        pointers = pointers or mark == POINTERS_BEGIN
+        defines = bool(FOOTNOTE_DEFINITION.match(line))
+        footnote = number not in fenced and (defines or (footnote and _goes_on(line)))
+        hidden.append(footnote or pointers)
+        pointers = pointers and mark != POINTERS_END
     return hidden
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line belongs to the footnote definition above it: it is indented or blank."""
+    return not line.strip() or line.startswith(("    ", "\t"))
 
 
 def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[int, str] | None) -> Iterator[_Piece]:
@@ -130,7 +150,9 @@ def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[in
             held, start, heading = [], number, None
         if len(line) > MAX_CHARS:
             *parts, rest = _cut_line(line)
-            yield from (_Piece(part, number, number, hidden, heading) for part in parts)
+            for part in parts:
+                yield _Piece(part, number, number, hidden, heading)
+                heading = None
             held, start = [rest], number
         else:
             held.append(line)
@@ -178,7 +200,7 @@ def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
 
 def _is_bare_heading(group: _Group) -> bool:
     """Whether a chunk holds nothing but headings so far, which are no passage without what they head."""
-    return all(piece.heading or not piece.text.strip() for piece in group.pieces)
+    return group.size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in group.pieces)
 
 
 def _written_lines(text: str, first: int) -> LineRange:

@@ -6,7 +6,6 @@ answers, and cannot reindex.
 
 import datetime as dt
 import logging
-import re
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -23,33 +22,31 @@ from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import ContentError, Problem, UsageError
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
-from memory_server.layers.mif import Frontmatter, parse_frontmatter
-from memory_server.layers.topics import SourceFile, as_document, find_sources, read_text, topic_name
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import (
+    SourceFile,
+    TopicHead,
+    as_document,
+    find_sources,
+    read_text,
+    topic_heads,
+    topic_name,
+)
 from memory_server.layers.validate import validate_root
 from memory_server.redaction import redact
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.search import Searcher
+from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
-SUMMARY_CHARS = 120
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
-
-
-@dataclass(frozen=True, slots=True)
-class TopicHead:
-    """One topic in a list."""
-
-    name: str
-    title: str
-    date: dt.date | None
-    summary: str  # what the frontmatter says, else its first sentence
-    path: SourcePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +100,7 @@ class Memory:
         self.indices = Indices(root, self.model)
         self._now = now
         self._make_engine = make_engine
+        self._stemmer = Stemmer()
         self._guard = threading.RLock()
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
@@ -117,6 +115,7 @@ class Memory:
         """Closes indices, model and log, and gives the root back where this process owned it."""
         self.indices.close()
         with self._guard:
+            self._stemmer.close()
             if self._engine is not None:
                 self._engine.close()
             if self._query_log is not None:
@@ -150,10 +149,13 @@ class Memory:
         if per_source < 1:
             raise UsageError(f"per_source is {per_source}", remedy="Give a number from 1 on")
         query = parse_query(text)
-        searcher = Searcher(self.indices, self.embed_query)
-        answer = method(searcher, query, limit, per_source)
+        answer = method(self.searcher(), query, limit, per_source)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
+
+    def searcher(self) -> Searcher:
+        """A searcher on the indices as they are now; it logs nothing."""
+        return Searcher(self.indices, self._stemmer, self.embed_query)
 
     def embed_query(self, text: str) -> Embedded:
         """A question as vectors, on the calling thread."""
@@ -169,20 +171,8 @@ class Memory:
     # -- reading ------------------------------------------------------------------------------------------------
 
     def topics(self) -> list[TopicHead]:
-        """All topics by name, then the lessons and the index page where there are any."""
-        heads = []
-        for source in find_sources(self.root):
-            if source.layer is Layer.TOPIC and source.path != "MEMORY.md":
-                try:
-                    parsed = parse_frontmatter(read_text(self.root.file(source.path)))
-                except ContentError as error:
-                    heads.append(TopicHead(topic_name(source.path), "(unreadable)", None, error.what, source.path))
-                    continue
-                document = as_document(source, parsed)
-                heads.append(
-                    TopicHead(topic_name(source.path), document.title, document.date, summary_of(parsed), source.path)
-                )
-        return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
+        """All topics by name, then the lessons."""
+        return topic_heads(self.root)
 
     def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
         """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one."""
@@ -255,6 +245,7 @@ class Memory:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
         plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
         report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild)
+        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
@@ -297,12 +288,3 @@ class Memory:
                 write(self._open_log())
         except sqlite3.Error as error:
             logger.warning("the query log cannot be written (%s); `oneiros config query_log false` ends it", error)
-
-
-def summary_of(parsed: Frontmatter) -> str:
-    """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body."""
-    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
-    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
-    text = re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split()))
-    sentence = re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0]
-    return sentence if len(sentence) <= SUMMARY_CHARS else f"{sentence[: SUMMARY_CHARS - 1].rstrip()}…"

@@ -3,7 +3,7 @@
 Every other module asks here where something lies. Nothing is read or created by asking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,28 +92,39 @@ def choose_root(
     """Which memory root is meant.
 
     `$ONEIROS_ROOT`, else the nearest `memory/` (or folder) with a `MEMORY.md` that stands in `trusted`, else
-    `~/.oneiros/memory`. An untrusted one takes no effect: a cloned repository must not decide what is true.
+    `~/.oneiros/memory`. An untrusted one takes no effect, also not on a trusted one further up: a cloned repository
+    must not decide what is true.
     """
     if named := environment.get("ONEIROS_ROOT"):
-        return RootChoice(MemoryRoot(Path(named).expanduser().absolute()), "named by ONEIROS_ROOT")
-    nearest = nearest_memory(working_folder)
-    default = MemoryRoot(home / ".oneiros" / "memory")
-    if nearest is None:
-        return RootChoice(default, "the memory of this account")
-    if nearest.resolve() == default.path.resolve():
-        return RootChoice(default, "the memory of this account")
-    if nearest.resolve() in {folder.resolve() for folder in trusted}:
-        return RootChoice(MemoryRoot(nearest), "the nearest memory that you trust")
-    return RootChoice(default, "the memory of this account", ignored=nearest)
+        return RootChoice(MemoryRoot(_from(named, working_folder, home)), "named by ONEIROS_ROOT")
+    own = MemoryRoot(home / ".oneiros" / "memory")
+    known = {folder.resolve() for folder in trusted}
+    ignored = None
+    for found in memories_above(working_folder):
+        if found.resolve() == own.path.resolve():
+            break
+        if found.resolve() in known:
+            return RootChoice(MemoryRoot(found), "the nearest memory that you trust", ignored)
+        ignored = ignored or found
+    return RootChoice(own, "the memory of this account", ignored)
 
 
 def nearest_memory(folder: Path) -> Path | None:
-    """The closest memory at or above a folder: the folder itself or its `memory/`, where `MEMORY.md` stands."""
+    """The closest memory at or above a folder, trusted or not."""
+    return next(memories_above(folder), None)
+
+
+def memories_above(folder: Path) -> Iterator[Path]:
+    """The memories at or above a folder, nearest first: a folder itself or its `memory/`, where `MEMORY.md` stands."""
     for candidate in (folder, *folder.parents):
         for place in (candidate / "memory", candidate):
             if (place / "MEMORY.md").is_file():
-                return place
-    return None
+                yield place
+
+
+def _from(named: str, working_folder: Path, home: Path) -> Path:
+    """A path as typed: below the home where it starts with `~/`, else below the working folder."""
+    return home / named[1:].lstrip("/") if named == "~" or named.startswith("~/") else working_folder / named
 
 
 def require_memory(root: MemoryRoot) -> MemoryRoot:

@@ -6,6 +6,7 @@ repository. Everything that decides what is read, run or trusted stands in the p
 """
 
 import dataclasses
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
-from memory_server.errors import UsageError
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.files import replace_file
 
 Settings = TypeVar("Settings")
@@ -26,6 +27,11 @@ class MemorySettings:
     model: str = ""  # the embedding model's name; empty until `oneiros init` has settled it
     index_max_lines: int = 200  # of MEMORY.md; Claude Code cuts what is beyond
     index_max_chars: int = 25_000  # of MEMORY.md, likewise
+
+    def __post_init__(self) -> None:
+        for key, limit in (("index_max_lines", self.index_max_lines), ("index_max_chars", self.index_max_chars)):
+            if limit < 1:
+                raise UsageError(f"{key} is {limit}", remedy="Give a number from 1 on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +69,47 @@ def person_settings_file(environment: Mapping[str, str], home: Path) -> Path:
 
 
 def change_setting(file: Path, key: str, value: object) -> None:
-    """Writes one key of a settings file and leaves every other byte alone. Creates the file where there is none."""
-    text = file.read_text(encoding="utf-8") if file.exists() else ""
-    line = f"{key} = {toml_value(value)}"
-    pattern = re.compile(rf"^{re.escape(key)}\s*=\s*(?:\[[^\]]*\]|[^\n]*)", re.MULTILINE)
-    if pattern.search(text):
-        text = pattern.sub(lambda _: line, text, count=1)
+    """Writes one key of a settings file and leaves every other byte alone. Creates the file where there is none.
+
+    Raises UsageError where that cannot be done, such as in a file that is not valid TOML.
+    """
+    text = file.read_bytes().decode("utf-8") if file.exists() else ""
+    old = _parsed(text, file)
+    span = _value_span(text, key) if key in old else None
+    if span:
+        text = text[: span[0]] + toml_value(value) + text[span[1] :]
     else:
-        text = f"{text.rstrip()}\n{line}\n".lstrip()
-    tomllib.loads(text)
+        newline = "\r\n" if "\r\n" in text else "\n"
+        text += newline if text and not text.endswith("\n") else ""
+        text += f"{key} = {toml_value(value)}{newline}"
+    if _parsed(text, file) != {**old, key: list(value) if isinstance(value, tuple) else value}:
+        raise UsageError(f"{key} cannot be set here", where=file, remedy=f"Write {key} = {toml_value(value)} by hand")
     replace_file(file, text)
+
+
+def _value_span(text: str, key: str) -> tuple[int, int] | None:
+    """Where the value of a key starts and ends, without the comment behind it; None where the key is not found."""
+    found = _key_line(text, key)
+    if found is None:
+        return None
+    start = found.end()
+    ends = [match.start() for match in re.finditer(r"[ \t]*(?:#|\r?\n|\Z)", text[start:])]
+    for end in ends:
+        try:
+            tomllib.loads(f"value = {text[start : start + end]}")
+        except tomllib.TOMLDecodeError:
+            continue  # the mark stands inside a text or list
+        return start, start + end
+    return None
+
+
+def _key_line(text: str, key: str) -> re.Match[str] | None:
+    return re.search(rf"""^[ \t]*["']?{re.escape(key)}["']?[ \t]*=[ \t]*""", text, re.MULTILINE)
+
+
+def _line_of(text: str, key: str) -> int:
+    found = _key_line(text, key)
+    return 1 + text.count("\n", 0, found.start()) if found else 1
 
 
 def toml_value(value: object) -> str:
@@ -83,8 +120,7 @@ def toml_value(value: object) -> str:
         return repr(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(toml_value(item) for item in value)}]"
-    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")  # the escapes of JSON are TOML's
 
 
 def settings_keys(kind: type) -> tuple[str, ...]:
@@ -107,9 +143,12 @@ def parse_setting(kind: type, key: str, text: str) -> object:
         return [item.strip() for item in text.split(",") if item.strip()]
     source = f"[{text}]" if get_origin(wanted) is tuple and not text.startswith("[") else text
     try:
-        value: object = tomllib.loads(f"value = {source}")["value"]
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{text!r} is no value for {key}", remedy=f"It takes {_type_name(wanted)}") from error
+        values = tomllib.loads(f"value = {source}")
+    except (ValueError, RecursionError):
+        values = {}
+    if values.keys() != {"value"}:
+        raise UsageError(f"{text!r} is no value for {key}", remedy=f"It takes {_type_name(wanted)}")
+    value: object = values["value"]
     _require_type(key, value, wanted, where=None)
     kind(**{key: tuple(value) if isinstance(value, list) else value})  # refuses what is out of range
     return value
@@ -117,39 +156,58 @@ def parse_setting(kind: type, key: str, text: str) -> object:
 
 def _read(file: Path, kind: type[Settings]) -> Settings:
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_bytes().decode("utf-8")
     except FileNotFoundError:
         return kind()
+    except OSError as error:
+        raise NeedsRepair(
+            f"the settings cannot be read ({error.strerror})", where=file, remedy="Check the file's rights"
+        ) from error
     except UnicodeDecodeError as error:
         raise UsageError("the settings are not UTF-8 text", where=file, remedy="Save the file as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"the settings are not valid TOML: {error}", where=file, remedy="Mend that line") from error
-    hints = get_type_hints(kind)
+    values, hints = _parsed(text, file), get_type_hints(kind)
     for key, value in values.items():
         if key not in hints:
             raise UsageError(
                 f"there is no setting {key!r} here",
                 where=file,
+                line=_line_of(text, key),
                 remedy=f"Remove it; known ones: {', '.join(settings_keys(kind))}",
             )
-        _require_type(key, value, hints[key], where=file)
+        _require_type(key, value, hints[key], where=file, line=_line_of(text, key))
     try:
         return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
     except UsageError as error:
-        raise UsageError(error.what, where=file, remedy=error.remedy) from error
+        line = _line_of(text, error.what.partition(" ")[0])  # what is out of range begins with its key
+        raise UsageError(error.what, where=file, line=line, remedy=error.remedy) from error
 
 
-def _require_type(key: str, value: object, wanted: object, *, where: Path | None) -> None:
+def _parsed(text: str, file: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # beside its own error: numbers of thousands of digits, deep lists
+        named = re.search(r"at line (\d+)", str(error))
+        line = int(named[1]) if named else 1 + text.count("\n")
+        what = f"the settings are not valid TOML ({str(error).partition(' (at ')[0]})"
+        raise UsageError(what, where=file, line=line, remedy="Mend that line") from error
+
+
+def _require_type(key: str, value: object, wanted: object, *, where: Path | None, line: int | None = None) -> None:
     if get_origin(wanted) is tuple:
-        fits = isinstance(value, list) and all(isinstance(item, get_args(wanted)[0]) for item in value)
-    elif wanted is float:
-        fits = isinstance(value, int | float) and not isinstance(value, bool)
-    elif wanted is int:
-        fits = isinstance(value, int) and not isinstance(value, bool)
+        fits = isinstance(value, list) and all(_is_a(item, get_args(wanted)[0]) for item in value)
     else:
-        fits = isinstance(wanted, type) and isinstance(value, wanted)
+        fits = _is_a(value, wanted)
     if not fits:
-        raise UsageError(f"{key} is {value!r}", where=where, remedy=f"It takes {_type_name(wanted)}")
+        shown = str(value)[:100]
+        raise UsageError(f"{key} is {shown!r}", where=where, line=line, remedy=f"It takes {_type_name(wanted)}")
+
+
+def _is_a(value: object, wanted: object) -> bool:
+    if wanted is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if wanted is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(wanted, type) and isinstance(value, wanted)
 
 
 def _type_name(wanted: object) -> str:

@@ -12,7 +12,6 @@ from memory_server.document import ChunkId, Layer
 from memory_server.errors import OneirosError
 from memory_server.memory import MAX_LIMIT, Memory
 from memory_server.search.query import parse_query
-from memory_server.search.search import Searcher
 from oneiros.environment import Environment
 
 LEAST_SQLITE = (3, 40, 0)
@@ -175,5 +174,5 @@ def _found_by_words(memory: Memory, name: ChunkId, passage: str) -> bool:
     words = " ".join(re.findall(r"\w+", passage)[:8])
     if not words:
         return True  # nothing but marks: no word to ask for
-    answer = Searcher(memory.indices, memory.embed_query).exact(parse_query(f'"{words}"'), MAX_LIMIT, MAX_LIMIT)
+    answer = memory.searcher().exact(parse_query(f'"{words}"'), MAX_LIMIT, MAX_LIMIT)
     return len(answer.hits) == MAX_LIMIT or any(hit.chunk == name for hit in answer.hits)

@@ -16,7 +16,7 @@ class Embedded:
 
     vector: Vectors  # (d,), unit length
     tokens: Vectors  # (t, d), unit rows: the word pieces in order, without the model's own marks
-    words: tuple[str, ...]  # t word pieces, as the tokenizer wrote them
+    spans: tuple[tuple[int, int], ...]  # t places in the text, first and behind the last character
 
 
 class Engine(Protocol):

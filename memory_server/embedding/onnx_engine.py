@@ -38,8 +38,7 @@ class OnnxEngine:
         prefix = self._card.query_prefix if as_query else ""
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         states = self._run(encodings)
-        skipped = len(self._tokenizer.encode(prefix, add_special_tokens=False).ids) if prefix else 0
-        return [self._embedded(encoding, state, skipped) for encoding, state in zip(encodings, states, strict=True)]
+        return [self._embedded(encoding, state, len(prefix)) for encoding, state in zip(encodings, states, strict=True)]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
@@ -57,15 +56,16 @@ class OnnxEngine:
         outputs = self._session.run(None, {name: array for name, array in feed.items() if name in self._inputs})
         return np.asarray(outputs[0], dtype=np.float32)
 
-    def _embedded(self, encoding: Encoding, state: Vectors, skipped: int) -> Embedded:
+    def _embedded(self, encoding: Encoding, state: Vectors, prefix_chars: int) -> Embedded:
         read = np.array(encoding.attention_mask, dtype=bool)
         words = read & ~np.array(encoding.special_tokens_mask, dtype=bool)
-        places = np.flatnonzero(words)[skipped:]
+        places = [place for place in np.flatnonzero(words) if encoding.offsets[place][0] >= prefix_chars]
+        offsets = [encoding.offsets[place] for place in places]
         pooled = state[0] if self._card.pooling is Pooling.CLS else state[read].mean(axis=0)
         return Embedded(
             vector=unit_rows(pooled[None, :])[0],
             tokens=unit_rows(state[places]),
-            words=tuple(encoding.tokens[place] for place in places),
+            spans=tuple((first - prefix_chars, last - prefix_chars) for first, last in offsets),
         )
 
 

@@ -169,16 +169,17 @@ class Indexer:
         with WorkerPool(engine(), plan) as pool:
             done = 0
             for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
-                keys = [missing[place][0] for place, _ in batch]
-                self._keep(keys, [embedded for _, embedded in batch])
+                self._keep([(*missing[place], embedded) for place, embedded in batch])
                 done += len(batch)
                 report_progress(Progress("embedding", done, len(missing)))
         report.embedded = len(missing)
         report.embedding_seconds = time.monotonic() - started
 
-    def _keep(self, keys: Sequence[TextHash], embedded: Sequence[Embedded]) -> None:
-        vectors = np.stack([one.vector for one in embedded])
-        self._cache.append(keys, vectors, [pack_tokens(one.tokens) for one in embedded])
+    def _keep(self, made: Sequence[tuple[TextHash, str, Embedded]]) -> None:
+        """Puts texts with their vectors into the cache."""
+        vectors = np.stack([embedded.vector for _, _, embedded in made])
+        tokens = [pack_tokens(embedded, text) for _, text, embedded in made]
+        self._cache.append([key for key, _, _ in made], vectors, tokens)
 
     def _index(self, report_progress: Callable[[Progress], None]) -> None:
         """Brings the semantic index level with the ledger."""

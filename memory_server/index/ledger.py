@@ -8,6 +8,7 @@ table alone. It does not decide what to index; `build.py` does.
 
 import datetime as dt
 import json
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,7 +123,7 @@ class Ledger:
         extra = extra_words(chunk.searchable)
         cursor = self.connection.execute(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " text_hash) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " word_count, text_hash) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 chunk.id,
                 source,
@@ -133,6 +134,7 @@ class Ledger:
                 context,
                 chunk.searchable,
                 extra,
+                len(WORD.findall(chunk.searchable)),
                 key if chunk.searchable else None,
             ),
         )
@@ -324,6 +326,7 @@ class Ledger:
         return found
 
 
+WORD = re.compile(r"\w+")
 CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context"
 
 

@@ -28,6 +28,8 @@ class Passages:
     vectors: NDArray[np.int64]  # rows of the vector cache; -1 where not embedded yet
     first_tokens: NDArray[np.int64]
     token_counts: NDArray[np.int64]
+    lines: NDArray[np.int64]  # the first line of each: pieces of one long line share it
+    lengths: NDArray[np.int64]  # in words
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -56,7 +58,7 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> Passages:
     try:
         found = connection.execute(
             "select chunk.id, chunk.source, chunk.ordinal, source.layer, coalesce(row.vector, -1),"
-            " coalesce(row.first_token, 0), coalesce(row.tokens, 0)"
+            " coalesce(row.first_token, 0), coalesce(row.tokens, 0), chunk.first_line, chunk.word_count"
             " from chunk join source on source.id = chunk.source"
             " left join cache.row on cache.row.text_hash = chunk.text_hash"
             " where chunk.text_hash is not null order by chunk.id"
@@ -64,7 +66,7 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> Passages:
     finally:
         connection.execute("detach database cache")
     ranks = {layer.value: layer.rank for layer in LAYERS}
-    table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 7)
+    table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 9)
     return Passages(*(np.ascontiguousarray(column) for column in table.T))
 
 

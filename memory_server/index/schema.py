@@ -37,6 +37,7 @@ create table chunk(
     context text not null,
     passage text not null,
     extra text not null,
+    word_count integer not null,
     text_hash blob,
     is_semantic integer not null default 0
 );
@@ -55,6 +56,6 @@ create virtual table words using fts5(context, passage, extra, content='chunk', 
 create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
     tokenize='unicode61 remove_diacritics 2');
 create virtual table stem_counts using fts5vocab('stems', 'row');
-create virtual table word_counts using fts5vocab('words', 'row');
+create virtual table stem_places using fts5vocab('stems', 'instance');
 create virtual table body_counts using fts5vocab('bodies', 'row');
 """

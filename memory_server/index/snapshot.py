@@ -4,7 +4,7 @@ A snapshot is immutable and cheap to share between threads. `Memory` takes a new
 searches under way finish on the old one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from memory_server.embedding.engine import Vectors
 from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages
-from memory_server.index.token_vectors import unpack_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,5 @@ class Snapshot:
             found[known] = self.vectors[rows[known]] @ question
         return found
 
-    def token_vectors(self, place: int) -> Vectors:
-        """The token vectors of a passage (k, d), unit rows."""
-        first = self.passages.first_tokens[place]
-        return unpack_tokens(self.tokens[first : first + self.passages.token_counts[place]])
-
     def source_of(self, place: int) -> StoredSource:
         return self.sources[int(self.passages.sources[place])]
-
-    def places_of_sources(self, sources: Sequence[int]) -> NDArray[np.int64]:
-        """All passages of some sources, in order."""
-        return np.flatnonzero(np.isin(self.passages.sources, np.asarray(sources, dtype=np.int64)))

@@ -1,32 +1,39 @@
-"""Token vectors for the second look: pooled and quantised, so that they fit on a disk.
+"""Token vectors for the second look, kept as signs: one bit a dimension, without stop words and marks.
 
-Neighbouring tokens are averaged in groups of POOL and kept as signed bytes.
+48 bytes a token at 384 dimensions, so 80,000 passages of 200 tokens take 0.35 GB. Neither the signs nor the words left
+out cost anything that can be measured; pooling neighbouring tokens does (benchmarks/RESULTS.md).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.embedding.engine import Vectors
-
-POOL = 4
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.index.words import STOP_WORDS
 
 
 def token_bytes(dimensions: int) -> int:
     """How long one packed token vector is."""
-    return dimensions
+    return (dimensions + 7) // 8
 
 
-def pack_tokens(tokens: Vectors) -> NDArray[np.uint8]:
-    """Token vectors (t, d) with unit rows as packed rows (ceil(t / POOL), d)."""
-    groups = [tokens[start : start + POOL].mean(axis=0) for start in range(0, len(tokens), POOL)]
-    if not groups:
-        return np.zeros((0, tokens.shape[1]), dtype=np.uint8)
-    pooled = np.stack(groups)
-    pooled /= np.maximum(np.abs(pooled).max(axis=1, keepdims=True), 1e-12)
-    return np.ascontiguousarray(np.round(pooled * 127).astype(np.int8).view(np.uint8))
+def pack_tokens(embedded: Embedded, text: str) -> NDArray[np.uint8]:
+    """The token vectors of a text's content words as rows of signs (t, token_bytes(d)); of all where none is one."""
+    content = [place for place, (first, last) in enumerate(embedded.spans) if _is_content(text[first:last])]
+    return np.packbits(embedded.tokens[content or slice(None)] > 0, axis=1)
 
 
-def unpack_tokens(packed: NDArray[np.uint8]) -> Vectors:
-    """Packed rows as unit vectors (k, d)."""
-    rows = packed.view(np.int8).astype(np.float32)
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
+def _is_content(piece: str) -> bool:
+    return piece.casefold() not in STOP_WORDS and any(character.isalnum() for character in piece)
+
+
+def token_matches(question: Vectors, packed: NDArray[np.uint8], starts: NDArray[np.int64]) -> Vectors:
+    """How well each token of a question finds a partner in each passage.
+
+    question (q, d) has unit rows; `packed` holds the token rows of all passages one after the other and `starts` (p,)
+    the first row of each, rising, none empty. Returns (q, p): the best cosine against the signs, -1 to 1.
+    """
+    dimensions = question.shape[1]
+    signs = np.unpackbits(packed, axis=1, count=dimensions).astype(np.float32)
+    sums = question.sum(axis=1, keepdims=True)
+    cosines = (2.0 * (question @ signs.T) - sums) / np.float32(np.sqrt(dimensions))
+    return np.asarray(np.maximum.reduceat(cosines, starts, axis=1), dtype=np.float32)

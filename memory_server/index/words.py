@@ -10,8 +10,21 @@ from collections.abc import Iterator
 
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
 CJK_RUN = re.compile(f"[{CJK}]+")
-HUMPED = re.compile(r"\b(?=\w*[a-z])(?=\w*[A-Z0-9])[A-Za-z][A-Za-z0-9]*\b")
+NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*")  # up to an underscore, where the tokenizer splits by itself
 HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all also am an and any are aren as at be because been before being below between
+    both but by can could d did didn do does doesn doing don down during each few for from further get got had has have
+    having he her here hers herself him himself his how i if in into is isn it its itself just let ll m me more most my
+    myself no nor not now of off on once only or other our ours ourselves out over own re s same she should so some such
+    t than that the their theirs them themselves then there these they this those through to too under until up us ve
+    very was wasn we were what when where which while who whom whose why will with won would you your yours yourself
+    yourselves
+    """.split()
+)
 
 
 def extra_words(text: str) -> str:
@@ -21,7 +34,7 @@ def extra_words(text: str) -> str:
 
 def identifier_parts(text: str) -> Iterator[str]:
     """`wledQuickControl` -> wled, Quick, Control; words without humps give nothing."""
-    for match in HUMPED.finditer(text):
+    for match in NAME.finditer(text):
         parts = HUMP.findall(match[0])
         if len(parts) > 1:
             yield from (part for part in parts if len(part) > 1)

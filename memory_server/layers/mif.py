@@ -7,6 +7,7 @@ version and a boolean of `on`. What the fields must look like is said in `mif.sc
 
 import datetime as dt
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -19,9 +20,13 @@ from memory_server.errors import ContentError
 Value: TypeAlias = "str | Sequence[Value] | Mapping[str, Value]"
 
 MAX_FRONTMATTER_CHARS = 100_000  # a longer block is a file that only looks like a topic
+MAX_VALUES = 20_000  # of one block: aliases of aliases can spell out billions in a few lines
+MAX_DEPTH = 50
+LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
-CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
-KEY_LINE = re.compile(r"[ \t]*(?:#|[\w\"'-]+[ \t]*:|-[ \t]|$)")
+CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
+KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
+WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
 
 
@@ -37,7 +42,7 @@ class Frontmatter:
     @property
     def body_line(self) -> int:
         """The line of the file on which the body starts, counted from 1."""
-        return 1 + len(re.findall(r"\r\n|\n|\r", self.block))
+        return 1 + len(LINE_BREAK.findall(self.block))
 
     def text(self, key: str) -> str:
         """A field at the top as text; empty where it is missing or not a scalar."""
@@ -52,27 +57,38 @@ class Frontmatter:
         return tuple(item for item in value if isinstance(item, str)) if isinstance(value, Sequence) else ()
 
     def date(self, *keys: str) -> dt.date | None:
-        """The first of these fields that holds a date or a timestamp, as a date."""
-        return next((date for key in keys if (date := parse_date(self.text(key)))), None)
+        """The first of these fields (`created`, `temporal.validFrom`) that holds a date or a timestamp, as a date."""
+        return next((date for key in keys if (date := parse_date(self._text_at(key)))), None)
+
+    def _text_at(self, dotted: str) -> str:
+        value: Value = self.fields
+        for key in dotted.split("."):
+            value = value.get(key, "") if isinstance(value, Mapping) else ""
+        return value if isinstance(value, str) else ""
 
 
 def parse_frontmatter(text: str) -> Frontmatter:
     """Splits a file into frontmatter and body. Raises ContentError with the line where the YAML is broken."""
     opening = FENCE.match(text.removeprefix("\ufeff"))
     if opening is None:
-        return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
+        return _plain(text)
     start = opening.end() + (len(text) - len(text.removeprefix("\ufeff")))
     closing = CLOSING.search(text, start)
+    source = text[start : closing.start()] if closing else text[start:]
+    has_key = KEY_LINE.search(source) if closing else KEY_LINE.match(source)
+    if not has_key and (source.strip() or closing is None):
+        return _plain(text)  # a heading below a rule would be lost as a comment of YAML
     if closing is None:
-        if not KEY_LINE.match(text, start) or not text[start:].strip():
-            return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
         raise ContentError("the frontmatter is never closed", line=1, remedy="End it with a line `---`")
-    source = text[start : closing.start()]
     if len(source) > MAX_FRONTMATTER_CHARS:
         raise ContentError(f"the frontmatter has {len(source)} characters", line=1, remedy="Move text into the body")
     node = _compose(source)
-    fields, lines = _view(node)
+    fields, lines = _view(node, source)
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
+
+
+def _plain(text: str) -> Frontmatter:
+    return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
 
 
 def set_field(text: str, key: str, value: str) -> str:
@@ -91,8 +107,13 @@ def set_field(text: str, key: str, value: str) -> str:
     closing = CLOSING.search(parsed.block, start)
     assert closing is not None
     source = parsed.block[start : closing.start()]
-    changed = _set_in(source, _compose(source), key.split("."), value)
-    return parsed.block[:start] + changed + parsed.block[closing.start() :] + parsed.body
+    keys = key.split(".")
+    changed = parsed.block[:start] + _set_in(source, _compose(source), keys, value) + parsed.block[closing.start() :]
+    if not _is_same_but(parsed.fields, parse_frontmatter(changed).fields, keys, value):
+        raise ContentError(
+            f"{key} cannot be set without touching another field", line=1, remedy="Write the aliases of its block out"
+        )
+    return changed + parsed.body
 
 
 def new_frontmatter(fields: Mapping[str, str | Sequence[str]]) -> str:
@@ -108,7 +129,8 @@ def new_frontmatter(fields: Mapping[str, str | Sequence[str]]) -> str:
 
 def scalar(value: str) -> str:
     """A text as a YAML scalar on one line: plain where that is safe, else in double quotes."""
-    if re.fullmatch(r"[A-Za-z0-9/](?:[\w ./+-]|:(?=\S))*", value) and not value.endswith(" "):
+    is_plain = re.fullmatch(r"[A-Za-z0-9/](?:[\w ./+-]|:(?=\S))*", value) and not value.endswith(" ")
+    if is_plain and value.casefold() not in WORDS_OF_YAML:
         return value
     dumped: str = yaml.safe_dump(value, default_style='"', width=10**9, allow_unicode=True)
     return dumped.strip()
@@ -127,15 +149,11 @@ def _compose(source: str) -> yaml.MappingNode | None:
         node = yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ContentError(
-            f"the frontmatter is not valid YAML ({error.problem or 'syntax'})",
-            line=2 + (mark.line if mark else 0),
-            remedy="Mend the line, then `oneiros validate`",
-        ) from error
+        raise _broken(error.problem or "syntax", _line_at(source, mark.index if mark else 0)) from error
+    except yaml.reader.ReaderError as error:
+        raise _broken(f"it holds the character {error.character!r}", _line_at(source, error.position)) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ContentError(
-            f"the frontmatter is not valid YAML ({error})", line=1, remedy="Mend it, then `oneiros validate`"
-        ) from error
+        raise _broken(type(error).__name__, 2) from error
     if node is None:
         return None
     if not isinstance(node, yaml.MappingNode):
@@ -143,36 +161,69 @@ def _compose(source: str) -> yaml.MappingNode | None:
     return node
 
 
-def _view(node: yaml.MappingNode | None) -> tuple[dict[str, Value], dict[str, int]]:
-    lines: dict[str, int] = {}
-    if node is None:
-        return {}, lines
-    fields = _value(node, "", lines, above=())
+def _broken(reason: str, line: int) -> ContentError:
+    return ContentError(
+        f"the frontmatter is not valid YAML ({reason})", line=line, remedy="Mend the line, then `oneiros validate`"
+    )
+
+
+def _line_at(source: str, index: int) -> int:
+    """The line of the file at a place of the YAML; YAML's own count takes U+2028 and U+0085 for ends of lines."""
+    return 2 + len(LINE_BREAK.findall(source[:index]))
+
+
+def _view(node: yaml.MappingNode | None, source: str) -> tuple[dict[str, Value], dict[str, int]]:
+    view = _View(source)
+    fields = view.value(node, "", ()) if node is not None else {}
     assert isinstance(fields, dict)
-    return fields, lines
+    return fields, view.lines
 
 
-def _value(node: yaml.Node, path: str, lines: dict[str, int], above: tuple[int, ...]) -> Value:
-    if id(node) in above:
-        raise ContentError("an alias in the frontmatter contains itself", line=2, remedy="Write the value out")
-    above = (*above, id(node))
-    if isinstance(node, yaml.ScalarNode):
-        return str(node.value)
-    if isinstance(node, yaml.SequenceNode):
-        return [_value(item, f"{path}[{place}]", lines, above) for place, item in enumerate(node.value)]
-    assert isinstance(node, yaml.MappingNode)
-    free = path.rpartition(".")[2].partition("[")[0] in FREE_SUBTREES
-    found: dict[str, Value] = {}
-    for key_node, value_node in node.value:
-        key = str(key_node.value) if free else camel_case(str(key_node.value))
-        if key in found:
-            raise ContentError(
-                f"the frontmatter names {key!r} twice", line=2 + key_node.start_mark.line, remedy="Keep one of them"
-            )
-        dotted = f"{path}.{key}" if path else key
-        lines[dotted] = 2 + key_node.start_mark.line
-        found[key] = _value(value_node, dotted, lines, above)
-    return found
+class _View:
+    """Builds the fields of a frontmatter from its nodes, and notes on which line each stands."""
+
+    def __init__(self, source: str):
+        self.lines: dict[str, int] = {}
+        self._starts = [match.end() for match in LINE_BREAK.finditer(source)]
+        self._values = 0
+
+    def _line(self, mark: yaml.Mark) -> int:
+        return 2 + bisect_right(self._starts, mark.index)
+
+    def value(self, node: yaml.Node, path: str, above: tuple[int, ...]) -> Value:
+        """What a node holds; `above` are the nodes around it, by which an alias of itself is known."""
+        line = self._line(node.start_mark)
+        self._values += 1
+        if id(node) in above:
+            raise ContentError("an alias in the frontmatter contains itself", line=line, remedy="Write the value out")
+        if self._values > MAX_VALUES or len(above) > MAX_DEPTH:
+            raise ContentError("the frontmatter holds too much", line=line, remedy="Move it into the body")
+        above = (*above, id(node))
+        if isinstance(node, yaml.ScalarNode):
+            return str(node.value)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._item(item, f"{path}[{place}]", above) for place, item in enumerate(node.value)]
+        assert isinstance(node, yaml.MappingNode)
+        return self._mapping(node, path, above)
+
+    def _item(self, node: yaml.Node, path: str, above: tuple[int, ...]) -> Value:
+        self.lines[path] = self._line(node.start_mark)
+        return self.value(node, path, above)
+
+    def _mapping(self, node: yaml.MappingNode, path: str, above: tuple[int, ...]) -> Mapping[str, Value]:
+        free = not FREE_SUBTREES.isdisjoint(part.partition("[")[0] for part in path.split("."))
+        found: dict[str, Value] = {}
+        for key_node, value_node in node.value:
+            line = self._line(key_node.start_mark)
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ContentError("a key of the frontmatter is no word", line=line, remedy="Write it as `key: value`")
+            key = str(key_node.value) if free else camel_case(str(key_node.value))
+            if key in found:
+                raise ContentError(f"the frontmatter names {key!r} twice", line=line, remedy="Keep one of them")
+            dotted = f"{path}.{key}" if path else key
+            self.lines[dotted] = line
+            found[key] = self.value(value_node, dotted, above)
+        return found
 
 
 def camel_case(key: str) -> str:
@@ -188,7 +239,9 @@ def _set_in(source: str, node: yaml.MappingNode | None, keys: Sequence[str], val
     if len(keys) > 1:
         if not isinstance(value_node, yaml.MappingNode):
             raise ContentError(
-                f"{keys[0]} holds no fields", line=2 + key_node.start_mark.line, remedy="Make it a mapping"
+                f"{keys[0]} holds no fields",
+                line=_line_at(source, key_node.start_mark.index),
+                remedy="Make it a mapping",
             )
         changed = _set_in(source, value_node, keys[1:], value)
         return _replace(changed, key_node, keys[0])
@@ -198,6 +251,18 @@ def _set_in(source: str, node: yaml.MappingNode | None, keys: Sequence[str], val
     else:
         written = scalar(value) if start != end else f" {scalar(value)}"
     return _replace(source[:start] + written + source[end:], key_node, keys[0])
+
+
+def _is_same_but(old: Value, new: Value, keys: Sequence[str], value: str) -> bool:
+    """Whether two views differ in nothing but that the second has `value` at the place that `keys` name."""
+    if not keys:
+        return new == value
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return False
+    others = (old.keys() | new.keys()) - {keys[0]}
+    return all(old.get(key) == new.get(key) for key in others) and _is_same_but(
+        old.get(keys[0], {}), new.get(keys[0], ""), keys[1:], value
+    )
 
 
 def _pairs_named(node: yaml.MappingNode | None, key: str) -> Iterator[tuple[yaml.Node, yaml.Node]]:
@@ -238,5 +303,5 @@ def _nested_flow(keys: Sequence[str], value: str) -> str:
 def _end_of_line(source: str, at: int) -> int:
     if at and source[at - 1] in "\r\n":
         return at
-    found = re.compile(r"\r\n|\n|\r").search(source, at)
+    found = LINE_BREAK.search(source, at)
     return found.end() if found else len(source)

@@ -7,18 +7,21 @@ never sources. A file that cannot be read is a `Problem`, never the end of the r
 import datetime as dt
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.root import MemoryRoot
 
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
-FIRST_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*\r?$", re.MULTILINE)
-FENCED_BLOCK = re.compile(r"^ {0,3}(```+|~~~+)[^\n]*\n.*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+SUMMARY_CHARS = 120
+HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
+FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
@@ -30,10 +33,21 @@ class SourceFile:
     layer: Layer
 
 
+@dataclass(frozen=True, slots=True)
+class TopicHead:
+    """One topic in a list."""
+
+    name: str
+    title: str
+    date: dt.date | None
+    summary: str  # what the frontmatter says, else its first sentence
+    path: SourcePath
+
+
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
     """All sources below a memory root, in the order of their paths, layer by layer."""
     for page in (root.index_page, root.lessons):
-        if page.is_file():
+        if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
     for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
         for file in markdown_files(folder):
@@ -43,14 +57,39 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
 def markdown_files(folder: Path) -> Iterator[Path]:
     """The Markdown files below a folder, sorted; hidden ones, editors' temporary ones and symlinks are left out.
 
-    A symlink could bring a file from outside the memory to rank 1.
+    A symlink could bring a file from outside the memory to rank 1. A name that is not UTF-8 could not be written to
+    the ledger. `validate` reports both.
     """
+    if folder.is_symlink():
+        return
     for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and is_utf8(name))
         for name in sorted(names):
             file = Path(place, name)
-            if name.endswith(".md") and not name.startswith((".", "#")) and not file.is_symlink():
+            if name.endswith(".md") and not is_editors_file(name) and is_utf8(name) and is_plain_file(file):
                 yield file
+
+
+def is_editors_file(name: str) -> bool:
+    """Whether a file is hidden, or what an editor leaves beside the one it edits."""
+    return name.startswith((".", "#")) or name.endswith("~")
+
+
+def is_plain_file(file: Path) -> bool:
+    """Whether it is there and neither a link, a folder, a device nor a pipe, on which a reader would wait for ever."""
+    try:
+        return stat.S_ISREG(file.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name on the disk is text; Python stands in half surrogates for other bytes."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def read_text(file: Path) -> str:
@@ -72,6 +111,37 @@ def read_text(file: Path) -> str:
     except UnicodeDecodeError as error:
         line = 1 + raw[: error.start].count(b"\n")
         raise ContentError("the file is not UTF-8 text", line=line, remedy="Save it as UTF-8") from error
+
+
+def topic_heads(root: MemoryRoot) -> list[TopicHead]:
+    """The head of every topic and of the lessons, by name, the lessons last. The index page is not one of them."""
+    sources = [source for source in find_sources(root) if source.layer is Layer.TOPIC and source.path != "MEMORY.md"]
+    heads = [topic_head(root, source) for source in sources]
+    return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
+
+
+def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
+    """What a list says of one topic; of a file that cannot be read, why."""
+    name = topic_name(source.path)
+    try:
+        parsed = parse_frontmatter(read_text(root.file(source.path)))
+    except ContentError as error:
+        return TopicHead(name, "(unreadable)", None, error.what, source.path)
+    document = as_document(source, parsed)
+    return TopicHead(name, document.title, document.date, summary_of(parsed), source.path)
+
+
+def summary_of(parsed: Frontmatter) -> str:
+    """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body."""
+    paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
+    text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
+    text = re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split()))
+    return shortened(re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0], SUMMARY_CHARS)
+
+
+def shortened(text: str, max_chars: int) -> str:
+    """The text itself where it fits, else its beginning with an ellipsis."""
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1].rstrip()}…"
 
 
 def read_document(root: MemoryRoot, source: SourceFile) -> Document:
@@ -96,7 +166,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         project=parsed.text("project"),
         machine=parsed.text("machine"),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
-        supersedes=superseded_by(parsed),
+        supersedes=tuple(superseded_by(parsed).values()),
     )
 
 
@@ -109,22 +179,39 @@ def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:
     return parse_date(named[0]) if named else None
 
 
-def superseded_by(parsed: Frontmatter) -> tuple[str, ...]:
-    """The targets of `supersedes` relationships."""
+def superseded_by(parsed: Frontmatter) -> dict[str, str]:
+    """The targets of `supersedes` relationships, each by its place: `relationships[0]`."""
     relationships = parsed.fields.get("relationships", ())
-    if isinstance(relationships, str):
-        return ()
-    found = []
-    for entry in relationships:
+    found = {}
+    for place, entry in enumerate(relationships if isinstance(relationships, list) else ()):
         if isinstance(entry, dict) and entry.get("type") == "supersedes" and isinstance(entry.get("target"), str):
-            found.append(str(entry["target"]))
-    return tuple(found)
+            found[f"relationships[{place}]"] = str(entry["target"])
+    return found
 
 
 def first_heading(body: str) -> str:
-    """The text of the first ATX heading outside fenced code; empty where there is none."""
-    found = FIRST_HEADING.search(FENCED_BLOCK.sub("", body) if "```" in body or "~~~" in body else body)
-    return found[1].strip() if found else ""
+    """The text of the first ATX heading outside fenced code; empty where there is none.
+
+    Read line by line, since parsing the Markdown of every topic would make a list of them slow.
+    """
+    fence = ""
+    for line in split_lines(body):
+        if mark := FENCE.match(line.rstrip()):
+            opened = mark[1] or mark[2]
+            if not fence:
+                fence = opened
+            elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif not fence and (heading := HEADING.match(line)) and (text := bare_heading(line[heading.end() :])):
+            return text
+    return ""
+
+
+def bare_heading(text: str) -> str:
+    """A heading without the marks that may close it: `Relay ##` -> `Relay`, but `C#` stays."""
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare.endswith((" ", "\t")) else text
 
 
 def name_in_words(path: SourcePath) -> str:

@@ -1,10 +1,294 @@
-"""Whether the files of a memory root are as they should be."""
+"""Whether the files of a memory root are as they should be.
 
-from memory_server.errors import Problem
+Every finding is a `Problem` with path, line and the stable name of its rule; nothing that stands in a file ends the
+check. Plain Markdown without frontmatter is fine. Statements of sessions are not judged, only their frontmatter.
+"""
+
+import os
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import unquote
+
+from memory_server.chunking import code_lines, split_lines
+from memory_server.document import Layer, SourcePath
+from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.layers.footnotes import find_footnotes, without_code_spans
+from memory_server.layers.index_page import find_markers, with_pointers
+from memory_server.layers.mif import Frontmatter, parse_frontmatter
+from memory_server.layers.schema import FrontmatterSchema
+from memory_server.layers.topics import (
+    SourceFile,
+    find_sources,
+    is_editors_file,
+    is_plain_file,
+    is_utf8,
+    read_text,
+    superseded_by,
+    topic_heads,
+    topic_name,
+)
 from memory_server.root import MemoryRoot
-from memory_server.settings import MemorySettings
+from memory_server.settings import MemorySettings, read_memory_settings
+
+LINK_TARGET = re.compile(r"\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
+INTERVALS = (("temporal.validFrom", "temporal.validUntil"), ("start", "end"), ("created", "modified"))
+OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a link must lead to a source
+
+
+class Rule(StrEnum):
+    """What is checked, by names that programs may rely on."""
+
+    UNREADABLE = "unreadable"  # gone, too large, no UTF-8, or a folder that may not be opened
+    FRONTMATTER = "frontmatter"  # YAML that cannot be read
+    FIELD_MISSING = "field-missing"
+    FIELD_UNKNOWN = "field-unknown"  # in temporal, embedding, citations and relationships, which are closed
+    FIELD_VALUE = "field-value"
+    DATES_ORDER = "dates-order"  # something ends before it begins
+    ID_TWICE = "id-twice"
+    NAME_TWICE = "name-twice"  # topics whose names differ in case alone are one file on some disks
+    SUPERSEDES_UNKNOWN = "supersedes-unknown"
+    FOOTNOTE_UNDEFINED = "footnote-undefined"
+    FOOTNOTE_UNUSED = "footnote-unused"
+    FOOTNOTE_TWICE = "footnote-twice"
+    INDEX_MISSING = "index-missing"
+    INDEX_LINES = "index-lines"
+    INDEX_CHARS = "index-chars"
+    MARKERS = "markers"  # of the pointers: not one pair
+    POINTER_DEAD = "pointer-dead"
+    TOPIC_UNLISTED = "topic-unlisted"
+    FILE_IGNORED = "file-ignored"  # lies among the sources and is none
+    SYMLINK = "symlink"
+    SETTINGS = "settings"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A source that could be read."""
+
+    file: SourceFile
+    text: str
+    parsed: Frontmatter
+
+    @property
+    def path(self) -> SourcePath:
+        return self.file.path
 
 
 def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
-    """What is wrong with the files of a root, by path and line."""
-    return []
+    """What is wrong with the files of a root, sorted by path and line; never raises for what stands in a file."""
+    files = list(find_sources(root))
+    sources: list[_Source] = []
+    problems = [*_settings(root), *_left_out(root), *_read(root, files, sources)]
+    schema = FrontmatterSchema()
+    for source in sources:
+        problems += _fields(source, schema)
+        problems += _intervals(source)
+        if source.file.layer is Layer.TOPIC:
+            problems += _footnotes(source)
+    problems += _names(files)
+    problems += _ids(sources)
+    problems += _superseded(sources, {file.path for file in files})
+    problems += _index_page(root, settings, {file.path for file in files})
+    return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.rule, problem.what))
+
+
+def _read(root: MemoryRoot, files: Sequence[SourceFile], sources: list[_Source]) -> Iterator[Problem]:
+    """Adds to `sources` what can be read and tells of the rest."""
+    for file in files:
+        rule = Rule.UNREADABLE
+        try:
+            text = read_text(root.file(file.path))
+            rule = Rule.FRONTMATTER
+            sources.append(_Source(file, text, parse_frontmatter(text)))
+        except ContentError as error:
+            yield Problem(file.path, error.line or 1, error.what, error.remedy, rule)
+
+
+# -- files ------------------------------------------------------------------------------------------------------
+
+
+def _settings(root: MemoryRoot) -> Iterator[Problem]:
+    try:
+        read_memory_settings(root.settings)
+    except OneirosError as error:
+        yield Problem(root.settings.name, error.line or 1, error.what, error.remedy, Rule.SETTINGS)
+
+
+def _left_out(root: MemoryRoot) -> Iterator[Problem]:
+    """Files among the sources that are not read, and why."""
+    for page in (root.index_page, root.lessons):
+        if page.is_symlink():
+            yield _symlink(root, page)
+    for folder in (root.topics, root.sessions, root.episodes):
+        if folder.is_symlink():
+            yield _symlink(root, folder)
+            continue
+        yield from _left_out_below(root, folder)
+
+
+def _left_out_below(root: MemoryRoot, folder: Path) -> Iterator[Problem]:
+    closed: list[OSError] = []
+    for place, folders, names in os.walk(folder, onerror=closed.append):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted([*folders, *names]):
+            file = Path(place, name)
+            if file.is_symlink():
+                yield _symlink(root, file)
+            elif not is_utf8(name):
+                yield _ignored(root, file, "its name is not UTF-8")
+            elif name in folders or is_editors_file(name):
+                continue
+            elif not is_plain_file(file):
+                yield _ignored(root, file, "it is no ordinary file")
+            elif not name.endswith(".md"):
+                yield _ignored(root, file, "only files that end in .md are read here")
+    for error in closed:
+        if not isinstance(error, FileNotFoundError):
+            where = _shown_path(root, Path(error.filename))
+            what = f"the folder cannot be read ({error.strerror})"
+            yield Problem(where, 1, what, "Check its rights", Rule.UNREADABLE)
+
+
+def _ignored(root: MemoryRoot, file: Path, what: str) -> Problem:
+    return Problem(_shown_path(root, file), 1, what, "Rename or move it", Rule.FILE_IGNORED)
+
+
+def _symlink(root: MemoryRoot, file: Path) -> Problem:
+    what = "a symlink is not followed, since it could bring in a file from outside the memory"
+    return Problem(_shown_path(root, file), 1, what, "Put the file itself in its place", Rule.SYMLINK)
+
+
+def _shown_path(root: MemoryRoot, file: Path) -> str:
+    return root.relative(file).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# -- one source -------------------------------------------------------------------------------------------------
+
+
+def _fields(source: _Source, schema: FrontmatterSchema) -> Iterator[Problem]:
+    for violation in schema.violations(source.parsed):
+        rule = Rule(f"field-{violation.kind}")
+        yield Problem(source.path, violation.line, violation.what, violation.remedy, rule)
+
+
+def _intervals(source: _Source) -> Iterator[Problem]:
+    for begin, end in INTERVALS:
+        first, last = source.parsed.date(begin), source.parsed.date(end)
+        if first and last and last < first:
+            what = f"{end} ({last}) is before {begin} ({first})"
+            yield Problem(source.path, source.parsed.lines[end], what, "Correct one of them", Rule.DATES_ORDER)
+
+
+def _footnotes(source: _Source) -> Iterator[Problem]:
+    """References without a definition, and definitions that are not referred to or are repeated."""
+    notes = find_footnotes(source.parsed.body)
+    above = source.parsed.body_line
+    for name, lines in notes.used.items():
+        if name not in notes.defined:
+            what, remedy = f"the footnote [^{name}] is not defined", f"Add a line `[^{name}]: ...`"
+            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNDEFINED)
+    for name, lines in notes.defined.items():
+        if name not in notes.used:
+            what, remedy = f"nothing refers to the footnote [^{name}]", "Refer to it, or remove it"
+            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNUSED)
+        for line in lines[1:]:
+            what, remedy = f"the footnote [^{name}] is defined twice", "Keep one definition"
+            yield Problem(source.path, above + line, what, remedy, Rule.FOOTNOTE_TWICE)
+
+
+# -- several sources --------------------------------------------------------------------------------------------
+
+
+def _names(files: Sequence[SourceFile]) -> Iterator[Problem]:
+    first: dict[str, SourcePath] = {}
+    for file in files:
+        name = unicodedata.normalize("NFC", file.path).casefold()
+        other = first.setdefault(name, file.path)
+        if other != file.path:
+            what = f"its name differs from that of {other} in case alone"
+            yield Problem(file.path, 1, what, "Rename one of them", Rule.NAME_TWICE)
+
+
+def _ids(sources: Sequence[_Source]) -> Iterator[Problem]:
+    first: dict[str, SourcePath] = {}
+    for source in sources:
+        identity = source.parsed.text("id").casefold()
+        if identity and first.setdefault(identity, source.path) != source.path:
+            what = f"{first[identity]} has the same id"
+            yield Problem(source.path, source.parsed.lines["id"], what, "Give one a new UUID", Rule.ID_TWICE)
+
+
+def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[Problem]:
+    known = {source.parsed.text("id").casefold() for source in sources} - {""}
+    known |= {path.casefold() for path in paths} | {topic_name(path).casefold() for path in paths}
+    for source in sources:
+        for place, target in superseded_by(source.parsed).items():
+            if posixpath.normpath(target).casefold().removeprefix("urn:mif:") not in known:
+                line = source.parsed.lines[place]
+                what = f"it supersedes {target[:100]!r}, which is not in this memory"
+                remedy = "Name a path below the memory root, or an id"
+                yield Problem(source.path, line, what, remedy, Rule.SUPERSEDES_UNKNOWN)
+
+
+# -- the index page ---------------------------------------------------------------------------------------------
+
+
+def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePath]) -> Iterator[Problem]:
+    page = SourcePath(root.index_page.name)
+    if page not in paths:
+        if not root.index_page.is_symlink():
+            yield Problem(page, 1, "there is no index page", "Make one with `oneiros init`", Rule.INDEX_MISSING)
+        return
+    try:
+        text = read_text(root.index_page)
+    except ContentError:
+        return  # told among the sources
+    yield from _limits(page, text, settings)
+    yield from _dead_pointers(page, text, paths)
+    try:
+        markers = find_markers(text)
+        level = with_pointers(text, topic_heads(root), settings)
+    except ContentError as error:
+        yield Problem(page, error.line or 1, error.what, error.remedy, Rule.MARKERS)
+        return
+    listed = {target for _, target in _targets(text)}
+    line = markers.begin + 1 if markers else 1
+    for _, target in _targets(level):
+        if target not in listed:
+            what = f"{target} has no pointer"
+            yield Problem(page, line, what, "Let `oneiros init` write the pointers", Rule.TOPIC_UNLISTED)
+
+
+def _limits(page: SourcePath, text: str, settings: MemorySettings) -> Iterator[Problem]:
+    lines = len(split_lines(text))
+    remedy = "Shorten it: Claude Code cuts what is beyond"
+    if lines > settings.index_max_lines:
+        what = f"it has {lines} lines, the limit is {settings.index_max_lines}"
+        yield Problem(page, settings.index_max_lines + 1, what, remedy, Rule.INDEX_LINES)
+    if len(text) > settings.index_max_chars:
+        beyond = len(split_lines(text[: settings.index_max_chars]))
+        what = f"it has {len(text):,} characters, the limit is {settings.index_max_chars:,}"
+        yield Problem(page, beyond, what, remedy, Rule.INDEX_CHARS)
+
+
+def _dead_pointers(page: SourcePath, text: str, paths: set[SourcePath]) -> Iterator[Problem]:
+    for line, target in _targets(text):
+        if target.startswith(OWN_TARGETS) and target not in paths:
+            what = f"there is no {target}"
+            yield Problem(page, line, what, "Correct the link, or remove it", Rule.POINTER_DEAD)
+
+
+def _targets(text: str) -> Iterator[tuple[int, str]]:
+    """The relative targets of the links of a page outside code, each with its line."""
+    code = code_lines(text)
+    for number, line in enumerate(split_lines(text)):
+        if number not in code:
+            for bracketed, bare in LINK_TARGET.findall(without_code_spans(line)):
+                target = unquote((bracketed or bare).partition("#")[0])
+                if target and ":" not in target.partition("/")[0]:
+                    yield number + 1, posixpath.normpath(target)

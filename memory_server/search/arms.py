@@ -1,9 +1,10 @@
-"""The two ways of finding passages, each behind the same question: a query, a filter as data, a limit.
+"""The two ways of finding passages: by words and by meaning.
 
-An arm answers with places in the snapshot's table and scores of its own scale; what they mean beside each other is
-the business of `fusion.py`. Nothing here knows layers' precedence or how a hit is shown.
+An arm takes what is asked and a filter as data, and answers with places in the snapshot's table and scores of its own.
+What these mean beside each other is the business of `fusion.py`; nothing here knows precedence or how a hit is shown.
 """
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,18 +14,35 @@ from numpy.typing import NDArray
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
+from memory_server.search.fusion import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
+from memory_server.search.literal import quoted
+from memory_server.search.terms import Term, looked_up, rarity, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
+MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
+FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which passages may answer a question."""
+
+    layers: tuple[Layer, ...]
+    sources: frozenset[int] | None  # None: every source of these layers
+
+    def mask(self, snapshot: Snapshot) -> NDArray[np.bool_]:
+        """For each passage of a snapshot whether it may answer."""
+        return snapshot.passages.allowed(self.sources, self.layers)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What an arm found, best first: places in the table of passages, and a score each."""
 
-    places: NDArray[np.int64]
+    places: Places
     scores: NDArray[np.float32]
 
 
@@ -35,22 +53,139 @@ class SemanticArm:
     nearest: NearestIds  # answers None where another process owns the graph: then the scan is exact
     rows_of_ids: RowsOfIds
 
-    def find(
-        self, snapshot: Snapshot, question: Vectors, layers: Sequence[Layer], sources: set[int] | None, limit: int
-    ) -> Found:
+    def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Found:
         """The `limit` passages nearest to a question (d,), by cosine."""
-        asked = [self.nearest(layer, question, limit + OVERFETCH) for layer in layers] if sources is None else [None]
-        ids = [name for answer in asked if answer is not None for name in answer]
-        if None in asked:
-            places = np.flatnonzero(snapshot.passages.allowed(sources, layers) & (snapshot.passages.vectors >= 0))
+        ids = self._nearest_ids(question, scope, limit + OVERFETCH) if scope.sources is None else None
+        if ids is None:
+            places = np.flatnonzero(scope.mask(snapshot) & (snapshot.passages.vectors >= 0))
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
         cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
         order = best_first(cosines, places, limit)
         return Found(places[order], cosines[order])
 
+    def _nearest_ids(self, question: Vectors, scope: Scope, limit: int) -> list[ChunkId] | None:
+        found: list[ChunkId] = []
+        for layer in scope.layers:
+            ids = self.nearest(layer, question, limit)
+            if ids is None:
+                return None
+            found += ids
+        return found
 
-def best_first(scores: NDArray[np.float32], places: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
+
+@dataclass(frozen=True, slots=True)
+class WordScores:
+    """What the words of a question score: on the passages they touch, and on whole sources."""
+
+    places: Places  # rising: passages that hold a word or stand near one that does
+    near: Scores  # BM25 over a passage and its neighbours, as a share of the question's rarity, 0 to 2.2
+    covered: Scores  # share of the question's rarity that a passage, its context and its neighbours hold, 0 to 1
+    known: float  # share of the question's rarity that the memory holds at all, 0 to 1
+    of_source: dict[int, float]  # BM25 of a source as a whole, as a share of the question's rarity, 0 to 2.2
+    terms: tuple[Term, ...]  # the words that were looked up
+
+    def near_at(self, places: Places) -> Scores:
+        """The near scores of some passages; 0 where no word touches them."""
+        return _at(self.places, self.near, places)
+
+    def covered_at(self, places: Places) -> Scores:
+        """The covered shares of some passages; 0 where no word touches them."""
+        return _at(self.places, self.covered, places)
+
+    def of_sources(self, sources: Places) -> Scores:
+        """The scores of some sources; 0 where no word occurs."""
+        return np.array([self.of_source.get(int(source), 0.0) for source in sources], dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordArm:
+    """The rarest stems of a question, looked up in the keyword index."""
+
+    connection: sqlite3.Connection
+
+    def find(self, snapshot: Snapshot, terms: Sequence[Term]) -> WordScores:
+        """What the words of a question score, whichever passages may answer."""
+        total = max(len(snapshot.passages), 1)
+        postings = read_postings(self.connection, looked_up(terms, total))
+        content = {term.stem: term for term in terms if not term.is_stop}
+        known = sum(rarity(term.holders, total) for term in content.values() if term.holders)
+        unknown = sum(rarity(0, total) for term in content.values() if not term.holders)
+        mass = max(known, sum(rarity(term.holders, total) for term, _ in postings), 1e-9)
+        touched, runs = _touched(snapshot, [table.rows for _, table in postings])
+        lengths = snapshot.passages.lengths.astype(np.float64)
+        near_lengths = near_sum(lengths[touched], runs, NEIGHBOUR_WORDS)
+        mean_length = float(lengths.mean() * (1 + 2 * sum(NEIGHBOUR_WORDS))) if len(lengths) else 1.0
+        near, covered = np.zeros(len(touched)), np.zeros(len(touched))
+        for term, table in postings:
+            held = snapshot.passages.places(table.rows)
+            at = np.searchsorted(touched, held)
+            kept = np.isin(table.rows, snapshot.passages.rows)
+            counts, beside = np.zeros(len(touched)), np.zeros(len(touched))
+            counts[at], beside[at] = table.in_passage[kept], table.in_context[kept]
+            counts = near_sum(counts, runs, NEIGHBOUR_WORDS)
+            weight = rarity(term.holders, total)
+            near += weight * saturated(counts, near_lengths, mean_length)
+            covered += weight * ((counts + beside) > 0)
+        return WordScores(
+            places=touched,
+            near=near / mass,
+            covered=covered / mass,
+            known=known / max(known + unknown, 1e-9),
+            of_source=self._of_sources(snapshot, terms),
+            terms=tuple(term for term, _ in postings),
+        )
+
+    def _of_sources(self, snapshot: Snapshot, terms: Sequence[Term]) -> dict[int, float]:
+        """BM25 of every source by all words of the question as written, stop words too: "how" marks a page of answers.
+
+        FTS5 gives idf times the saturated count of a word; its idf, which drops to nothing for frequent words, is taken
+        out again and replaced by one that stays above 0.
+        """
+        total = len(snapshot.sources)
+        words = {term.word.casefold() for term in terms}
+        counted = [(self._holders(word), word) for word in words]
+        scores: dict[int, float] = {}
+        mass, rows_read = 0.0, 0
+        for holders, word in sorted(counted):
+            weight = rarity(holders, total)
+            mass += weight
+            rows_read += holders
+            if holders == 0 or rows_read > MAX_SOURCE_ROWS:
+                continue
+            idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
+            for source, score in self.connection.execute(
+                "select rowid, bm25(bodies) from bodies where bodies match ?", (quoted(word),)
+            ):
+                scores[source] = scores.get(source, 0.0) - weight * score / idf
+        shrink = total / (total + FEW_SOURCES) / max(mass, 1e-9)
+        return {source: score * shrink for source, score in scores.items()}
+
+    def _holders(self, word: str) -> int:
+        rows = self.connection.execute("select count(*) from bodies where bodies match ?", (quoted(word),)).fetchone()
+        return int(rows[0])
+
+
+def runs_of(snapshot: Snapshot, places: Places) -> Places:
+    """A number for each passage that changes wherever the next one is not its neighbour in the same source."""
+    if len(places) == 0:
+        return places
+    sources = snapshot.passages.sources[places]
+    breaks = (np.diff(places) != 1) | (np.diff(sources) != 0)
+    return np.concatenate([[0], np.cumsum(breaks)])
+
+
+def with_neighbours(snapshot: Snapshot, places: Places, reach: int) -> Places:
+    """Some passages and those up to `reach` places away in the same source, rising, each once."""
+    around = (places[:, None] + np.arange(-reach, reach + 1)[None, :]).ravel()
+    centres = np.repeat(places, 2 * reach + 1)
+    inside = (around >= 0) & (around < len(snapshot.passages))
+    around, centres = around[inside], centres[inside]
+    same = snapshot.passages.sources[around] == snapshot.passages.sources[centres]
+    return np.unique(around[same])
+
+
+def best_first(scores: NDArray[np.floating], places: Places, limit: int) -> Places:
     """The indices of the `limit` highest scores, highest first; of equals the one that stands first."""
     if len(scores) > 4 * limit:
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
@@ -58,3 +193,20 @@ def best_first(scores: NDArray[np.float32], places: NDArray[np.int64], limit: in
     else:
         chosen = np.arange(len(scores))
     return chosen[np.lexsort((places[chosen], -scores[chosen]))][:limit]
+
+
+def _touched(snapshot: Snapshot, rows: Sequence[NDArray[np.int64]]) -> tuple[Places, Places]:
+    """The places that hold any of these rows or stand near one, rising, with their runs."""
+    if not rows:
+        empty = np.zeros(0, dtype=np.int64)
+        return empty, empty
+    held = snapshot.passages.places(np.unique(np.concatenate(rows)))
+    touched = with_neighbours(snapshot, held, len(NEIGHBOUR_WORDS))
+    return touched, runs_of(snapshot, touched)
+
+
+def _at(places: Places, values: Scores, wanted: Places) -> Scores:
+    if len(places) == 0:
+        return np.zeros(len(wanted))
+    at = np.minimum(np.searchsorted(places, wanted), len(places) - 1)
+    return np.where(places[at] == wanted, values[at], 0.0)

@@ -20,7 +20,7 @@ from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
 
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
-MAX_DEPTH = 50  # of brackets
+MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
 
 @dataclass(frozen=True, slots=True)

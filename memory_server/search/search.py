@@ -5,82 +5,161 @@ scores and looks a second time at the best. All three end the same way: one hit 
 two answer the same, and a note that says what to do where nothing was found.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from memory_server.document import Answer, Hit, Layer, Reason
+import numpy as np
+
+from memory_server.document import Answer, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk
-from memory_server.search.arms import SemanticArm
-from memory_server.search.literal import LiteralMatch, find_literal
+from memory_server.search.arms import KeywordArm, Scope, SemanticArm
+from memory_server.search.calibration import read_calibration
+from memory_server.search.literal import LiteralMatch, find_literal, holds
+from memory_server.search.precedence import with_precedence
 from memory_server.search.query import Query
+from memory_server.search.ranking import ARM_HITS, FLOOR, Ranker
+from memory_server.search.second_look import token_weights
+from memory_server.search.terms import Stemmer, question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
-POOL = 60
+MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
+TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
+ALIKE = 3.5  # scaled cosine from which two passages answer the same question
+MAX_MORE_LINES = 4
+FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
+
+NOTHING_EXACT = "Nothing holds all of these words. Try recall, which needs only some of them or their meaning."
+NOTHING_NEAR = "Nothing in this memory is near that in meaning. Try search_exact for a name or number."
+NOTHING_KNOWN = "Nothing in this memory answers that. Try other words, or search_exact for a name or number."
+NOTHING_ALLOWED = "No source passes these filters. Loosen them, or ask memory_status what there is."
+EMPTY = "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
+CUT = "The query was cut to its first 10,000 characters."
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A passage on its way to becoming a hit."""
 
-    row: int
-    score: float
+    row: int  # of the ledger
+    score: float  # 0 to 1
     why: tuple[Reason, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Searcher:
-    """Answers one query on the indices as they are now."""
+    """Answers queries on the indices as they are now."""
 
-    def __init__(self, indices: Indices, embed_query: Callable[[str], Embedded]):
+    def __init__(self, indices: Indices, stemmer: Stemmer, embed_query: Callable[[str], Embedded]):
         self._indices = indices
+        self._stemmer = stemmer
         self._embed_query = embed_query
         self._snapshot = indices.snapshot()
 
     def exact(self, query: Query, limit: int, per_source: int) -> Answer:
-        layers, sources = self._scope(query)
-        allowed = sources if sources is not None else self._sources_in(layers)
-        matches = find_literal(self._indices.ledger.connection, query.expression, allowed, limit * 5)
-        candidates = [Candidate(match.row, 1.0, (_literal_reason(match),)) for match in matches]
-        return self._answer(candidates, limit, per_source, query)
+        """Passages that hold every word, as written before in another case before inside longer words."""
+        scope = self._scope(query)
+        sources = scope.sources if scope.sources is not None else self._sources_of(scope.layers)
+        connection = self._indices.ledger.connection
+        wanted = limit * max(per_source, 5)
+        matches = find_literal(connection, query.expression, set(sources), wanted)
+        matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
+        candidates = [
+            Candidate(match.row, 1.0 - 0.2 * match.closeness, (_literal_reason(match),), {"bm25": match.bm25})
+            for match in matches
+        ]
+        terms = tuple(term.text for term in query.terms())
+        return self._answer(query, candidates, limit, per_source, terms, nothing=NOTHING_EXACT, is_exact=True)
 
     def by_meaning(self, query: Query, limit: int, per_source: int) -> Answer:
-        layers, sources = self._scope(query)
-        question = self._embed_query(query.text)
-        arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
-        found = arm.find(self._snapshot, question.vector, layers, sources, limit * 5)
+        """Passages near in meaning."""
+        scope, question = self._scope(query), self._embed_query(query.text)
+        found = self._semantic.find(self._snapshot, question.vector, scope, limit * max(per_source, 5))
+        scaled = read_calibration(self._indices.ledger).meaning(found.scores)
+        if not len(scaled) or (scaled[0] < MEANING_FLOOR and len(self._snapshot.passages) > FEW_PASSAGES):
+            return self._answer(query, [], limit, per_source, (), nothing=NOTHING_NEAR)
         rows = self._snapshot.passages.rows[found.places]
         candidates = [
-            Candidate(int(row), float(score), (Reason("semantic", f"cosine {score:.2f}"),))
-            for row, score in zip(rows, found.scores, strict=True)
+            Candidate(
+                int(row),
+                _display(3 * score),
+                (Reason("semantic", f"{score:.1f} above the unrelated"),),
+                {"meaning": score},
+            )
+            for row, score in zip(rows, map(float, scaled), strict=True)
         ]
-        return self._answer(candidates, limit, per_source, query)
+        return self._answer(query, candidates, limit, per_source, (), nothing=NOTHING_NEAR)
 
-    recall = by_meaning
+    def recall(
+        self, query: Query, limit: int, per_source: int, *, second_look: bool = True, floor: float = FLOOR
+    ) -> Answer:
+        """Passages by words and meaning together."""
+        scope, question = self._scope(query), self._embed_query(query.text)
+        connection = self._indices.ledger.connection
+        terms = question_terms(connection, self._stemmer, query.text)
+        words = KeywordArm(connection).find(self._snapshot, terms)
+        ranker = Ranker(
+            self._snapshot,
+            read_calibration(self._indices.ledger),
+            scope,
+            question,
+            words,
+            token_weights(question, terms, len(self._snapshot.passages)),
+        )
+        semantic = self._semantic.find(self._snapshot, question.vector, scope, ARM_HITS)
+        ranking = ranker.rank(semantic, second_look=second_look)
+        looked_up = tuple(term.word for term in words.terms)
+        if ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES:
+            return self._answer(query, [], limit, per_source, looked_up, nothing=NOTHING_KNOWN)
+        rows = self._snapshot.passages.rows[ranking.places]
+        candidates = []
+        for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
+            parts = {name: float(values[place]) for name, values in ranking.features.items()}
+            candidates.append(Candidate(int(row), _display(float(score)), _recall_reasons(parts), parts))
+        return self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
 
-    def _scope(self, query: Query) -> tuple[Sequence[Layer], set[int] | None]:
-        """Which layers may answer, and which sources: None where a filter allows every source of these layers."""
+    @property
+    def _semantic(self) -> SemanticArm:
+        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
+
+    def _scope(self, query: Query) -> Scope:
         layers = query.filter.layers or DEFAULT_LAYERS
         if query.filter.is_empty:
-            return layers, None
-        return layers, self._indices.ledger.allowed_sources(query.filter)
+            return Scope(layers, None)
+        return Scope(layers, frozenset(self._indices.ledger.allowed_sources(query.filter)))
 
-    def _sources_in(self, layers: Sequence[Layer]) -> set[int]:
-        return {number for number, source in self._snapshot.sources.items() if source.layer in layers}
+    def _sources_of(self, layers: Sequence[Layer]) -> frozenset[int]:
+        return frozenset(number for number, source in self._snapshot.sources.items() if source.layer in layers)
 
-    def _answer(self, candidates: Sequence[Candidate], limit: int, per_source: int, query: Query) -> Answer:
+    def _rank(self, match: LiteralMatch) -> int:
+        source = self._snapshot.sources.get(match.source)
+        return source.layer.rank if source else len(Layer) + 1
+
+    def _answer(
+        self,
+        query: Query,
+        candidates: Sequence[Candidate],
+        limit: int,
+        per_source: int,
+        terms: tuple[str, ...],
+        *,
+        nothing: str,
+        is_exact: bool = False,
+    ) -> Answer:
+        """Candidates as hits: excluded words kept out, a few a source, precedence applied."""
+        if not candidates:
+            return Answer((), self._note(query, nothing), terms)
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
-        kept: dict[int, list[Hit]] = {}
-        order: list[tuple[int, int]] = []
-        for candidate in candidates:
-            chunk = chunks.get(candidate.row)
-            if chunk is None:
-                continue
-            hits = kept.setdefault(chunk.source, [])
-            if len(hits) < per_source and all(hit.lines != chunk.lines for hit in hits):
-                order.append((chunk.source, len(hits)))
-                hits.append(self._hit(candidate, chunk))
-        return Answer(tuple(kept[source][place] for source, place in order[:limit]))
+        found = [(candidate, chunks[candidate.row]) for candidate in candidates if candidate.row in chunks]
+        if not is_exact:  # the exact search has seen to it itself
+            found = [(candidate, chunk) for candidate, chunk in found if not _is_excluded(query, chunk)]
+        hits = grouped([self._hit(candidate, chunk) for candidate, chunk in found], per_source)
+        if not hits:
+            return Answer((), self._note(query, nothing), terms)
+        ordered = with_precedence(hits[: 3 * limit], self._alike, self._explicitly_replaced())
+        scores = {chunk.id: candidate.parts for candidate, chunk in found}
+        return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores)
 
     def _hit(self, candidate: Candidate, chunk: StoredChunk) -> Hit:
         source = self._snapshot.sources[chunk.source]
@@ -96,7 +175,67 @@ class Searcher:
             why=candidate.why,
         )
 
+    def _note(self, query: Query, nothing: str) -> str:
+        if len(self._snapshot.passages) == 0:
+            return EMPTY
+        if not query.filter.is_empty and not self._scope(query).mask(self._snapshot).any():
+            return NOTHING_ALLOWED
+        return f"{CUT} {nothing}" if query.is_cut else nothing
+
+    def _alike(self, first: Hit, second: Hit) -> bool:
+        """Whether two passages say so much the same that they answer the same question."""
+        rows = self._indices.rows_of_ids([first.chunk, second.chunk])
+        places = self._snapshot.passages.places(rows)
+        if len(places) < 2 or (self._snapshot.passages.vectors[places] < 0).any():
+            return False
+        one, other = self._snapshot.vectors[self._snapshot.passages.vectors[places]]
+        scale = read_calibration(self._indices.ledger).meaning
+        return bool(scale(np.array([one @ other]))[0] >= ALIKE)
+
+    def _explicitly_replaced(self) -> dict[str, SourcePath]:
+        """What approved sources say that they supersede: target -> the source that says so."""
+        return {
+            target.removeprefix("./"): source.path
+            for source in self._snapshot.sources.values()
+            if source.layer is Layer.TOPIC
+            for target in source.supersedes
+        }
+
+
+def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:
+    """At most `per_source` hits of one source, each naming the lines of those left out; one hit a line."""
+    kept: dict[str, list[int]] = {}
+    shown: list[Hit] = []
+    for hit in hits:
+        places = kept.setdefault(hit.path, [])
+        if any(shown[place].lines == hit.lines for place in places):
+            continue  # another piece of the same long line
+        if len(places) < per_source:
+            places.append(len(shown))
+            shown.append(hit)
+        elif per_source == 1 and len(shown[places[0]].more_lines) < MAX_MORE_LINES:
+            shown[places[0]] = replace(shown[places[0]], more_lines=(*shown[places[0]].more_lines, hit.lines))
+    return shown
+
+
+def _is_excluded(query: Query, chunk: StoredChunk) -> bool:
+    return any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in query.excluded())
+
+
+def _display(score: float) -> float:
+    """A fused score as 0 to 1."""
+    return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
+
 
 def _literal_reason(match: LiteralMatch) -> Reason:
     manner = ("as written", "in another case", "inside longer words")[match.closeness]
     return Reason("literal", "all words, spread over the file" if match.is_spread else manner)
+
+
+def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
+    words = max(parts["words_near"], parts["words_source"])
+    reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
+    reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
+    if "tokens" in parts:
+        reasons.append(Reason("second look", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
+    return tuple(reasons)

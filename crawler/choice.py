@@ -1,0 +1,83 @@
+"""Which conversations are taken in, and which project they belong to.
+
+By default every project is taken in. A deny list wins over an allow list; an allow list, once it names anything, shuts
+out all others. A person excludes a single conversation by a mark in their own words. A project is its git common
+directory, so that worktrees, renames and sub-directories share one memory; outside git it is the folder.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # anywhere in a prompt of the person: the session is left out
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person wants taken in. Entries of both lists are paths, or patterns with `*`, of projects or folders."""
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    exclude_marks: tuple[str, ...] = EXCLUDE_MARKS
+
+    def takes(self, project: str, cwd: str) -> bool:
+        """Whether a session of this project, started in this folder, is taken in."""
+        if any(covers(rule, project) or covers(rule, cwd) for rule in self.deny):
+            return False
+        return not self.allow or any(covers(rule, project) or covers(rule, cwd) for rule in self.allow)
+
+    def is_excluded_by(self, prompt: str) -> bool:
+        """Whether a person's words carry the mark that leaves their session out."""
+        return any(mark in prompt for mark in self.exclude_marks)
+
+
+@dataclass(slots=True)
+class Projects:
+    """Finds the project of a folder. `aliases` maps old identities to the one that should stand for them."""
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)
+
+    def of(self, cwd: str) -> str:
+        """The identity of the project that a folder belongs to; the folder itself where it is gone or outside git."""
+        if cwd not in self._known:
+            found = git_common_directory(Path(cwd)) if cwd else None
+            identity = str(found) if found else cwd
+            self._known[cwd] = self.aliases.get(identity, identity)
+        return self._known[cwd]
+
+
+def covers(rule: str, path: str) -> bool:
+    """Whether a path is what a rule names, or lies below it."""
+    rule = rule.rstrip("/")
+    if not rule or not path:
+        return False
+    if "*" in rule:
+        return fnmatchcase(path, rule) or fnmatchcase(path, f"{rule}/*")
+    return path == rule or path.startswith(f"{rule}/")
+
+
+def git_common_directory(folder: Path) -> Path | None:
+    """The directory that all worktrees of a repository share, read from its files without running git.
+
+    A worktree's `.git` is a file that names its own directory, whose `commondir` names the shared one.
+    """
+    for candidate in (folder, *folder.parents):
+        marker = candidate / ".git"
+        if marker.is_dir():
+            return marker.resolve()
+        if marker.is_file():
+            return _behind(marker)
+    return None
+
+
+def _behind(marker: Path) -> Path | None:
+    line = marker.read_text(encoding="utf-8", errors="replace").strip()
+    if not line.startswith("gitdir:"):
+        return None
+    directory = (marker.parent / line.removeprefix("gitdir:").strip()).resolve()
+    shared = directory / "commondir"
+    if not shared.is_file():
+        return directory
+    return (directory / shared.read_text(encoding="utf-8").strip()).resolve()

@@ -1,0 +1,89 @@
+"""Decides when a session is over and may be compressed.
+
+Three signs, the surest first: the client said so (SessionEnd), the client's marker of running sessions names it with a
+process that lives or does not, or nothing was written for some hours. The marker goes stale after `/clear` and
+`--continue`, so a session that it does not name is judged by its idle time.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+IDLE_HOURS = 6.0
+START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
+ProcessStart = Callable[[int], datetime | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveMarker:
+    """What the client notes of a running process in `~/.claude/sessions/<pid>.json`."""
+
+    pid: int
+    session_id: str
+    started: datetime | None
+
+
+class _Marker(msgspec.Struct):
+    pid: int
+    session_id: str = msgspec.field(name="sessionId")
+    started_ms: float | None = msgspec.field(default=None, name="startedAt")
+
+
+def read_markers(folder: Path) -> Iterator[LiveMarker]:
+    """The markers of a client; files of another shape are passed over."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            marker = msgspec.json.decode(path.read_bytes(), type=_Marker)
+        except (msgspec.MsgspecError, OSError):
+            continue
+        started = datetime.fromtimestamp(marker.started_ms / 1000, UTC) if marker.started_ms else None
+        yield LiveMarker(marker.pid, marker.session_id, started)
+
+
+def is_running(marker: LiveMarker, process_start: ProcessStart) -> bool:
+    """Whether the marker's own process lives: a pid may belong to another process by now, which started later."""
+    began = process_start(marker.pid)
+    if began is None:
+        return False
+    return marker.started is None or began <= marker.started + START_SLACK
+
+
+def is_closed(
+    session_id: str,
+    *,
+    last_written: datetime,
+    now: datetime,
+    ended: Collection[str] = (),
+    markers: Collection[LiveMarker] = (),
+    process_start: ProcessStart,
+    idle_hours: float = IDLE_HOURS,
+) -> bool:
+    """Whether a session is over. `ended` are the sessions whose SessionEnd was seen; all times are aware."""
+    own = [marker for marker in markers if marker.session_id == session_id]
+    if any(is_running(marker, process_start) for marker in own):
+        return False
+    return session_id in ended or bool(own) or now - last_written >= timedelta(hours=idle_hours)
+
+
+def process_start(pid: int) -> datetime | None:
+    """When a process started; None where it does not live. Where the system does not tell, it counts as old."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass  # it lives, and belongs to somebody else
+    try:
+        ticks = int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[19])
+        booted = next(
+            int(line.split()[1])
+            for line in Path("/proc/stat").read_text(encoding="utf-8").splitlines()
+            if line.startswith("btime")
+        )
+    except (OSError, IndexError, ValueError, StopIteration):
+        return datetime.fromtimestamp(0, UTC)
+    return datetime.fromtimestamp(booted + ticks / os.sysconf("SC_CLK_TCK"), UTC)

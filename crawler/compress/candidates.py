@@ -1,0 +1,236 @@
+"""What a digest may be made of: sentences of person and assistant, and what tools were asked to do.
+
+A candidate is a line that stands by itself, with the section it belongs to and the entries it came from. Choosing
+among them is `selection.py`'s work.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crawler.entry import PartKind
+from crawler.facts import EDITORS, SessionFacts, arguments_of, relative
+from crawler.turns import Role, Turn
+
+
+class SectionName(StrEnum):
+    """The sections of a digest, in the order in which they stand."""
+
+    GOAL = "Goal"
+    DECISIONS = "Decisions"
+    OUTCOME = "Outcome"
+    ERRORS = "Errors and fixes"
+    SUPERSEDED = "Superseded"
+    OPEN = "Open items"
+    EXCHANGES = "Key exchanges"
+    WORK = "Work done"
+    IDENTIFIERS = "Identifiers"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A line that could stand in a digest. `weight` multiplies what its words are worth."""
+
+    section: SectionName
+    text: str
+    entries: tuple[str, ...]
+    weight: float = 1.0
+
+
+MIN_CHARS, MAX_CHARS = 24, 240
+MAX_SENTENCES = 60  # of one turn: a pasted document must not crowd out the conversation
+
+FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[\"'`(\[]?[A-Z0-9À-Þ])|(?<=[。！？])")
+MARKUP = re.compile(r"^[\s>#*+|-]+|^\s*\d+[.)]\s+|[*_]{2,}|\s*\|\s*$|<[^<>\s][^<>]*>")
+SPACE = re.compile(r"\s+")
+NARRATION = re.compile(
+    (
+        r"^(?:now |ok(?:ay)?,? |good[,.!]? |great[,.!]? |perfect[,.!]? |excellent[,.!]? )*(?:let me|let's"
+        r"|i'll|i will|i need to|i'm going to|i should|i can see|looking at|now i|next,? i)\b"
+    ),
+    re.IGNORECASE,
+)
+DECISION = re.compile(
+    (
+        r"\b(?:decid\w+|chose|choos\w+|instead of|rather than|because|so that|switch(?:ed|ing) to|approach"
+        r"|trade-?offs?|prefer\w*|opt(?:ed|ing)? (?:for|to)|root cause|the (?:issue|problem|bug|reason|cause"
+        r"|fix) (?:is|was)|should (?:be|use|not)|must|always|never|agreed)\b"
+    ),
+    re.IGNORECASE,
+)
+SUPERSEDED = re.compile(
+    (
+        r"\b(?:no longer|revert\w*|replaced|abandon\w*|rolled? back|did(?: not|n't) work|superseded"
+        r"|deprecat\w+|was wrong)\b"
+    ),
+    re.IGNORECASE,
+)
+OPEN = re.compile(
+    (
+        r"\b(?:todo|remaining|still needs?|next steps?|follow-?ups?|not yet|deferred|pending|left to do"
+        r"|later phase|known issues?|manual(?:ly)? test)\b"
+    ),
+    re.IGNORECASE,
+)
+ERROR = re.compile(
+    r"\b(?:error|fail(?:ed|s|ure|ing)?|exception|crash\w*|broken|bug|regression|timed? ?out)\b", re.IGNORECASE
+)
+ERROR_LINE = re.compile(
+    r"(?:error|exception|fail(?:ed|ure)|cannot|not found|denied|undefined|refused|panic|fatal|✗|×)", re.IGNORECASE
+)
+TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
+AGENT_TOOLS = ("Task", "Agent")
+
+
+def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candidate]:
+    """Every line that a digest of the session could hold, best kept in this order when two weigh the same."""
+    for turn in turns:
+        if turn.role is Role.PERSON and turn.text:
+            yield from _said_by_person(turn)
+        elif turn.kind is PartKind.PLAN:
+            yield from _sentences_of(turn, weight=1.2)
+        elif turn.role is Role.ASSISTANT:
+            yield from _sentences_of(turn, weight=1.0)
+        elif turn.role is Role.SUB_AGENT and turn.kind is not PartKind.PROMPT:
+            yield from _sentences_of(turn, weight=0.6)
+        elif turn.role is Role.TOOL:
+            yield from _asked_of_tool(turn, facts.cwd)
+    yield from _errors(turns, facts.cwd)
+    yield from _identifiers(facts)
+
+
+def _said_by_person(turn: Turn) -> Iterator[Candidate]:
+    sentences = list(sentences_in(turn.text))[:MAX_SENTENCES]
+    text = clip(" ".join(sentences), MAX_CHARS) if sentences else clip(clean(turn.text), MAX_CHARS)
+    if len(text) < 8:
+        return
+    section = SectionName.SUPERSEDED if not turn.is_live else SectionName.EXCHANGES
+    yield Candidate(section, f"Person: {text}", turn.entries, weight=1.6)
+    for sentence in sentences[3:]:
+        if len(sentence) >= MIN_CHARS:
+            yield Candidate(section_of(sentence, SectionName.EXCHANGES), sentence, turn.entries, weight=1.1)
+
+
+def _sentences_of(turn: Turn, *, weight: float) -> Iterator[Candidate]:
+    for sentence in list(sentences_in(turn.text))[:MAX_SENTENCES]:
+        if len(sentence) < MIN_CHARS:
+            continue
+        factor = 0.45 if NARRATION.match(sentence) else 1.0
+        section = SectionName.SUPERSEDED if not turn.is_live else section_of(sentence, SectionName.WORK)
+        if section is not SectionName.WORK:
+            factor *= 1.15
+        yield Candidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
+
+
+def section_of(sentence: str, otherwise: SectionName) -> SectionName:
+    """The section that a sentence's own words put it in."""
+    if OPEN.search(sentence):
+        return SectionName.OPEN
+    if SUPERSEDED.search(sentence):
+        return SectionName.SUPERSEDED
+    if DECISION.search(sentence):
+        return SectionName.DECISIONS
+    if ERROR.search(sentence):
+        return SectionName.ERRORS
+    return otherwise
+
+
+def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
+    arguments = arguments_of(turn)
+    description = arguments.get("description")
+    if isinstance(description, str) and len(description) >= 12:
+        weight = 1.2 if turn.tool in AGENT_TOOLS else 0.9
+        yield Candidate(SectionName.WORK, clip(clean(description), 120), turn.entries[:1], weight)
+    for key in ("subject", "activeForm", "query"):
+        value = arguments.get(key)
+        if isinstance(value, str) and len(value) >= 12:
+            yield Candidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
+    for todo in arguments.get("todos") or ():
+        if isinstance(todo, dict) and isinstance(todo.get("content"), str):
+            is_open = todo.get("status") != "completed"
+            section = SectionName.OPEN if is_open else SectionName.WORK
+            yield Candidate(section, clip(clean(todo["content"]), 140), turn.entries[:1])
+    command = arguments.get("command")
+    if isinstance(command, str) and (title := TITLED.search(command)):
+        yield Candidate(SectionName.OUTCOME, f"Pull request: {title[1] or title[2]}", turn.entries, weight=2.0)
+    path = arguments.get(EDITORS.get(turn.tool, ""))
+    content = arguments.get("content")
+    if isinstance(path, str) and isinstance(content, str) and path.endswith(".md"):
+        headings = [clean(line) for line in content.splitlines() if line.startswith("#")][:8]
+        if headings:
+            text = f"{relative(path, cwd)}: {'; '.join(headings)}"
+            yield Candidate(SectionName.WORK, clip(text, MAX_CHARS), turn.entries[:1])
+
+
+def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
+    """Failed calls, each with what made the same tool succeed."""
+    for place, turn in enumerate(turns):
+        if not turn.is_error or not turn.text:
+            continue
+        what = error_line(turn.text)
+        if not what:
+            continue
+        fix = _fix_after(turns, place)
+        line = f"{_called(turn, cwd)} failed: {clip(what, 140)}"
+        entries = turn.entries[-1:]
+        if fix:
+            line, entries = f"{line}; then {_called(fix, cwd)}", (*entries, fix.entries[0])
+        yield Candidate(SectionName.ERRORS, clip(line, MAX_CHARS), entries)
+
+
+def _fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
+    failed = turns[place]
+    for turn in turns[place + 1 : place + 25]:
+        if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):
+            return turn
+    return None
+
+
+def _called(turn: Turn, cwd: str) -> str:
+    arguments = arguments_of(turn)
+    for key in ("file_path", "notebook_path", "path"):
+        if isinstance(arguments.get(key), str):
+            return f"{turn.tool} {relative(arguments[key], cwd)}"
+    command = arguments.get("command")
+    if isinstance(command, str):
+        return f"`{clip(clean(command), 70)}`"
+    return turn.tool or "the call"
+
+
+def error_line(text: str) -> str:
+    """The line of a failed call's output that says what went wrong."""
+    lines = [clean(line) for line in text.splitlines() if len(line.strip()) > 8]
+    return next((line for line in lines if ERROR_LINE.search(line)), lines[0] if lines else "")
+
+
+def _identifiers(facts: SessionFacts) -> Iterator[Candidate]:
+    """Files touched, a few to a line so that each line keeps its entries."""
+    files = facts.touched
+    for start in range(0, len(files), 4):
+        group = files[start : start + 4]
+        entries = tuple(dict.fromkeys(touched.entries[0] for touched in group))
+        text = "Files: " + ", ".join(touched.path for touched in group)
+        yield Candidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
+
+
+def sentences_in(text: str) -> Iterator[str]:
+    """The sentences of a text without code blocks, tables' rules and Markdown's signs."""
+    for line in FENCE.sub("\n", text).splitlines():
+        for sentence in SENTENCE_END.split(line):
+            cleaned = clean(sentence)
+            if len(cleaned) > 3 and any(c.isalpha() for c in cleaned):
+                yield cleaned
+
+
+def clean(text: str) -> str:
+    """One line without Markdown's signs."""
+    return SPACE.sub(" ", MARKUP.sub(" ", text)).strip(" -*|>")
+
+
+def clip(text: str, max_chars: int) -> str:
+    """The text, cut at a word where it is longer."""
+    if len(text) <= max_chars:
+        return text
+    return text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

@@ -1,0 +1,125 @@
+"""Writes the compressed file of each closed session that does not have its newest one yet.
+
+A file is never edited: a session that was resumed gets the next revision, which names the one it supersedes. A kill
+leaves the old files and at most a temporary one, and running again ends the same.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crawler.archive import Archive
+from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
+from crawler.compress.backends import Compressor
+from crawler.facts import count_tokens, facts_of
+from crawler.turns import Role
+from memory_server.layers.sessions import CompressedSession, newest_files, read_session, write_session
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class CompressReport:
+    """What a run wrote. `open` are sessions that are still going on, `empty` those in which nobody spoke."""
+
+    written: list[Path] = field(default_factory=list)
+    session_ids: list[str] = field(default_factory=list)  # of the files written, in the same order
+    unchanged: int = 0
+    open: int = 0
+    empty: int = 0
+    fallbacks: int = 0  # written by the extractive back end in place of another
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedWhen:
+    """What is known about which sessions are over (see `closed.py`)."""
+
+    now: datetime
+    ended: Collection[str] = ()
+    markers: Collection[LiveMarker] = ()
+    idle_hours: float = IDLE_HOURS
+    process_start: ProcessStart = process_start
+
+    def holds_for(self, session_id: str, last_written: datetime) -> bool:
+        return is_closed(
+            session_id,
+            last_written=last_written,
+            now=self.now,
+            ended=self.ended,
+            markers=self.markers,
+            process_start=self.process_start,
+            idle_hours=self.idle_hours,
+        )
+
+
+def compress_closed(
+    archive: Archive,
+    folder: Path,
+    compressor: Compressor,
+    closed_when: ClosedWhen,
+    *,
+    session_ids: Iterable[str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> CompressReport:
+    """Compresses every closed session into `folder` (`sessions/compressed` of a memory root).
+
+    `progress` is told the session, how many are done and how many there are.
+    """
+    report = CompressReport()
+    newest = newest_files(folder)
+    wanted = list(archive.session_ids() if session_ids is None else session_ids)
+    for done, session_id in enumerate(wanted, start=1):
+        if closed_when.holds_for(session_id, last_written(archive, session_id)):
+            _compress(archive, folder, compressor, session_id, newest.get(session_id), report)
+        else:
+            report.open += 1
+        if progress:
+            progress(session_id, done, len(wanted))
+    logger.info("compression: %d of %d sessions written", len(report.written), len(wanted))
+    return report
+
+
+def _compress(
+    archive: Archive, folder: Path, compressor: Compressor, session_id: str, old: Path | None, report: CompressReport
+) -> None:
+    source_hash = archive.digest(session_id)
+    before = read_session(old) if old else None
+    if before and before.source_hash == source_hash:
+        report.unchanged += 1
+        return
+    session = digest_of(archive, session_id, compressor)
+    if session is None:
+        report.empty += 1
+        return
+    if before and old:
+        session = replace(session, revision=before.revision + 1, supersedes=old.name)
+    report.written.append(write_session(folder, replace(session, source_hash=source_hash)))
+    report.session_ids.append(session_id)
+    report.fallbacks += bool(session.fallback)
+
+
+def digest_of(archive: Archive, session_id: str, compressor: Compressor) -> CompressedSession | None:
+    """The compressed session, unwritten; None where neither a person nor the assistant said anything."""
+    turns = list(archive.turns(session_id))
+    if not any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns):
+        return None
+    session = compressor.compress(turns, facts_of(turns), archive.record(session_id))
+    return replace(session, tokens=session_tokens(archive, session_id))
+
+
+def session_tokens(archive: Archive, session_id: str) -> dict[str, int]:
+    """The tokens of a session with its sub-agents, as the client counted them."""
+    sources: Sequence[str] = archive.sources(session_id)
+    counts = [count_tokens(archive.entries(session_id, source)) for source in sources]
+    return {side: sum(count[side] for count in counts) for side in ("input", "output")}
+
+
+def last_written(archive: Archive, session_id: str) -> datetime:
+    """When the session's last entry was written; the beginning of time where no entry says."""
+    try:
+        moment = datetime.fromisoformat(archive.record(session_id).ended)
+    except ValueError:
+        return datetime.fromtimestamp(0, UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

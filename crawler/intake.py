@@ -1,0 +1,92 @@
+"""The whole intake in two calls: take transcripts in, and forget them again.
+
+This is the door for the face and the daemon. It reads, redacts, archives, compresses what is closed, and packs the
+archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from crawler.archive import resolve_session
+from crawler.compress.backends import Compressor
+from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
+from crawler.tail import is_uuid
+from memory_server.errors import ContentError
+from memory_server.layers.sessions import files_of, newest_files
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeReport:
+    """What was read, and what was compressed; without a compressor nothing was."""
+
+    ingest: IngestReport
+    compress: CompressReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What forgetting removed: the sessions, and the compressed files that the index must drop as well."""
+
+    session_ids: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def take_in(
+    paths: Iterable[Path],
+    settings: IngestSettings,
+    compressed: Path,
+    compressor: Compressor | None,
+    closed_when: ClosedWhen,
+    *,
+    since: datetime | None = None,
+    limit: int | None = None,
+    project: str = "",
+    dry_run: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> IntakeReport:
+    """Ingests what is new below the paths, then compresses every closed session that has changed.
+
+    `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
+    does nothing. Raises NeedsRepair when another process keeps the archive locked.
+    """
+    with Ingester(settings) as ingester:
+        report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=progress)
+        if dry_run or compressor is None:
+            return IntakeReport(report, None)
+        written = compress_closed(ingester.archive, compressed, compressor, closed_when)
+        for session_id in written.session_ids:
+            ingester.seal(session_id)
+        return IntakeReport(report, written)
+
+
+def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
+    """Removes a session (its id), or all sessions that were read from a transcript or a folder of them (its path).
+
+    The beginning of an id is enough where it fits one session. Archive, compressed files and state are clean when this
+    returns, and the sessions stay out. Indices, proposals and the query log are the caller's. Raises ContentError
+    where nothing is known by that name.
+    """
+    with Ingester(settings) as ingester:
+        removed, files = _meant(what, ingester, compressed), []
+        for session_id in removed:
+            own = files_of(compressed, session_id)
+            ingester.forget(session_id)
+            for path in own:
+                path.unlink(missing_ok=True)
+            files += own
+    return Forgotten(tuple(removed), tuple(files))
+
+
+def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
+    """The sessions that a person names. Raises ContentError where nothing is known by that name."""
+    if "/" in what or what.endswith((".jsonl", ".xz")):
+        found = ingester.sessions_of(Path(what))
+        if not found:
+            raise ContentError("no session was read from this path", where=what, remedy="Name the session by its id")
+        return found
+    if what in newest_files(compressed) or is_uuid(what):
+        return [what]
+    return [resolve_session(ingester.archive, what)]

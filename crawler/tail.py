@@ -1,0 +1,192 @@
+"""Where reading stopped in each file, so that an append costs the new bytes only.
+
+A file is known by machine and path. Inode, size and time of change tell an untouched file without opening it; hashes
+of the first and the last bytes that were read tell an append from a rewrite. Everything here can be rebuilt: without
+it every file is read again, and the archive drops what it has.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from crawler.entry import Entry
+
+WINDOW_BYTES = 64 * 1024  # hashed at both ends of what was read; a client that appends changes neither
+BUSY_SECONDS = 30.0
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS files(
+    machine TEXT, path TEXT, inode INTEGER, size INTEGER, changed_ns INTEGER, offset INTEGER, line INTEGER,
+    head BLOB, tail BLOB, session_id TEXT, source TEXT, verdict TEXT, reason TEXT, rules TEXT, is_gone INTEGER,
+    PRIMARY KEY (machine, path));
+CREATE TABLE IF NOT EXISTS copies(key TEXT PRIMARY KEY, session_id TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+
+
+class Verdict(StrEnum):
+    """What became of a file."""
+
+    TAKEN = "taken"
+    FOREIGN = "foreign"  # another tool wrote it
+    DENIED = "denied"  # its project is not taken in
+    EXCLUDED = "excluded"  # the person marked the conversation, or has forgotten it
+    OWN = "own"  # a session of the compressor or of dream
+    OPEN = "open"  # too little written to say
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is known of one file after it was read."""
+
+    path: str
+    inode: int
+    size: int  # bytes when it was last looked at
+    changed_ns: int
+    verdict: Verdict
+    offset: int = 0  # bytes consumed; a torn last line is not
+    line: int = 0
+    head: bytes = b""
+    tail: bytes = b""
+    session_id: str = ""
+    source: str = ""
+    reason: str = ""
+    rules: str = ""  # hash of the choice that was applied; a changed choice judges again
+    is_gone: bool = False
+
+    def is_untouched(self, size: int, changed_ns: int, inode: int) -> bool:
+        return not self.is_gone and (self.size, self.changed_ns, self.inode) == (size, changed_ns, inode)
+
+
+class TailState:
+    """The table of files read, and of entries that a fork would copy. A context manager."""
+
+    def __init__(self, path: Path, machine: str):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._machine = machine
+        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.executescript(SCHEMA)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> "TailState":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def files(self) -> dict[str, FileState]:
+        """Every file known on this machine, by path."""
+        rows = self._db.execute(f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?", (self._machine,))  # noqa: S608  # our own column names
+        return {row[0]: state_of(row) for row in rows}
+
+    def file(self, path: str) -> FileState | None:
+        row = self._db.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path = ?",  # noqa: S608  # the same
+            (self._machine, path),
+        ).fetchone()
+        return state_of(row) if row else None
+
+    def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
+        """Notes a file and the keys of the entries taken from it, both or neither."""
+        values = [getattr(state, column) for column in COLUMNS]
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        with self._transaction():
+            self._db.execute(
+                f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  # the same
+                (self._machine, *values),
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO copies VALUES (?, ?)", ((key, state.session_id) for key in copies)
+            )
+
+    def owner_of(self, key: str) -> str:
+        """The session that an entry was first read in, or an empty string."""
+        row = self._db.execute("SELECT session_id FROM copies WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else ""
+
+    def mark_gone(self, paths: Iterable[str]) -> None:
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE files SET is_gone = 1 WHERE machine = ? AND path = ?", ((self._machine, p) for p in paths)
+            )
+
+    def forget_session(self, session_id: str) -> list[str]:
+        """Drops everything about a session; returns the keys of its entries."""
+        keys = [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
+        with self._transaction():
+            self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
+            self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
+        return keys
+
+    def is_filled(self) -> bool:
+        """Whether the table of copies stands for the whole archive: it does not after `.oneiros/` was deleted."""
+        return bool(self._db.execute("SELECT 1 FROM facts WHERE name = 'copies'").fetchone())
+
+    def fill(self, copies: Iterable[tuple[str, str]]) -> None:
+        """Rebuilds the table of copies from (key, session id) pairs."""
+        with self._transaction():
+            self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?)", copies)
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+COLUMNS = (
+    "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "head", "tail", "session_id", "source",
+    "reason", "rules", "is_gone",
+)  # fmt: skip
+
+
+def state_of(row: tuple[object, ...]) -> FileState:
+    values = dict(zip(COLUMNS, row, strict=True))
+    values["verdict"] = Verdict(str(values["verdict"]))
+    values["is_gone"] = bool(values["is_gone"])
+    return FileState(**values)  # type: ignore[arg-type]  # the columns are the fields
+
+
+def windows(stream: BinaryIO, offset: int) -> tuple[bytes, bytes]:
+    """Hashes of the first and the last bytes before an offset; moves the stream."""
+    stream.seek(0)
+    head = stream.read(min(offset, WINDOW_BYTES))
+    stream.seek(max(0, offset - WINDOW_BYTES))
+    tail = stream.read(min(offset, WINDOW_BYTES))
+    return short_hash(head), short_hash(tail)
+
+
+def continues(stream: BinaryIO, known: FileState) -> bool:
+    """Whether a file still begins with what was read of it."""
+    return known.offset > 0 and windows(stream, known.offset) == (known.head, known.tail)
+
+
+def copy_key(entry: Entry) -> str:
+    """The same for an entry and its copy in a fork or a resumed session.
+
+    A uuid and its time are enough. Ids of other shapes are not unique in the world, so there the words count too.
+    """
+    words = "" if is_uuid(entry.id) else "\0".join(part.text for part in entry.parts)
+    return short_hash(f"{entry.id}\0{entry.time}\0{words}".encode()).hex()
+
+
+def is_uuid(text: str) -> bool:
+    return len(text) == 36 and text.count("-") == 4
+
+
+def short_hash(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=10).digest()

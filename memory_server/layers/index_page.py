@@ -1,0 +1,135 @@
+"""`MEMORY.md`: the page that says what topics there are.
+
+The pointers between the two markers are generated from the topics; every line outside them is the person's own and is
+kept byte for byte. The same topics give the same bytes. The page stays within its limits, since Claude Code cuts what
+is beyond them: summaries are shortened first, then the last line says how many topics are not shown.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
+from memory_server.document import SourcePath
+from memory_server.errors import ContentError
+from memory_server.files import replace_file
+from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, read_text, shortened, topic_heads
+from memory_server.root import MemoryRoot
+from memory_server.settings import MemorySettings
+
+NEW_PAGE = "# Memory\n"
+TITLE_CHARS = 80
+SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits
+UNSAFE_IN_TARGET = re.compile(r"[\x00-\x20\x7f\\()<>%?#\[\]`]")
+INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")  # could hide or turn text
+MARKS = re.compile(r"([\\\[\]`<])")
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """Where the generated part of a page stands: the lines of both markers, counted from 0."""
+
+    begin: int
+    end: int
+
+
+def write_index_page(root: MemoryRoot, settings: MemorySettings) -> bool:
+    """Brings the pointers of `MEMORY.md` level with the topics; whether anything changed. Makes a missing page.
+
+    Raises ContentError where the page cannot be read or its markers are not one pair.
+    """
+    page = root.index_page
+    if page.is_symlink():
+        raise ContentError("the index page is a symlink", where=page.name, line=1, remedy="Put a file in its place")
+    try:
+        old = read_text(page) if page.exists() else None
+        new = with_pointers(NEW_PAGE if old is None else old, topic_heads(root), settings)
+    except ContentError as error:
+        raise ContentError(error.what, where=page.name, line=error.line, remedy=error.remedy) from error
+    if new != old:
+        replace_file(page, new)
+    return new != old
+
+
+def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySettings) -> str:
+    """The page with pointers to these topics between its markers, which are added at the end where there are none.
+
+    Heads of other files than topics are passed over. Raises ContentError where the markers are not one pair.
+    """
+    lines = split_lines(text)
+    markers = find_markers(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    if markers is None:
+        before = text if not text or text.endswith(("\n", "\r")) else text + newline
+        before += newline if before and lines[-1].strip() else ""
+        begin, end, after = POINTERS_BEGIN + newline, POINTERS_END + newline, ""
+    else:
+        before = "".join(lines[: markers.begin])
+        begin, end = lines[markers.begin], lines[markers.end]
+        after = "".join(lines[markers.end + 1 :])
+    frame = before + begin + end + after
+    if find_markers(frame) is None:
+        raise ContentError("a code block is never closed", line=1 + min(code_lines(text)), remedy="Close it")
+    pointed = [head for head in heads if head.path.startswith("topics/")]
+    shown = _fitting(
+        sorted(pointed, key=lambda head: head.name),
+        max_lines=settings.index_max_lines - len(split_lines(frame)),
+        max_chars=settings.index_max_chars - len(frame),
+        newline=newline,
+    )
+    return before + begin + shown + end + after
+
+
+def find_markers(text: str) -> Markers | None:
+    """The pair of markers outside code; None where there are none. Raises ContentError where they are no pair."""
+    code = code_lines(text)
+    found = [
+        (number, line.strip())
+        for number, line in enumerate(split_lines(text))
+        if number not in code and line.strip() in (POINTERS_BEGIN, POINTERS_END)
+    ]
+    if not found:
+        return None
+    if [mark for _, mark in found] != [POINTERS_BEGIN, POINTERS_END]:
+        raise ContentError(
+            "the markers of the pointers are not one pair",
+            line=1 + found[-1][0],
+            remedy=f"Leave one {POINTERS_BEGIN} and below it one {POINTERS_END}",
+        )
+    return Markers(found[0][0], found[1][0])
+
+
+def pointer(head: TopicHead, summary_chars: int = SUMMARY_CHARS) -> str:
+    """One line of the index: `- [title](topics/name.md): summary`."""
+    summary = shortened(_plain(head.summary), summary_chars) if summary_chars else ""
+    return f"- [{_plain(head.title, TITLE_CHARS)}]({target_of(head.path)}){': ' if summary else ''}{summary}"
+
+
+def target_of(path: SourcePath) -> str:
+    """A path as the target of a Markdown link."""
+    return UNSAFE_IN_TARGET.sub(lambda match: f"%{ord(match[0]):02X}", path)
+
+
+def _plain(text: str, max_chars: int = SUMMARY_CHARS) -> str:
+    """A text on one line, in which nothing is hidden and nothing ends or opens a link."""
+    visible = INVISIBLE.sub(" ", text)
+    return MARKS.sub(r"\\\1", shortened(" ".join(visible.split()), max_chars))
+
+
+def _fitting(heads: Sequence[TopicHead], *, max_lines: int, max_chars: int, newline: str) -> str:
+    """As many pointers as fit, and as much of their summaries; the last line tells of topics that are left out."""
+    shown = len(heads) if len(heads) <= max_lines else max(max_lines - 1, 0)
+    for width in SUMMARY_WIDTHS:
+        block = _block(heads, shown, width, newline)
+        if len(block) <= max_chars:
+            return block
+    while shown and len(_block(heads, shown, 0, newline)) > max_chars:
+        shown -= 1
+    return _block(heads, shown, 0, newline)
+
+
+def _block(heads: Sequence[TopicHead], shown: int, width: int, newline: str) -> str:
+    lines = [pointer(head, width) for head in heads[:shown]]
+    if hidden := len(heads) - shown:
+        lines.append(f"- {hidden} more topic{'s' if hidden > 1 else ''}: `oneiros topics` lists all {len(heads)}")
+    return "".join(line + newline for line in lines)

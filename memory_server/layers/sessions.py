@@ -1,0 +1,299 @@
+"""The compressed session: one Markdown file of layer 2, written once and never edited.
+
+Frontmatter after MIF level 3, what is ours below `extensions.oneiros`; then sections of list items, one statement a
+line, each ending with the ids of the archive entries it came from. A session that was resumed gets a new file with a
+higher revision, which supersedes the older ones. Who writes the statements is the crawler's business.
+"""
+
+import os
+import re
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from memory_server.errors import ContentError
+
+NAMESPACE = uuid.UUID("6f1c0b0e-6d0b-5c8e-9a55-0c1f3a7d2b11")  # for ids of compressed sessions
+STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
+SUMMARY_CHARS = 500  # a rule of MIF
+SLUG_WORDS = 6
+UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One line of a compressed session. `entries` are ids, or unique prefixes of ids, in its archive."""
+
+    text: str
+    entries: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        return f"- {UNSAFE_IN_LINE.sub(' ', self.text).strip()} [{', '.join(self.entries)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its statements."""
+
+    title: str
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedSession:
+    """A session as layer 2 holds it."""
+
+    session_id: str
+    title: str
+    summary: str
+    sections: tuple[Section, ...]
+    project: str = ""
+    cwd: str = ""
+    branch: str = ""
+    machine: str = ""
+    started: datetime | None = None
+    ended: datetime | None = None
+    turns: dict[str, int] = field(default_factory=dict)  # role -> number
+    tokens: dict[str, int] = field(default_factory=dict)  # input and output, as the client counted them
+    tools: dict[str, int] = field(default_factory=dict)  # name -> number of calls
+    files_touched: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    outcome: str = "unknown"  # shipped, abandoned, partial, unknown
+    importance: float = 0.0  # 0 to 1
+    source_hash: str = ""  # of the archived entries it was made from
+    revision: int = 1
+    supersedes: str = ""  # file name of the revision before
+    compressor: str = "extractive"
+    fallback: str = ""  # why another back end did not write it
+
+    @property
+    def body(self) -> str:
+        """The Markdown below the frontmatter."""
+        blocks = [f"# {UNSAFE_IN_LINE.sub(' ', self.title).strip()}"]
+        for section in self.sections:
+            if section.statements:
+                lines = "\n".join(statement.line for statement in section.statements)
+                blocks.append(f"## {section.title}\n\n{lines}")
+        return "\n\n".join(blocks) + "\n"
+
+    @property
+    def file_name(self) -> str:
+        """`<date>-<slug>-<id8>.md`, from the second revision on with `-r<n>`."""
+        date = self.started.strftime("%Y-%m-%d") if self.started else "0000-00-00"
+        revision = "" if self.revision == 1 else f"-r{self.revision}"
+        return f"{date}-{slug_of(self.title)}-{id8_of(self.session_id)}{revision}.md"
+
+    @property
+    def year(self) -> str:
+        return self.started.strftime("%Y") if self.started else "0000"
+
+
+def write_session(folder: Path, session: CompressedSession) -> Path:
+    """Writes a session below `sessions/compressed` and returns its path.
+
+    Raises ContentError where a file of that name holds something else: a revision is written once.
+    """
+    path = folder / session.year / session.file_name
+    content = render(session)
+    if path.exists():
+        if path.read_text(encoding="utf-8") == content:
+            return path
+        raise ContentError("this revision is written already", where=path, remedy="Write the next revision instead")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("w", encoding="utf-8") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+    return path
+
+
+def render(session: CompressedSession) -> str:
+    """The whole file."""
+    front = yaml.safe_dump(_frontmatter(session), sort_keys=False, allow_unicode=True, width=1000)
+    return f"---\n{front}---\n\n{session.body}"
+
+
+def read_session(path: Path) -> CompressedSession:
+    """A compressed session from its file. Raises ContentError where the frontmatter cannot be read."""
+    text = path.read_text(encoding="utf-8")
+    front, body = _split(text, path)
+    own = (front.get("extensions") or {}).get("oneiros") or {}
+    if "sessionId" not in own:
+        raise ContentError(
+            "the frontmatter names no session", where=path, line=1, remedy="Remove the file, then ingest"
+        )
+    return CompressedSession(
+        session_id=str(own["sessionId"]),
+        title=str(front.get("title", "")),
+        summary=str(front.get("summary", "")),
+        sections=tuple(sections_of(body)),
+        project=str(own.get("project", "")),
+        cwd=str(own.get("cwd", "")),
+        branch=str(own.get("branch", "")),
+        machine=str(own.get("machine", "")),
+        started=_moment(own.get("started")),
+        ended=_moment(own.get("ended")),
+        turns=dict(own.get("turns") or {}),
+        tokens=dict(own.get("tokens") or {}),
+        tools=dict(own.get("tools") or {}),
+        files_touched=tuple(own.get("filesTouched") or ()),
+        commits=tuple(own.get("commits") or ()),
+        outcome=str(own.get("outcome", "unknown")),
+        importance=float(own.get("importance", 0)),
+        source_hash=str(own.get("sourceHash", "")),
+        revision=int(own.get("revision", 1)),
+        supersedes=str(own.get("supersedes", "")),
+        compressor=str(own.get("compressor", "")),
+        fallback=str(own.get("fallback", "")),
+    )
+
+
+def sections_of(body: str) -> Iterator[Section]:
+    """The sections of a body; what is no list item below a `##` heading is passed over."""
+    for block in re.split(r"^## ", body, flags=re.MULTILINE)[1:]:
+        title, _, rest = block.partition("\n")
+        statements = []
+        for line in rest.splitlines():
+            if match := STATEMENT.match(line):
+                entries = tuple(part.strip() for part in (match["entries"] or "").split(",") if part.strip())
+                statements.append(Statement(match["text"], entries))
+        yield Section(title.strip(), tuple(statements))
+
+
+def newest_files(folder: Path) -> dict[str, Path]:
+    """The file of the highest revision of each session below `sessions/compressed`, by session id."""
+    newest: dict[str, tuple[int, Path]] = {}
+    for path in sorted(folder.glob("*/*.md")):
+        session_id, revision = _identity(path)
+        if session_id and revision > newest.get(session_id, (0, path))[0]:
+            newest[session_id] = (revision, path)
+    return {session_id: path for session_id, (_, path) in newest.items()}
+
+
+def files_of(folder: Path, session_id: str) -> list[Path]:
+    """Every revision of a session, the oldest first."""
+    found = [
+        (revision, path)
+        for path in folder.glob(f"*/*-{id8_of(session_id)}*.md")
+        for owner, revision in [_identity(path)]
+        if owner == session_id
+    ]
+    return [path for _, path in sorted(found)]
+
+
+def _identity(path: Path) -> tuple[str, int]:
+    """Session id and revision of a file, from its head alone; an empty id where it has none."""
+    try:
+        front, _ = _split(path.read_text(encoding="utf-8"), path)
+    except (ContentError, UnicodeDecodeError):
+        return "", 0
+    own = (front.get("extensions") or {}).get("oneiros") or {}
+    return str(own.get("sessionId", "")), int(own.get("revision", 1))
+
+
+def _split(text: str, path: Path) -> tuple[dict[str, Any], str]:
+    if not text.startswith("---\n") or "\n---\n" not in text:
+        raise ContentError("the frontmatter is missing", where=path, line=1, remedy="Remove the file, then ingest")
+    head, _, body = text[4:].partition("\n---\n")
+    try:
+        front = yaml.load(head, Loader=LOADER)  # noqa: S506  # the C form of the safe loader
+    except yaml.YAMLError as error:
+        raise ContentError(
+            "the frontmatter is not YAML", where=path, line=1, remedy="Remove the file, then ingest"
+        ) from error
+    return (front if isinstance(front, dict) else {}), body
+
+
+def _frontmatter(session: CompressedSession) -> dict[str, Any]:
+    started, ended = stamp(session.started), stamp(session.ended)
+    front: dict[str, Any] = {
+        "id": str(uuid.uuid5(NAMESPACE, f"{session.session_id}/{session.revision}")),
+        "type": "episodic",
+        "created": ended or started,
+        "title": session.title,
+        "summary": session.summary[:SUMMARY_CHARS],
+        "tags": ["session", session.outcome],
+        "project": project_name(session.project or session.cwd),
+        "machine": session.machine,
+        "namespace": "_episodic/sessions",
+        "temporal": {"validFrom": started, "recordedAt": ended or started},
+        "provenance": {
+            "sourceType": "system_generated",
+            "sourceRef": f"session:{session.session_id}",
+            "agent": session.compressor,
+            "wasDerivedFrom": f"archive:{session.source_hash}",
+        },
+    }
+    if session.supersedes:
+        target = f"sessions/compressed/{session.year}/{session.supersedes}"  # from the memory root
+        front["relationships"] = [{"type": "supersedes", "target": target}]
+    front["extensions"] = {"oneiros": _own_fields(session)}
+    return front
+
+
+def _own_fields(session: CompressedSession) -> dict[str, Any]:
+    fields = {
+        "sessionId": session.session_id,
+        "revision": session.revision,
+        "supersedes": session.supersedes,
+        "project": session.project,
+        "cwd": session.cwd,
+        "branch": session.branch,
+        "machine": session.machine,
+        "started": stamp(session.started),
+        "ended": stamp(session.ended),
+        "turns": session.turns,
+        "tokens": session.tokens,
+        "tools": session.tools,
+        "filesTouched": list(session.files_touched),
+        "commits": list(session.commits),
+        "outcome": session.outcome,
+        "importance": round(session.importance, 2),
+        "sourceHash": session.source_hash,
+        "compressor": session.compressor,
+        "fallback": session.fallback,
+    }
+    return {name: value for name, value in fields.items() if value not in ("", [], {}, None)}
+
+
+def slug_of(title: str) -> str:
+    """A few words of the title, safe in a file name anywhere."""
+    words = re.findall(r"[a-z0-9]+", title.lower())[:SLUG_WORDS]
+    return "-".join(words)[:60].strip("-") or "session"
+
+
+def project_name(project: str) -> str:
+    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself."""
+    parts = [part for part in project.split("/") if part]
+    if len(parts) > 1 and parts[-1] == ".git":
+        parts.pop()
+    return parts[-1] if parts else "unknown"
+
+
+def id8_of(session_id: str) -> str:
+    """The part of a session id that stands in file names: its first 8 letters and digits."""
+    return re.sub(r"[^A-Za-z0-9]", "", session_id)[:8]
+
+
+def stamp(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
+
+
+def _moment(value: object) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, where libyaml was there at build time

@@ -1,0 +1,99 @@
+"""What an unrelated question looks like in an index: the scales by which all scores are read.
+
+Learnt at the end of every reindex from the probe questions, as a function of what the index holds and of nothing else,
+so that an index built anew has the same scales.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_server.embedding.engine import Embedded
+from memory_server.index.ledger import Ledger
+from memory_server.index.snapshot import Snapshot
+from memory_server.search.fusion import Places, Scale, learn_scale
+from memory_server.search.probes import PROBES
+from memory_server.search.second_look import matches_of, token_weights
+from memory_server.search.terms import Stemmer, question_terms
+
+SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
+NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
+NOTE = "calibration"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The scales of one index."""
+
+    meaning: Scale  # of cosines of vectors
+    tokens: Scale  # of mean token matches
+    background: float  # the typical match of one token
+
+
+NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
+
+
+def read_calibration(ledger: Ledger) -> Calibration:
+    """The scales of the last reindex; neutral ones where there was none."""
+    note = ledger.note(NOTE)
+    if not note:
+        return NEUTRAL
+    middle, unit, token_middle, token_unit, background = json.loads(note)["values"]
+    return Calibration(Scale(middle, unit), Scale(token_middle, token_unit), background)
+
+
+def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded]) -> None:
+    """Learns the scales of an index and notes them, unless they are known for what it holds."""
+    content = _content_mark(ledger)
+    note = ledger.note(NOTE)
+    if note and json.loads(note)["content"] == content:
+        return
+    places = np.flatnonzero(snapshot.passages.vectors >= 0)
+    if len(places) == 0:
+        ledger.set_note(NOTE, "")
+        return
+    learnt = _learn(ledger, snapshot, stemmer, [embed_query(probe) for probe in PROBES], places)
+    values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
+    ledger.set_note(NOTE, json.dumps({"content": content, "values": values}))
+
+
+def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
+    cosines = np.stack([snapshot.cosines(probe.vector, places) for probe in probes])
+    sample = _sample(snapshot, places)
+    scores, backgrounds = [], []
+    for text, probe, row in zip(PROBES, probes, cosines, strict=True):
+        weights = token_weights(probe, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
+        matches = matches_of(snapshot, probe.tokens, np.concatenate([sample, nearest]))
+        backgrounds.append(matches[:, : len(sample)].ravel())
+        scores.append(weights @ matches)
+    table = np.stack(scores)
+    return Calibration(
+        meaning=learn_scale(cosines, cosines.max(axis=1)),
+        tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
+        background=float(np.median(np.concatenate(backgrounds))),
+    )
+
+
+def _sample(snapshot: Snapshot, places: Places) -> Places:
+    """Passages that stand for all: evenly spread over their cosines' order with a fixed direction.
+
+    The choice depends on the vectors alone, so that an index filled in another order has the same sample.
+    """
+    held = places[snapshot.passages.token_counts[places] > 0]
+    if len(held) <= SAMPLE:
+        return held
+    direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
+    order = held[np.argsort(snapshot.cosines(direction, held), kind="stable")]
+    return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
+
+
+def _content_mark(ledger: Ledger) -> str:
+    """Differs whenever the searchable passages of this ledger differ."""
+    row = ledger.connection.execute(
+        "select count(*), coalesce(max(id), 0), coalesce(sum(id), 0), coalesce(sum(is_semantic), 0) from chunk"
+        " where text_hash is not null"
+    ).fetchone()
+    return "/".join(map(str, (ledger.note("semantic_folder"), *row)))

@@ -1,0 +1,165 @@
+"""Recall's ranking: a first look at what both arms propose, a second look at the best of it, and whether to answer.
+
+Everything is computed on a small set of places: what the arms propose, its neighbours, and the other pieces of long
+lines. The cost does not grow with the memory beyond that of the arms.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.embedding.engine import Embedded
+from memory_server.index.snapshot import Snapshot
+from memory_server.search.arms import Found, Scope, WordScores, best_first, runs_of, with_neighbours
+from memory_server.search.calibration import Calibration
+from memory_server.search.fusion import (
+    FIRST_LOOK,
+    NEIGHBOUR_MEANING,
+    SECOND_LOOK,
+    Places,
+    Scores,
+    best_of_source,
+    fused,
+    near_mean,
+    shared_in_line,
+)
+from memory_server.search.second_look import MAX_TOKEN_ROWS, late_scores, matches_of
+
+ARM_HITS = 200  # each arm proposes so many
+SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each with its
+PASSAGES_OF_SOURCE = 3  # passages nearest to the question
+POOL = 120  # passages that are looked at a second time; fewer cost answers, more bring none
+FLOOR = 2.85  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Passages by relevance, best first."""
+
+    places: Places
+    scores: Scores  # fused; comparable within one question only
+    confidence: float  # that the memory answers the question at all; below FLOOR it does not
+    features: Mapping[str, Scores]  # what each part contributed, (n,) each, in the order of places
+
+
+NOTHING = Ranking(np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """Ranks passages for one question."""
+
+    snapshot: Snapshot
+    calibration: Calibration
+    scope: Scope
+    question: Embedded
+    words: WordScores
+    weights: Scores  # of the question's tokens, summing to 1
+
+    def rank(self, semantic: Found, *, second_look: bool = True) -> Ranking:
+        """The pool in order. `semantic`: what the semantic arm proposed."""
+        proposed = self._proposed(semantic)
+        if len(proposed) == 0:
+            return NOTHING
+        around = self._with_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
+        features = self._first_features(around)
+        scores = shared_in_line(fused(features, FIRST_LOOK), self._lines(around))
+        pool = around[self._pool(scores, around)]
+        at = np.searchsorted(around, pool)
+        features = {name: values[at] for name, values in features.items()}
+        if second_look:
+            features |= self._second_features(pool)
+            weights = SECOND_LOOK
+        else:
+            weights = FIRST_LOOK
+        scores = fused(features, weights)
+        final = shared_in_line(scores, self._lines(pool))
+        order = np.lexsort((pool, -scores, -final))
+        order = order[self.scope.mask(self.snapshot)[pool[order]]]
+        return Ranking(
+            pool[order],
+            final[order],
+            self._confidence(features, pool),
+            {name: values[order] for name, values in features.items()},
+        )
+
+    def _proposed(self, semantic: Found) -> Places:
+        """What either arm and the words of whole sources propose, rising."""
+        mask = self.scope.mask(self.snapshot)
+        touched = self.words.places[mask[self.words.places]]
+        by_words = touched[best_first(self.words.near_at(touched), touched, ARM_HITS)]
+        return np.unique(np.concatenate([semantic.places, by_words, self._proposed_by_sources(mask)]))
+
+    def _proposed_by_sources(self, mask: NDArray[np.bool_]) -> Places:
+        best = sorted(self.words.of_source.items(), key=lambda pair: (-pair[1], pair[0]))
+        allowed = set(np.unique(self.snapshot.passages.sources[mask]).tolist())
+        sources = [source for source, _ in best if source in allowed][:SOURCES_BY_WORDS]
+        places = np.flatnonzero(mask & np.isin(self.snapshot.passages.sources, sources))
+        cosines = self.snapshot.cosines(self.question.vector, places) if len(places) else np.zeros(0, np.float32)
+        order = np.lexsort((places, -cosines, self.snapshot.passages.sources[places]))
+        ranked = self.snapshot.passages.sources[places][order]
+        _, first, back = np.unique(ranked, return_index=True, return_inverse=True)
+        kept: Places = places[order][np.arange(len(ranked)) - first[back] < PASSAGES_OF_SOURCE]
+        return kept
+
+    def _first_features(self, places: Places) -> dict[str, Scores]:
+        meaning = self.calibration.meaning(self.snapshot.cosines(self.question.vector, places))
+        return {
+            "words_near": self.words.near_at(places),
+            "words_source": self.words.of_sources(self.snapshot.passages.sources[places]),
+            "meaning": meaning,
+            "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
+        }
+
+    def _pool(self, scores: Scores, around: Places) -> Places:
+        """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
+        mask = self.scope.mask(self.snapshot)[around]
+        candidates = np.flatnonzero(mask)
+        order = candidates[best_first(scores[candidates], around[candidates], POOL)]
+        tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
+        kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
+        lines = self._lines(around)
+        return np.flatnonzero(np.isin(lines, lines[kept]) & mask)
+
+    def _second_features(self, pool: Places) -> dict[str, Scores]:
+        around = with_neighbours(self.snapshot, pool, 1)
+        matches = matches_of(self.snapshot, self.question.tokens, around)
+        runs = runs_of(self.snapshot, around)
+        plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
+        at = np.searchsorted(around, pool)
+        tokens_near = self.calibration.tokens(near[at])
+        return {
+            "tokens": self.calibration.tokens(plain[at]),
+            "tokens_near": tokens_near,
+            "tokens_source": best_of_source(tokens_near, self.snapshot.passages.sources[pool]),
+        }
+
+    def _confidence(self, features: Mapping[str, Scores], pool: Places) -> float:
+        """How sure it is that the memory answers the question, from the best of each kind of score."""
+        found = features["meaning"].max()
+        if "tokens" in features:
+            found = 0.5 * (found + features["tokens"].max())
+        covered = float(self.words.covered_at(pool).max())
+        content = [term for term in self.words.terms if not term.is_stop]
+        if 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999:
+            return max(FLOOR, float(found + covered))
+        return float(found + covered * self.words.known)
+
+    def _lines(self, places: Places) -> Places:
+        """A number for each line of each source."""
+        table = self.snapshot.passages
+        return table.sources[places] * (int(table.lines.max()) + 1) + table.lines[places]
+
+    def _with_lines(self, places: Places) -> Places:
+        """Some places and the other pieces of the long lines they belong to, rising."""
+        table = self.snapshot.passages
+        firsts = np.concatenate([[True], (np.diff(table.lines) != 0) | (np.diff(table.sources) != 0)])
+        numbers = np.cumsum(firsts) - 1
+        sizes = np.bincount(numbers)
+        long = places[sizes[numbers[places]] > 1]
+        if len(long) == 0:
+            return places
+        return np.union1d(places, np.flatnonzero(np.isin(numbers, np.unique(numbers[long]))))

@@ -1,0 +1,115 @@
+"""The words of a question as the keyword index knows them: stems, how rare each is, and where they stand."""
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.index.words import CJK_RUN, STOP_WORDS, cjk_pairs
+
+MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
+MAX_SHARE = 0.25  # of the passages: a stem in more of them says little and costs most
+MAX_PLACES = 30_000  # occurrences read for one question, the rarest stems first
+MAX_QUESTION_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word of a question with what the index has of it."""
+
+    word: str  # as it was asked
+    stem: str  # as the index keeps it
+    first: int  # place in the question's text
+    last: int  # behind its last character
+    holders: int  # passages that hold the stem
+    is_stop: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where one stem occurs: rows of the ledger, rising, and how often in the passage and in its context."""
+
+    rows: NDArray[np.int64]
+    in_passage: NDArray[np.float32]
+    in_context: NDArray[np.float32]
+
+
+class Stemmer:
+    """Cuts text into words exactly as the keyword index does, by letting an index of its own do it."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection.executescript(
+            "create virtual table text using fts5(x, tokenize='porter unicode61 remove_diacritics 2');"
+            "create virtual table place using fts5vocab('text', 'instance');"
+        )
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The stem of each word; a word that the index would cut in several gives them joined by a blank."""
+        with self._guard:
+            self._connection.execute("begin")
+            self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
+            found: dict[int, list[str]] = {}
+            for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
+                found.setdefault(row, []).append(stem)
+            self._connection.execute("rollback")
+        return [" ".join(found.get(place, ())) for place in range(1, len(words) + 1)]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def question_terms(connection: sqlite3.Connection, stemmer: Stemmer, text: str) -> list[Term]:
+    """The words of a question in order, with the number of passages that hold each. CJK runs count by their pairs."""
+    spans = [(match[0], match.start(), match.end()) for match in re.finditer(r"[^\W_]+", text)][:MAX_QUESTION_WORDS]
+    cut = [
+        (part, first, last)
+        for word, first, last in spans
+        for part in (cjk_pairs(word) if CJK_RUN.search(word) else (word,))
+    ]
+    stems = stemmer.stems([part for part, _, _ in cut])
+    terms = []
+    for (word, first, last), stem in zip(cut, stems, strict=True):
+        if stem:
+            row = connection.execute("select doc from stem_counts where term = ?", (stem,)).fetchone()
+            is_stop = word.casefold() in STOP_WORDS
+            terms.append(Term(word, stem, first, last, row[0] if row else 0, is_stop))
+    return terms
+
+
+def looked_up(terms: Sequence[Term], passages: int) -> list[Term]:
+    """The stems worth reading: content words that occur, rarest first, not in a quarter of all passages.
+
+    The rarest stays in any case. Where a question holds nothing but stop words, these are taken.
+    """
+    content = [term for term in terms if not term.is_stop] or list(terms)
+    distinct = {term.stem: term for term in reversed(content)}
+    known = sorted((term for term in distinct.values() if term.holders), key=lambda term: (term.holders, term.stem))
+    return [term for place, term in enumerate(known[:MAX_TERMS]) if place == 0 or term.holders <= MAX_SHARE * passages]
+
+
+def read_postings(connection: sqlite3.Connection, terms: Sequence[Term]) -> list[tuple[Term, Postings]]:
+    """The postings of some stems, in their order, until MAX_PLACES are read; the first in any case."""
+    found: list[tuple[Term, Postings]] = []
+    places = 0
+    for term in terms:
+        places += term.holders
+        if found and places > MAX_PLACES:
+            break
+        rows = connection.execute(
+            "select doc, sum(col != 'context'), sum(col = 'context') from stem_places where term = ? group by doc",
+            (term.stem,),
+        ).fetchall()
+        table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        found.append((term, Postings(table[:, 0], table[:, 1].astype(np.float32), table[:, 2].astype(np.float32))))
+    return found
+
+
+def rarity(holders: float, total: float) -> float:
+    """Inverse document frequency, always above 0: ln(1 + (N - n + 0.5) / (n + 0.5)), as in Lucene's BM25."""
+    return float(np.log1p((total - holders + 0.5) / (holders + 0.5)))

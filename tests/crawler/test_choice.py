@@ -1,0 +1,50 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from crawler.choice import Choice, Projects, git_common_directory
+from memory_server.layers.sessions import project_name
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_worktrees_and_subfolders_are_one_project(tmp_path: Path) -> None:
+    main, tree = tmp_path / "app", tmp_path / "app-fix"
+    (main / "src").mkdir(parents=True)
+    git(main, "init")
+    git(main, "commit", "--allow-empty", "-m", "Begin")
+    git(main, "worktree", "add", str(tree))
+
+    identities = {git_common_directory(folder) for folder in (main, main / "src", tree)}
+
+    assert identities == {(main / ".git").resolve()}
+    assert project_name(str(main / ".git")) == "app"
+
+
+def test_a_folder_outside_git_or_gone_is_its_own_project(tmp_path: Path) -> None:
+    assert Projects().of(str(tmp_path / "gone")) == str(tmp_path / "gone")
+
+
+def test_an_alias_keeps_a_moved_project_together(tmp_path: Path) -> None:
+    assert Projects({"/old/app": "/new/app"}).of("/old/app") == "/new/app"
+
+
+@pytest.mark.parametrize(
+    ("allow", "deny", "taken"),
+    [
+        ((), (), True),
+        (("/work",), (), True),
+        (("/home",), (), False),
+        ((), ("/work/app",), False),
+        ((), ("/work/ap",), True),
+        (("/work",), ("/work/app",), False),
+        (("*/app",), (), True),
+        ((), ("*/secret*",), True),
+    ],
+)
+def test_deny_wins_over_allow(allow: tuple[str, ...], deny: tuple[str, ...], taken: bool) -> None:
+    assert Choice(allow, deny).takes("/work/app/.git", "/work/app/src") is taken

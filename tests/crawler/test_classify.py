@@ -1,0 +1,128 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.turns import Role, turns_in
+from tests.crawler.builders import Record, assistant, person, queued, record, result, to_lines, turns_of
+
+IDE = "<ide_opened_file>The user opened a.py</ide_opened_file>"
+COMMAND = (
+    "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>a.py</command-args>"
+)
+IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
+
+
+def text_block(text: str) -> Record:
+    return {"type": "text", "text": text}
+
+
+def attachment(number: int, **fields: Any) -> Record:
+    return record("attachment", number, attachment=fields)
+
+
+SAID = [  # record, role, text
+    (person(1, "plain words"), Role.PERSON, "plain words"),
+    (person(1, [text_block("one"), text_block("two")]), Role.PERSON, "one\ntwo"),
+    (person(1, [text_block(IDE), text_block("look here")]), Role.PERSON, "look here"),
+    (person(1, f"{IDE}\nlook here"), Role.PERSON, "look here"),
+    (person(1, "before <system-reminder>be good</system-reminder> after"), Role.PERSON, "before  after"),
+    (person(1, [text_block("what is this?"), IMAGE]), Role.PERSON, "what is this?\n[image]"),
+    (person(1, "typed", origin={"kind": "human"}, promptSource="typed"), Role.PERSON, "typed"),
+    (person(1, "/not a command, a path"), Role.PERSON, "/not a command, a path"),
+    (person(1, COMMAND), Role.PERSON, "/review a.py"),
+    (queued("one more thing"), Role.PERSON, "one more thing"),
+    (queued([text_block(IDE), text_block("in the editor")]), Role.PERSON, "in the editor"),
+    (attachment(1, type="queued_command", prompt="also this", commandMode="prompt"), Role.PERSON, "also this"),
+    (person(1, "Implement the following plan:\n\n# A plan", planContent="# A plan"), Role.ASSISTANT, "# A plan"),
+    (person(1, '<teammate-message teammate_id="bob">done</teammate-message>'), Role.SUB_AGENT, "done"),
+    (person(1, "<bash-input>git push</bash-input>"), Role.SYSTEM, "! git push"),
+    (person(1, "[Request interrupted by user]"), Role.SYSTEM, "[Request interrupted by user]"),
+    (person(1, "task for you", isSidechain=True), Role.SUB_AGENT, "task for you"),
+    ({"type": "custom-title", "customTitle": "The relay", "sessionId": "s"}, Role.SYSTEM, "The relay"),
+    (assistant(1, "an answer"), Role.ASSISTANT, "an answer"),
+]
+
+
+@pytest.mark.parametrize(("said", "role", "text"), SAID, ids=[str(i) for i in range(len(SAID))])
+def test_what_was_said_has_its_role_and_its_words(tmp_path: Path, said: Record, role: Role, text: str) -> None:
+    assert [(turn.role, turn.text) for turn in turns_of(tmp_path, said)] == [(role, text)]
+
+
+NOT_SAID = [
+    person(1, "hidden", isMeta=True),
+    person(1, "Summary of it all", isCompactSummary=True),
+    person(1, "This session is being continued from a previous conversation that ran out of context. It went so."),
+    person(1, "<task-notification>done</task-notification>"),
+    person(1, "looks like words", origin={"kind": "task-notification"}),
+    person(1, "<local-command-stdout>ok</local-command-stdout>"),
+    person(1, "<local-command-caveat>Caveat</local-command-caveat>"),
+    person(1, "<command-name>/clear</command-name><command-message>clear</command-message>"),
+    person(1, "<bash-stdout>out</bash-stdout><bash-stderr></bash-stderr>"),
+    person(1, "Stop hook feedback:\nrun the tests", isMeta=True),
+    person(1, "<system-reminder>be good</system-reminder>"),
+    person(1, '<oneiros-memory id="1">remembered</oneiros-memory>'),
+    person(1, "<oneiros-memory>remembered, but cut o"),
+    person(1, [IMAGE]),
+    person(1, [text_block(IDE)]),
+    assistant(1, {"type": "thinking", "thinking": "secret thoughts"}),
+    assistant(1, "API Error: 500", isApiErrorMessage=True),
+    queued("/clear"),
+    queued('{"task_id": "b1"}'),
+    queued("<task-notification>done</task-notification>"),
+    queued("taken back", operation="popAll"),
+    attachment(1, type="hook_success", stdout="remembered", content="remembered"),
+    attachment(1, type="queued_command", prompt="by a machine", commandMode="task-notification"),
+    attachment(1, type="queued_command", prompt="by a machine", commandMode="prompt", origin={"kind": "agent"}),
+    record("system", 1, subtype="compact_boundary", content="Conversation compacted"),
+    record("progress", 1, data={"message": {"type": "user", "message": {"content": "inner words"}}}),
+]
+
+
+@pytest.mark.parametrize("unsaid", NOT_SAID, ids=[str(i) for i in range(len(NOT_SAID))])
+def test_what_nobody_said_is_no_turn(tmp_path: Path, unsaid: Record) -> None:
+    assert turns_of(tmp_path, unsaid) == []
+
+
+def test_words_beside_a_tool_result_are_the_persons(tmp_path: Path) -> None:
+    turns = turns_of(tmp_path, result(1, "c1", "the output", text_block("stop, use the other file")))
+
+    assert [(turn.role, turn.text) for turn in turns] == [
+        (Role.TOOL, "the output"),
+        (Role.PERSON, "stop, use the other file"),
+    ]
+
+
+def test_an_interruption_beside_a_tool_result_is_nobodys_words(tmp_path: Path) -> None:
+    turns = turns_of(tmp_path, result(1, "c1", "out", text_block("[Request interrupted by user for tool use]")))
+
+    assert [turn.role for turn in turns] == [Role.TOOL]
+
+
+def test_words_after_an_interruption_beside_a_tool_result_are_the_persons(tmp_path: Path) -> None:
+    stopped = text_block("[Request interrupted by user for tool use]")
+
+    turns = turns_of(tmp_path, result(1, "c1", "out", stopped, text_block("use the other file")))
+
+    assert [turn.text for turn in turns] == ["out", "use the other file"]
+
+
+def test_a_sub_agents_own_file_holds_no_words_of_the_person(tmp_path: Path) -> None:
+    path = tmp_path / "agent-a1.jsonl"
+    path.write_bytes(to_lines(person(1, "your task"), assistant(2, "done")))
+
+    assert [(turn.role, turn.agent) for turn in turns_in(path)] == [(Role.SUB_AGENT, "a1"), (Role.SUB_AGENT, "a1")]
+
+
+def test_a_sub_agents_report_is_taken_without_the_clients_frame(tmp_path: Path) -> None:
+    reported = {"agentId": "a1", "content": [{"type": "text", "text": "the plain report"}]}
+
+    turns = turns_of(tmp_path, result(1, "c1", "[Subagent hand-back]\n    the plain report", toolUseResult=reported))
+
+    assert [turn.text for turn in turns] == ["the plain report"]
+
+
+def test_images_in_a_tool_result_leave_a_mark_only(tmp_path: Path) -> None:
+    turns = turns_of(tmp_path, result(1, "c1", [IMAGE, text_block("a picture")]))
+
+    assert [turn.text for turn in turns] == ["[image]\na picture"]

@@ -1,0 +1,65 @@
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from crawler.closed import LiveMarker, is_closed, process_start, read_markers
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+STARTED = NOW - timedelta(hours=3)
+
+
+def closed(
+    *,
+    idle_hours: float = 1.0,
+    ended: tuple[str, ...] = (),
+    marker: LiveMarker | None = None,
+    process: datetime | None = None,
+) -> bool:
+    return is_closed(
+        "s",
+        last_written=NOW - timedelta(hours=idle_hours),
+        now=NOW,
+        ended=ended,
+        markers=[marker] if marker else [],
+        process_start=lambda pid: process,
+    )
+
+
+def test_a_session_that_was_written_to_lately_is_open() -> None:
+    assert not closed(idle_hours=5.9)
+
+
+def test_a_session_that_was_idle_for_hours_is_closed() -> None:
+    assert closed(idle_hours=6)
+
+
+def test_a_session_whose_end_was_seen_is_closed_at_once() -> None:
+    assert closed(idle_hours=0, ended=("s",))
+
+
+def test_a_session_whose_process_lives_is_open_however_long_it_was_idle() -> None:
+    assert not closed(idle_hours=100, marker=LiveMarker(7, "s", STARTED), process=STARTED)
+
+
+def test_a_session_whose_process_is_gone_is_closed_at_once() -> None:
+    assert closed(idle_hours=0, marker=LiveMarker(7, "s", STARTED), process=None)
+
+
+def test_a_pid_that_belongs_to_a_later_process_does_not_keep_a_session_open() -> None:
+    assert closed(idle_hours=0, marker=LiveMarker(7, "s", STARTED), process=STARTED + timedelta(hours=1))
+
+
+def test_markers_of_another_shape_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text(json.dumps({"pid": 1, "sessionId": "s", "startedAt": 1_772_366_400_000}))
+    (tmp_path / "2.json").write_text("not json")
+    (tmp_path / "3.json").write_text(json.dumps({"pid": "x"}))
+
+    assert list(read_markers(tmp_path)) == [LiveMarker(1, "s", datetime(2026, 3, 1, 12, tzinfo=UTC))]
+
+
+def test_this_process_started_in_the_past_and_an_unused_pid_did_not_start() -> None:
+    started = process_start(os.getpid())
+
+    assert started is not None and started <= datetime.now(UTC)
+    assert process_start(2**22 + 1) is None

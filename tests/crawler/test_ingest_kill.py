@@ -1,0 +1,101 @@
+"""SIGKILL at any moment of ingest and compression: nothing twice, nothing lost, no half file."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.archive import Archive
+from crawler.compress.backends import ExtractiveCompressor
+from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.ingest import Ingester
+from tests.crawler.builders import settings_in, working_session, write_transcript
+
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+CALLS = 116_000  # roughly the function calls of one undisturbed run
+
+# The process that is killed: it kills itself at its n-th function call, whichever that is.
+VICTIM = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[4])
+from tests.crawler.test_ingest_kill import work
+left = int(sys.argv[3])
+def count(frame, event, argument):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.setprofile(count)
+work(Path(sys.argv[1]), Path(sys.argv[2]))
+sys.setprofile(None)
+print(int(sys.argv[3]) - left)
+"""
+
+
+def work(root: Path, live: Path) -> None:
+    """All that an ingest writes: archive, state and compressed sessions."""
+    with Ingester(settings_in(root)) as ingester:
+        ingester.ingest([live])
+        closed = ClosedWhen(LATER, process_start=lambda pid: None)
+        compress_closed(ingester.archive, root / "compressed", ExtractiveCompressor(), closed)
+
+
+def state_of(root: Path) -> dict[str, str]:
+    archive = Archive(root / "sessions" / "archive")
+    assert archive.verify() == []
+    state = {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    for path in sorted((root / "compressed").rglob("*")):
+        if path.is_file() and not path.name.endswith(".tmp"):
+            state[path.name] = path.read_text(encoding="utf-8")
+    return state
+
+
+def write_sessions(live: Path, count: int = 3) -> None:
+    for number in range(count):
+        session = f"{number:08x}-1111-4111-8111-111111111111"
+        records = working_session(session=session)
+        for item in records:
+            item["uuid"] = item["uuid"].replace("-4000-", f"-4{number:03x}-")
+        write_transcript(live, *records, session=session)
+
+
+def kill_often(tmp_path: Path, kills: int, seed: int) -> None:
+    live, root = tmp_path / "live", tmp_path / "root"
+    write_sessions(live)
+    work(tmp_path / "undisturbed", live)
+    expected = state_of(tmp_path / "undisturbed")
+    chance = random.Random(seed)
+    repository = str(Path(__file__).parents[2])
+    killed = 0
+    for _ in range(kills):
+        moment = str(chance.randint(1, CALLS))
+        command = [sys.executable, "-c", VICTIM, str(root), str(live), moment, repository]
+        died = subprocess.run(command, check=False, capture_output=True, cwd=repository).returncode
+        killed += died == -signal.SIGKILL
+        assert died in (0, -signal.SIGKILL)
+        if chance.random() < 0.35:
+            work(root, live)
+            assert state_of(root) == expected
+            for path in sorted(root.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else os.remove(path)  # noqa: PTH107  # the shorter of the two
+
+    work(root, live)
+
+    assert state_of(root) == expected
+    assert killed > kills // 4
+
+
+def test_a_kill_at_any_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    kill_often(tmp_path, kills=8, seed=1)
+
+
+@pytest.mark.stress
+def test_a_hundred_and_twenty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    kill_often(tmp_path, kills=120, seed=2)

@@ -1,0 +1,259 @@
+"""The model back ends, against servers on the loopback that speak the services' protocols."""
+
+import json
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.archive import SessionRecord
+from crawler.compress.backends import BackEndSettings, build_compressor
+from crawler.compress.budget import Budget, Price
+from crawler.compress.claude_cli import ClaudeCliClient
+from crawler.compress.extractive import compress_extractively
+from crawler.compress.model import Completion, ModelCompressor
+from crawler.compress.prompt import PROMPT_CHARS, Prompt, prompt_for
+from crawler.compress.validation import RejectedDigest, validated
+from crawler.facts import facts_of
+from crawler.injected import is_own_session
+from crawler.turns import Turn
+from memory_server.errors import UsageError
+from memory_server.layers.sessions import CompressedSession
+from tests.crawler.builders import SESSION, person, turns_of, working_session
+
+RECORD = SessionRecord(SESSION)
+GOOD = {
+    "title": "Relay keepalive",
+    "sections": {"Decisions": [{"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}]},
+}
+
+
+@dataclass
+class Service:
+    """A server on the loopback that answers in turn and remembers what it was asked."""
+
+    url: str
+    answers: list[tuple[int, Any]]
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+@contextmanager
+def serving(*answers: tuple[int, Any]) -> Iterator[Service]:
+    service = Service("", list(answers))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            service.asked.append({"path": self.path, **json.loads(body)})
+            service.headers.append({name.lower(): value for name, value in self.headers.items()})
+            status, answer = service.answers.pop(0) if len(service.answers) > 1 else service.answers[0]
+            content = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        service.url = f"http://127.0.0.1:{server.server_port}"
+        try:
+            yield service
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def as_openai(text: str) -> tuple[int, Any]:
+    message = {"choices": [{"message": {"role": "assistant", "content": text}}]}
+    return 200, message | {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
+
+
+def as_anthropic(text: str) -> tuple[int, Any]:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "end_turn"}
+    content = [{"type": "text", "text": text}]
+    return 200, message | {"content": content, "usage": {"input_tokens": 1000, "output_tokens": 100}}
+
+
+@pytest.fixture
+def turns(tmp_path: Path) -> list[Turn]:
+    return turns_of(tmp_path, *working_session())
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Budget:
+    return Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=1.0, day_usd=1.5)
+
+
+def compress(
+    settings: BackEndSettings, budget: Budget, turns: Sequence[Turn], pauses: list[float]
+) -> CompressedSession:
+    compressor = build_compressor(settings, budget, pause=pauses.append)
+    return compressor.compress(turns, facts_of(turns), RECORD)
+
+
+def test_an_openai_compatible_service_writes_the_digest(turns: list[Turn], budget: Budget) -> None:
+    with serving(as_openai(json.dumps(GOOD))) as service:
+        settings = BackEndSettings("openai-url", model="small", url=f"{service.url}/v1", api_key="k")
+        session = compress(settings, budget, turns, [])
+
+    assert (session.title, session.compressor, session.fallback) == ("Relay keepalive", "openai-url", "")
+    assert session.sections[0].statements[0].entries == ("00000005",)
+    assert service.asked[0]["path"] == "/v1/chat/completions"
+    assert service.headers[0]["authorization"] == "Bearer k"
+
+
+def test_the_anthropic_api_writes_the_digest(turns: list[Turn], budget: Budget) -> None:
+    with serving(as_anthropic(json.dumps(GOOD))) as service:
+        settings = BackEndSettings("anthropic", "claude-x", service.url, "key", Price(3, 15))
+        session = compress(settings, budget, turns, [])
+
+    assert (session.title, session.compressor) == ("Relay keepalive", "anthropic")
+    assert service.asked[0]["path"] == "/v1/messages"
+    assert service.headers[0]["authorization"] == "Bearer key"
+    assert budget.spent_today() == pytest.approx((1000 * 3 + 100 * 15) / 1e6)
+
+
+def test_the_claude_command_line_writes_the_digest_without_hooks_or_transcript(
+    tmp_path: Path, turns: list[Turn], budget: Budget
+) -> None:
+    fake = tmp_path / "claude"
+    answer = {"result": json.dumps(GOOD), "is_error": False, "usage": {"input_tokens": 9, "output_tokens": 8}}
+    note = "json.dump([sys.argv, sys.stdin.read(), os.environ['ONEIROS_OWN_CALL']], open('asked.json', 'w'))"
+    script = f"import json, os, sys\n{note}\nprint({json.dumps(json.dumps(answer))})\n"
+    fake.write_text(f"#!{sys.executable}\n{script}")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    client = ClaudeCliClient(tmp_path / "own", Price(), command=str(fake), environment={})
+
+    session = ModelCompressor(client, budget, pause=lambda seconds: None).compress(turns, facts_of(turns), RECORD)
+
+    asked = json.loads((tmp_path / "own" / "asked.json").read_text())
+    assert session.compressor == "claude-cli"
+    assert {"--no-session-persistence", "--strict-mcp-config", '{"disableAllHooks":true}'} <= set(asked[0])
+    assert (is_own_session(asked[1]), asked[2]) == (True, "1")
+
+
+def test_a_busy_service_is_asked_again_after_growing_pauses(turns: list[Turn], budget: Budget) -> None:
+    pauses: list[float] = []
+    with serving((429, {}), (503, {}), as_openai(json.dumps(GOOD))) as service:
+        session = compress(BackEndSettings("openai-url", url=service.url), budget, turns, pauses)
+
+    assert (session.fallback, pauses) == ("", [2.0, 4.0])
+
+
+@pytest.mark.parametrize("name", ["openai-url", "anthropic"])
+@pytest.mark.parametrize(("status", "calls"), [(500, 4), (401, 1)])
+def test_a_service_that_fails_leaves_the_extractive_digest_and_says_so(
+    turns: list[Turn], budget: Budget, name: str, status: int, calls: int
+) -> None:
+    with serving((status, {"type": "error", "error": {"type": "x", "message": "no"}})) as service:
+        session = compress(BackEndSettings(name, "m", service.url, "key", Price(3, 15)), budget, turns, [])
+
+    assert session.sections == compress_extractively(turns, facts_of(turns), RECORD).sections
+    assert (session.compressor, session.fallback.split(":")[0], len(service.asked)) == ("extractive", name, calls)
+    assert budget.spent_today() == pytest.approx(0)
+
+
+def test_a_service_that_is_not_there_leaves_the_extractive_digest(turns: list[Turn], budget: Budget) -> None:
+    session = compress(BackEndSettings("openai-url", url="http://127.0.0.1:9"), budget, turns, [])
+
+    assert "cannot be reached" in session.fallback
+
+
+def test_a_refused_digest_is_asked_for_once_more_with_the_reason(turns: list[Turn], budget: Budget) -> None:
+    invented = {"title": "x", "sections": {"Decisions": [{"text": "Edited src/invented.py", "entries": ["00000005"]}]}}
+    with serving(as_openai(json.dumps(invented)), as_openai(json.dumps(GOOD))) as service:
+        session = compress(BackEndSettings("openai-url", url=service.url), budget, turns, [])
+
+    assert session.compressor == "openai-url"
+    assert "`src/invented.py` does not occur in the session" in service.asked[1]["messages"][0]["content"]
+
+
+def test_two_refused_digests_leave_the_extractive_one(turns: list[Turn], budget: Budget) -> None:
+    with serving(as_openai("I would rather not.")) as service:
+        session = compress(BackEndSettings("openai-url", url=service.url), budget, turns, [])
+
+    assert (session.fallback, len(service.asked)) == ("openai-url: the answer is no JSON object", 2)
+
+
+@pytest.mark.parametrize(
+    ("sections", "reason"),
+    [
+        ({"Goal": [{"text": "x", "entries": ["ffffffff"]}]}, "names no entry of this session"),
+        ({"Goal": [{"text": "x", "entries": []}]}, "names no entry of this session"),
+        ({"Goal": [{"text": "listens on 10.9.9.9", "entries": ["00000005"]}]}, "`10.9.9.9` does not occur"),
+        ({"Goal": [{"text": "since version 7.8.9", "entries": ["00000005"]}]}, "`7.8.9` does not occur"),
+        ({"Goal": [{"text": "run `make relay`", "entries": ["00000005"]}]}, "`make relay` does not occur"),
+        ({"Goal": [{"text": "w " * 300, "entries": ["00000005"]}]}, "characters; 1 to 400"),
+        ({"Goal": [{"text": "w " * 150, "entries": ["00000005"]}] * 20}, "where 700 were allowed"),
+        ({"Musings": [{"text": "x", "entries": ["00000005"]}]}, "not one statement in a known section"),
+        ({"Goal": ["just text"]}, "needs text and entries"),
+    ],
+)
+def test_what_a_model_invents_is_refused(turns: list[Turn], sections: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RejectedDigest, match=reason.replace(".", r"\.")):
+        validated(json.dumps({"title": "Relay", "sections": sections}), turns, max_chars=700)
+
+
+@dataclass
+class Free:
+    """A client in the process that counts its calls."""
+
+    price: Price
+    name: str = "free"
+    calls: int = 0
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.calls += 1
+        return Completion(json.dumps(GOOD), 1000, 100)
+
+
+@pytest.mark.parametrize(("price", "calls"), [(Price(), 40), (Price(0, 400), 10)])
+def test_the_budget_stops_before_it_is_spent(turns: list[Turn], budget: Budget, price: Price, calls: int) -> None:
+    client = Free(price)
+    compressor = ModelCompressor(client, budget, pause=lambda seconds: None)
+    ask: Callable[[], CompressedSession] = lambda: compressor.compress(turns, facts_of(turns), RECORD)  # noqa: E731
+
+    sessions = [ask() for _ in range(40)]
+
+    assert budget.spent_in_run <= 1.0
+    assert client.calls >= calls
+    assert ("the budget does not allow" in sessions[-1].fallback) is (price != Price())
+
+
+def test_a_days_spending_is_seen_by_the_next_run(tmp_path: Path) -> None:
+    first = Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=1.0, day_usd=1.5)
+    first.spend(1.0)
+
+    second = Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=1.0, day_usd=1.5)
+    tomorrow = Budget(tmp_path / "spent.json", today=date(2026, 3, 2), run_usd=1.0, day_usd=1.5)
+
+    assert (second.allows(0.4), second.allows(0.6), tomorrow.allows(0.6)) == (True, False, True)
+
+
+def test_the_prompt_is_marked_as_our_own_and_bounded(tmp_path: Path) -> None:
+    long = [person(number, f"question {number} " * 150) for number in range(1, 200)]
+
+    prompt = prompt_for(turns_of(tmp_path, *long), max_chars=1000)
+
+    assert is_own_session(prompt.instructions)
+    assert prompt.chars < PROMPT_CHARS + 5000
+    assert "question 1 " in prompt.session and "question 199 " in prompt.session
+
+
+def test_an_unknown_back_end_is_the_persons_error(budget: Budget) -> None:
+    with pytest.raises(UsageError, match="Choose one of: extractive, anthropic, claude-cli, openai-url"):
+        build_compressor(BackEndSettings("magic"), budget, pause=lambda seconds: None)

@@ -1,0 +1,107 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_server.errors import ContentError
+from memory_server.layers.sessions import (
+    CompressedSession,
+    Section,
+    Statement,
+    files_of,
+    newest_files,
+    read_session,
+    render,
+    sections_of,
+    write_session,
+)
+
+SESSION = CompressedSession(
+    session_id="394e0229-5fa4-428f-b1eb-e821951d3257",
+    title="Why the relay dies: 'timeouts' & more",
+    summary="Why the relay dies. Committed 1a2b3c4.",
+    sections=(
+        Section("Goal", (Statement("find out why", ("79ec060e",)),)),
+        Section("Decisions", (Statement("keepalive: every [300] s", ("7335094a", "4eac6e91")),)),
+    ),
+    project="/work/app/.git",
+    cwd="/work/app",
+    branch="main",
+    machine="desk",
+    started=datetime(2026, 2, 16, 21, 41, 17, tzinfo=UTC),
+    ended=datetime(2026, 2, 16, 22, 24, 25, tzinfo=UTC),
+    turns={"person": 3, "tool": 4},
+    tokens={"input": 10, "output": 5},
+    tools={"Bash": 4},
+    files_touched=("src/relay.py",),
+    commits=("1a2b3c4 Keep the relay alive",),
+    outcome="shipped",
+    importance=0.54,
+    source_hash="ab12",
+)
+
+
+def test_a_session_is_the_same_after_writing_and_reading(tmp_path: Path) -> None:
+    assert read_session(write_session(tmp_path, SESSION)) == SESSION
+
+
+def test_the_file_is_named_by_date_title_and_id(tmp_path: Path) -> None:
+    path = write_session(tmp_path, SESSION)
+
+    assert path.relative_to(tmp_path).as_posix() == "2026/2026-02-16-why-the-relay-dies-timeouts-more-394e0229.md"
+
+
+def test_project_and_machine_can_be_filtered_by_their_short_names() -> None:
+    front = yaml.safe_load(render(SESSION).split("---\n")[1])
+
+    assert (front["project"], front["machine"]) == ("app", "desk")
+
+
+def test_every_line_of_the_body_ends_with_its_entries() -> None:
+    assert SESSION.body == (
+        "# Why the relay dies: 'timeouts' & more\n\n"
+        "## Goal\n\n- find out why [79ec060e]\n\n"
+        "## Decisions\n\n- keepalive: every [300] s [7335094a, 4eac6e91]\n"
+    )
+
+
+def test_a_revision_is_written_once(tmp_path: Path) -> None:
+    write_session(tmp_path, SESSION)
+
+    assert write_session(tmp_path, SESSION).exists()
+    with pytest.raises(ContentError, match="Write the next revision"):
+        write_session(tmp_path, replace(SESSION, outcome="partial"))
+
+
+def test_the_newest_revision_stands_for_the_session(tmp_path: Path) -> None:
+    first = write_session(tmp_path, SESSION)
+    second = write_session(tmp_path, replace(SESSION, revision=2, supersedes=first.name))
+
+    assert newest_files(tmp_path) == {SESSION.session_id: second}
+    assert files_of(tmp_path, SESSION.session_id) == [first, second]
+
+
+@pytest.mark.parametrize("text", ["", "no frontmatter", "---\n[\n---\n", "---\ntitle: x\n---\nbody\n"])
+def test_a_file_that_is_no_session_is_an_error_with_its_place(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "2026" / "x.md"
+    path.parent.mkdir()
+    path.write_text(text)
+
+    with pytest.raises(ContentError, match=r"x\.md:1: .* Remove the file, then ingest"):
+        read_session(path)
+    assert newest_files(tmp_path) == {}
+
+
+LINE = st.text(st.characters(blacklist_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=60).map(str.strip)
+
+
+@given(st.lists(LINE.filter(bool), min_size=1, max_size=5))
+def test_no_text_breaks_out_of_its_line(texts: list[str]) -> None:
+    section = Section("Goal", tuple(Statement(text, ("79ec060e",)) for text in texts))
+    body = replace(SESSION, sections=(section,)).body
+
+    assert list(sections_of(body)) == [section]
