@@ -70,6 +70,21 @@ def test_rules_turn_statements_and_headings_into_pairs() -> None:
 
 
 @pytest.mark.parametrize(
+    "sentence",
+    [
+        "It is old.",
+        "An id that is there is ignored.",
+        "Whoever calls and nobody answers is sad.",
+        "A very long row of words before the verb is no name.",
+    ],
+)
+def test_a_sentence_without_a_plain_subject_asks_no_question_of_its_own(sentence: str) -> None:
+    made = RuleGenerator().pairs(chunk_of(sentence), 5)
+
+    assert [pair.question for pair in made] == ["What is known about Mail?"]
+
+
+@pytest.mark.parametrize(
     ("question", "answer", "fault"),
     [
         ("Where does the relay listen?", "The relay listens on port 2526.", "does not stand in the chunk"),

@@ -37,6 +37,7 @@ STATEMENT = re.compile(
     rf"^(?P<subject>[A-Z`][^.,;:!?()|]*?)\s+(?P<verb>{'|'.join(VERBS)})\s+(?P<rest>\S.*)$", re.DOTALL
 )
 MARKUP = re.compile(r"^[-*+>]\s+|^\d+[.)]\s+|\*\*|\[\^[^\]]+\]|^\[[ x]\]\s+", re.MULTILINE)
+CLAUSES = frozenset({"that", "which", "who", "where", "when", "what", "if", "and", "or", "whose"})
 UNCLEAR = frozenset(
     {
         "it",
@@ -78,10 +79,16 @@ def statement_pairs(chunk: Chunk) -> Iterator[Pair]:
             if match is None:
                 continue
             subject = match["subject"]
-            if len(subject.split()) > MAX_SUBJECT_WORDS or subject.split()[0].casefold() in UNCLEAR:
+            if not is_named(subject):
                 continue
             question = VERBS[match["verb"]].format(subject=lowered_article(subject))
             yield Pair(question, as_sentence(sentence), SYSTEM, chunk.source, chunk.id)
+
+
+def is_named(subject: str) -> bool:
+    """Whether the words before the verb name one thing: short, no pronoun, no clause that the verb belongs to."""
+    words = subject.casefold().split()
+    return len(words) <= MAX_SUBJECT_WORDS and words[0] not in UNCLEAR and CLAUSES.isdisjoint(words[1:])
 
 
 def heading_pairs(chunk: Chunk) -> Iterator[Pair]:
