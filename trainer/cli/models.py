@@ -85,7 +85,7 @@ def train(
     stop = StopFlag()
     stop.listen()
     record = fit(folder, TrainingLock(folder.path.parent), stop)
-    if stop.is_set:
+    if "adapter_sha256" not in record:
         talk(f"Stopped with a checkpoint. Next: python -m trainer train --resume --run {folder.path}")
     else:
         talk(f"{record['steps']} steps in {record['minutes']} minutes. Next: python -m trainer evaluate {folder.path}")

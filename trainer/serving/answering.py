@@ -7,6 +7,7 @@ switching is not safe between threads, so the model has one lock; the waiting li
 
 import gc
 import logging
+import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ import torch
 from peft import PeftModel
 from transformers import StoppingCriteria, StoppingCriteriaList, TextIteratorStreamer
 
-from trainer.errors import Busy, DataError, QueueFull, UsageError
+from trainer.errors import Busy, DataError, NeedsRepair, QueueFull, UsageError
 from trainer.training.base_model import BaseFiles, load_model, load_tokenizer
 from trainer.training.machine import Machine
 
@@ -134,14 +135,9 @@ class Model:
     def _generate(self, question: Question, answer: Answer) -> Iterator[str]:
         if self._model is None:
             raise Busy("the model was unloaded", remedy="Load it again")
-        encoded = self.tokenizer.apply_chat_template(
-            list(question.messages), add_generation_prompt=True, return_tensors="pt", return_dict=True
-        ).to(self._model.device)
+        encoded = self._encoded(question)
         answer.prompt_tokens = encoded["input_ids"].shape[1]
-        room = getattr(self._model.config, "max_position_embeddings", 1 << 30) - answer.prompt_tokens
-        if room < 1:
-            raise UsageError(f"the prompt of {answer.prompt_tokens} tokens fills the model", remedy="Send less text")
-        limit = min(question.max_tokens, room)
+        limit = min(question.max_tokens, self._room_after(answer.prompt_tokens))
         streamer = TextIteratorStreamer(
             self.tokenizer, skip_prompt=True, skip_special_tokens=True, timeout=PATIENCE_SECONDS
         )
@@ -157,9 +153,13 @@ class Model:
         worker.start()
         try:
             yield from until_stop(streamer, question.stop, answer)
+        except queue.Empty as error:
+            raise NeedsRepair(
+                f"the model wrote nothing for {PATIENCE_SECONDS:.0f} s", remedy="Send less text or use a smaller base"
+            ) from error
         finally:
-            finished = not worker.is_alive() or ending.seen >= limit
-            answer.cancel() if not finished else None
+            if ending.seen < limit:
+                answer.cancel()  # nobody reads on, or a stop string came; harmless where the answer ended by itself
             worker.join()
             answer.answer_tokens = ending.seen
         if failure:
@@ -167,6 +167,19 @@ class Model:
         cut = ending.seen >= limit and not ending.ended(self.tokenizer.eos_token_id)
         if ending.late or (cut and answer.finish == "stop"):
             answer.finish = "length"
+
+    def _encoded(self, question: Question) -> Any:
+        """The prompt as tensors on the model's device, by its chat template."""
+        return self.tokenizer.apply_chat_template(
+            list(question.messages), add_generation_prompt=True, return_tensors="pt", return_dict=True
+        ).to(self._model.device)
+
+    def _room_after(self, prompt_tokens: int) -> int:
+        """How many tokens the model can still hold. Raises UsageError where there is no room for one."""
+        room = int(getattr(self._model.config, "max_position_embeddings", 1 << 30)) - prompt_tokens
+        if room < 1:
+            raise UsageError(f"the prompt of {prompt_tokens} tokens fills the model", remedy="Send less text")
+        return room
 
     def _run(
         self,

@@ -5,11 +5,14 @@ took them, whatever becomes of the client.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from trainer.errors import TrainerError
+from trainer.errors import NeedsRepair, TrainerError
 from trainer.serving.answering import Answer, Model, Question
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25  # how often a client that waits in silence is looked at
 HEARTBEAT_SECONDS = 15.0  # proxies close a stream that is silent for half a minute
@@ -70,6 +73,9 @@ class Pump:
             self._put(None)
         except TrainerError as error:
             self._put(error)
+        except Exception as error:  # the outermost frame of the thread; a silent end would let the client wait for ever
+            logger.exception("an answer failed")
+            self._put(NeedsRepair(f"the model failed ({type(error).__name__})", remedy="See the service's log"))
 
     def _put(self, item: str | TrainerError | None) -> None:
         try:

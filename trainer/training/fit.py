@@ -89,18 +89,19 @@ def train(run: RunFolder, lock: TrainingLock, stop: StopFlag) -> dict[str, Any]:
         events = EventFile(run.path)
         events.beat("preparing")
         try:
-            _train(run, events, stop)
+            ended = _train(run, events, stop)
         except TrainerError as error:
             events.beat("failed", error=str(error))
             raise
         except BaseException as error:
             events.beat("failed", error=f"{type(error).__name__}: {error}")
             raise
-        events.beat("stopped" if stop.is_set else "finished")
+        events.beat("finished" if ended else "stopped")
     return run.read()
 
 
-def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> None:
+def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
+    """Whether the run came to its end; a signal stops it before, with a checkpoint."""
     record = run.read()
     run.check_unchanged()
     torch.set_num_threads(record["threads"])
@@ -119,7 +120,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> None:
     events.rewind(resumed[1] if resumed else 0)
     trainer.train(resume_from_checkpoint=str(resumed[0]) if resumed else None)
     if trainer.state.global_step < trainer.state.max_steps:
-        return  # stopped by a signal; the checkpoint of this step is whole
+        return False
     trainer.save_model(str(run.adapter))
     soften(run.adapter, plan.preset.softening)
     run.update(
@@ -129,6 +130,7 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> None:
         metrics=last_metrics(trainer.state.log_history),
         adapter_sha256=fingerprint(run.adapter),
     )
+    return True
 
 
 def prepared(
