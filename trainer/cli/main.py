@@ -41,7 +41,7 @@ def build() -> typer.Typer:
 def run() -> None:
     """Run the command line; a foreseen error is one sentence on stderr, a bug one sentence and the place of its log."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(message)s")
-    for noisy in ("httpx", "httpx2", "httpcore2", "datasets", "transformers", "filelock"):
+    for noisy in ("httpx", "httpx2", "httpcore2", "datasets", "transformers", "filelock", "bitsandbytes"):
         logging.getLogger(noisy).setLevel(logging.ERROR)
     try:
         build()()
