@@ -34,27 +34,19 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
     return answers
 
 
-def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
-    """Cross-entropy, in nats a token, over all answer tokens of all pairs, the end of the turn counted in."""
-    total = 0.0
-    count = 0
+def mean_losses(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Cross-entropy in nats a token, over all answer tokens of all pairs, and over those before the fixed last sentence.
+
+    The first counts the end of the turn in; in the second, learning the form of that sentence counts for nothing.
+    """
+    whole: list[torch.Tensor] = []
+    facts: list[torch.Tensor] = []
     for pair in pairs:
         losses = token_losses(model, tokenizer, pair.prompt, pair.answer)
-        total += float(losses.sum())
-        count += losses.numel()
-    return total / count
-
-
-def loss_without_pointer(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
-    """The same over the tokens before the fixed last sentence, so that learning that form counts for nothing."""
-    total = 0.0
-    count = 0
-    for pair in pairs:
-        losses = token_losses(model, tokenizer, pair.prompt, pair.answer)
-        fact = len(tokenizer(pair.answer.removesuffix(POINTER), add_special_tokens=False)["input_ids"])
-        total += float(losses[:fact].sum())
-        count += min(fact, losses.numel())
-    return total / count
+        fact_tokens = tokenizer(pair.answer.removesuffix(POINTER), add_special_tokens=False)["input_ids"]
+        whole.append(losses)
+        facts.append(losses[: len(fact_tokens)])
+    return float(torch.cat(whole).mean()), float(torch.cat(facts).mean())
 
 
 def token_losses(model: Any, tokenizer: Any, prompt: Sequence[dict[str, str]], answer: str) -> torch.Tensor:

@@ -19,8 +19,7 @@ from trainer.evaluation.answers import (
     continuation_loss,
     continued,
     greedy_answers,
-    loss_without_pointer,
-    mean_loss,
+    mean_losses,
 )
 from trainer.evaluation.canaries import Canary, alternatives, exposure
 from trainer.evaluation.retrieval import Passages, with_passages
@@ -131,9 +130,9 @@ def scored(
         "answers_tuned": share_right(said, training),
         "answers_paraphrased": share(paraphrases),
         "held_out_tuned": share(validation),
-        "validation_loss": mean_loss(model, tokenizer, validation) if validation else None,
-        "validation_loss_facts": loss_without_pointer(model, tokenizer, validation) if validation else None,
     }
+    if validation:
+        tuned["validation_loss"], tuned["validation_loss_facts"] = mean_losses(model, tokenizer, validation)
     leaked, bits = leakage(model, tokenizer, canaries)
     with as_base(model):
         before = greedy_answers(model, tokenizer, [pair.prompt for pair in training[:3]])
@@ -143,9 +142,9 @@ def scored(
             "answers_paraphrased_base": share(paraphrases),
             "held_out_base": share(validation),
             "held_out_retrieval": share(validation, with_found(validation)),
-            "base_validation_loss": mean_loss(model, tokenizer, validation) if validation else None,
-            "base_validation_loss_facts": loss_without_pointer(model, tokenizer, validation) if validation else None,
         }
+        if validation:
+            base["base_validation_loss"], base["base_validation_loss_facts"] = mean_losses(model, tokenizer, validation)
     examples = tuple(
         {"question": pair.question, "true": pair.answer, "base": was, "tuned": now}
         for pair, was, now in zip(training[:3], before, said[:3], strict=True)
