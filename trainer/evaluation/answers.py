@@ -35,7 +35,7 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
 
 
 def mean_losses(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Cross-entropy in nats a token, over all answer tokens of all pairs, and over those before the fixed last sentence.
+    """Cross-entropy in nats a token: over all answer tokens of all pairs, and over those before the last sentence.
 
     The first counts the end of the turn in; in the second, learning the form of that sentence counts for nothing.
     """
