@@ -32,7 +32,7 @@ TRAINING = DATA / "oneiros-train.jsonl"
 PARAPHRASES = DATA / "oneiros-paraphrases.jsonl"
 VALIDATION = DATA / "oneiros-validation.jsonl"
 ASKED = 8  # questions of the evaluation here; the benchmark asks all of them
-START_SECONDS = 120.0
+START_SECONDS = 300.0  # importing torch and loading the model on a busy machine
 
 
 def run_laptop(

@@ -120,7 +120,7 @@ class ServiceProcess:
 
     @property
     def port(self) -> int:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not self._port_file.exists():
             assert self.process.poll() is None, (self.home / "service.log").read_text(encoding="utf-8")
             assert time.monotonic() < deadline, "the service did not open its port"
@@ -137,7 +137,7 @@ class ServiceProcess:
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=120)
 
 
 @pytest.fixture(scope="session")

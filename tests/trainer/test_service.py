@@ -24,6 +24,7 @@ from trainer.serving.training_jobs import Start, TrainingJobs, thinned
 
 pytestmark = [
     pytest.mark.trainer,
+    pytest.mark.timeout(900),  # a process that imports torch takes a minute on a busy machine
     # Deprecations inside transformers, TRL and torch that concern their authors; ours stay errors.
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
 ]
@@ -42,7 +43,7 @@ def service(tiny_base: Path, service_process: Any, tmp_path_factory: pytest.Temp
 
 
 def asked(service: Any, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
     try:
         sent = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"} | headers
         connection.request(method, path, None if body is None else json.dumps(body), sent)
@@ -53,7 +54,7 @@ def asked(service: Any, method: str, path: str, body: object = None, **headers: 
 
 
 def opened_stream(service: Any, body: dict[str, Any]) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
     connection.request("POST", "/v1/chat/completions", json.dumps(body | {"stream": True}), headers)
     return connection, connection.getresponse()
@@ -99,7 +100,7 @@ def test_generate_answers_plainly_and_as_a_stream(service: Any) -> None:
     body = {"prompt": "Which port?", "max_tokens": 8}
     status, plain = asked(service, "POST", "/generate", body)
 
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
     headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
     connection.request("POST", "/generate", json.dumps(body | {"stream": True}), headers)
     lines = connection.getresponse().read().decode("utf-8").split("\n\n")
@@ -313,7 +314,7 @@ def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
         answers = list(crowd.map(lambda _: asked(trainable, "POST", "/start", order), range(8)))
 
     assert sorted(status for status, _ in answers) == [200] + [409] * 7
-    wait_until(lambda: status_of(trainable).get("step", 0) >= 3, 120)
+    wait_until(lambda: status_of(trainable).get("step", 0) >= 3, 300)
     running = status_of(trainable)
     assert running["state"] == "running"
     assert len(running["loss_history"]) >= 1
@@ -330,7 +331,7 @@ def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
 ) -> None:
     order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
     assert asked(trainable, "POST", "/start", order)[0] == 200
-    wait_until(lambda: status_of(trainable).get("step", 0) >= 1, 120)
+    wait_until(lambda: status_of(trainable).get("step", 0) >= 1, 300)
 
     trainable.kill()
     again = start_service(trainable.home)
@@ -340,7 +341,7 @@ def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
     with ThreadPoolExecutor(4) as crowd:
         statuses = {status for status, _ in crowd.map(lambda _: asked(again, "POST", "/stop"), range(4))}
     assert statuses <= {200, 409}
-    wait_until(lambda: status_of(again)["state"] == "stopped", 60)
+    wait_until(lambda: status_of(again)["state"] == "stopped", 300)
     assert "Stopped with a checkpoint" in asked(again, "GET", "/log/tail")[1]["text"]
 
 
@@ -367,7 +368,7 @@ def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
 
     assert asked(trainable, "POST", "/stop")[0] == 200
 
-    wait_until(lambda: status_of(trainable)["state"] == "stopped", 60)
+    wait_until(lambda: status_of(trainable)["state"] == "stopped", 300)
 
 
 def test_a_run_that_cannot_begin_is_reported_with_its_last_words(
@@ -375,7 +376,7 @@ def test_a_run_that_cannot_begin_is_reported_with_its_last_words(
 ) -> None:
     assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "nobody/nothing"})[0] == 200
 
-    wait_until(lambda: status_of(trainable)["state"] == "failed", 60)
+    wait_until(lambda: status_of(trainable)["state"] == "failed", 300)
 
     assert "is not on this machine" in status_of(trainable)["error"]
 

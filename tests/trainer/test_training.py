@@ -37,6 +37,7 @@ from trainer.training.run_folder import RunFolder
 
 pytestmark = [
     pytest.mark.trainer,
+    pytest.mark.timeout(900),  # a process that imports torch takes a minute on a busy machine
     # Deprecations inside transformers, TRL and torch that concern their authors; ours stay errors.
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
 ]
@@ -166,7 +167,7 @@ def test_a_run_killed_at_any_step_and_resumed_gives_the_same_adapter_bit_for_bit
 ) -> None:
     runs = tmp_path / "runs"
     killed = begin_run("killed")
-    wait_until(lambda: steps_of(runs / "killed") >= 10, 120)
+    wait_until(lambda: steps_of(runs / "killed") >= 10, 300)
     killed.process.kill()
     killed.finished()
     beat = read_heartbeat(runs / "killed")
@@ -187,7 +188,7 @@ def test_sigterm_ends_a_run_with_a_whole_checkpoint_that_continues_bit_for_bit(
 ) -> None:
     runs = tmp_path / "runs"
     stopped = begin_run("stopped")
-    wait_until(lambda: steps_of(runs / "stopped") >= 6, 120)
+    wait_until(lambda: steps_of(runs / "stopped") >= 6, 300)
     stopped.process.send_signal(signal.SIGTERM)
     code, talk = stopped.finished()
     assert (code, "Stopped with a checkpoint" in talk) == (0, True)
@@ -222,7 +223,7 @@ def test_a_second_run_is_turned_away_while_one_trains(
     begin_run: Callable[..., Command], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     first = begin_run("first", "--max-steps", "2000")
-    wait_until(lambda: steps_of(tmp_path / "runs" / "first") >= 1, 120)
+    wait_until(lambda: steps_of(tmp_path / "runs" / "first") >= 1, 300)
 
     code, talk = begin_run("second").finished()
     first.process.kill()
