@@ -30,6 +30,7 @@ from trainer.training.run_folder import RunFolder
 
 HISTORY = 500  # points of the loss curve that are sent; more of them are thinned out
 STALE_SECONDS = 600.0  # a step that takes longer is worth a look; `status` says so
+REAP_SECONDS = 5.0  # a killed process with many threads is gone some time before its exit code can be had
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -201,9 +202,10 @@ class TrainingJobs:
 
     def _reason(self, beat: Heartbeat, folder: Path) -> str:
         if beat.state == "killed" and self._run == folder and self._process is not None:
-            code = self._process.poll()
-            if code is not None and code < 0:
-                return f"the training process was killed from outside by {signal.Signals(-code).name}"
+            with suppress(subprocess.TimeoutExpired):
+                code = self._process.wait(timeout=REAP_SECONDS)
+                if code < 0:
+                    return f"the training process was killed from outside by {signal.Signals(-code).name}"
         return beat.error
 
     def _last_words(self, run: RunFolder, code: int) -> str:
