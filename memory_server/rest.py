@@ -185,6 +185,7 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
             found = {"query": search.query, **answer_json(answer), "behind": behind}
             if search.explain:
                 found["terms"] = list(answer.terms)
+                found["confidence"] = answer.confidence
                 found["scores"] = {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits}
             return found
 

@@ -73,7 +73,8 @@ def answer_of_json(found: Mapping[str, Any]) -> Answer:
         tuple(_hit_of_json(hit) for hit in found["hits"]),
         str(found["note"]),
         tuple(found.get("terms", ())),
-        {ChunkId(name): scores for name, scores in found.get("scores", {}).items()},
+        confidence=float(found.get("confidence", 0.0)),
+        scores={ChunkId(name): scores for name, scores in found.get("scores", {}).items()},
     )
 
 
