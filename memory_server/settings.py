@@ -41,6 +41,7 @@ class PersonSettings:
     trusted_roots: tuple[str, ...] = ()  # memories inside repositories that may take effect
     embedding_share: float = 0.5  # of the cores, for indexing; at least one worker
     embedding_cores: tuple[int, ...] = ()  # these cores instead of a share, a worker each
+    embedding_engine: str = "onnx"  # or torch, where the `torch` extra is installed; same vectors, other machines
     query_log: bool = True  # keep a local, redacted log of queries
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
@@ -51,6 +52,8 @@ class PersonSettings:
     def __post_init__(self) -> None:
         if not 0 < self.embedding_share <= 1:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
+        if self.embedding_engine not in ("onnx", "torch"):
+            raise UsageError(f"embedding_engine is {self.embedding_engine!r}", remedy="Give onnx or torch")
         if self.idle_minutes < 0:
             raise UsageError(f"idle_minutes is {self.idle_minutes}", remedy="Give minutes, or 0 for never")
         if not 0 <= self.http_port < 65_536:

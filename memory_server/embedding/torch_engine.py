@@ -6,30 +6,37 @@ of the model in both. A worker takes one thread; on a GPU one batch runs at a ti
 
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import torch
-from sentence_transformers import models
+from sentence_transformers.sentence_transformer.modules import Transformer
 
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.model import ModelFiles, Pooling
 from memory_server.embedding.onnx_engine import unit_rows
 from memory_server.errors import NeedsRepair
 
+WEIGHTS = "model.safetensors"
+
 
 class TorchEngine:
     """A model's safetensors with its tokenizer."""
 
     def __init__(self, files: ModelFiles):
-        """`files.weights`: the safetensors, in a folder with `config.json` and the tokenizer. Nothing is downloaded."""
+        """Loads the safetensors that lie where `files.weights` does, or a folder above. Nothing is downloaded."""
         torch.set_num_threads(1)
         self._card = files.card
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._one_at_a_time = threading.Lock()
-        folder = Path(files.weights).parent
+        folder = next((place for place in files.weights.parents[:2] if (place / WEIGHTS).is_file()), None)
+        if folder is None:
+            raise NeedsRepair(
+                f"{files.card.name} has no {WEIGHTS} here",
+                where=files.weights.parent,
+                remedy="Fetch the whole model into the hub cache, or `oneiros config embedding_engine onnx`",
+            )
         try:
-            self._transformer = models.Transformer(str(folder), max_seq_length=files.card.max_tokens)
+            self._transformer = Transformer(str(folder), max_seq_length=files.card.max_tokens)
         except (OSError, ValueError) as error:
             raise NeedsRepair(
                 f"the model cannot be loaded ({str(error).splitlines()[0][:200]})",
