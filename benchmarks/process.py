@@ -3,8 +3,8 @@
     python -m benchmarks.process --json FILE [--memory FOLDER]
 
 All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, and an
-interpreter that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep` leaves, for the
-memory of five clients and a daemon; without it the shipped example is used.
+interpreter that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep`
+leaves, for what five clients and a daemon hold; without it the shipped example is used.
 """
 
 import argparse
@@ -30,7 +30,7 @@ CLIENTS = 5
 EXAMPLE = Path(__file__).parent.parent / "memory"
 EMPTY_SERVER = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
-OPENING = [
+OPENING: list[dict[str, Any]] = [
     {"id": 1, "method": "initialize", "params": HELLO},
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/list"},
