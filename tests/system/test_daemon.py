@@ -19,6 +19,7 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
     house.write("birds", "# Birds\n\nThe heron waits at the pond named Zwiebelteich.\n")
 
     wait_until(lambda: "Zwiebelteich" in first.text("search_exact", query="Zwiebelteich"))
+    assert house.client.ask("POST", "/api/reindex", {"wait_seconds": 60})["done"]
     answers = [
         first.text("recall", query="where does the heron wait"),
         second.text("recall", query="where does the heron wait"),

@@ -134,5 +134,6 @@ def test_the_log_of_queries_shows_what_another_search_would_have_found(served: H
 
     rows = json.loads(served.command("queries", "--without-hits", "--json").stdout)["queries"]
 
-    assert [row["query"] for row in rows] == ["grey feline sleeping"]
+    assert rows[0]["query"] == "grey feline sleeping"
+    assert "oven" not in [row["query"] for row in rows]
     assert set(rows[0]["others"]) == {"recall", "search_memory"}
