@@ -61,6 +61,11 @@ class MemoryRoot:
         return self.derived / "semantic"
 
     @property
+    def raw_index(self) -> Path:
+        """The words of layer 3."""
+        return self.derived / "raw.db"
+
+    @property
     def lock(self) -> Path:
         return self.derived / "lock"
 

@@ -16,6 +16,7 @@ from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
+from memory_server.layers.sessions import superseded_files
 from memory_server.root import MemoryRoot
 
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
@@ -45,13 +46,19 @@ class TopicHead:
 
 
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
-    """All sources below a memory root, in the order of their paths, layer by layer."""
+    """All sources below a memory root, in the order of their paths, layer by layer.
+
+    Of a compressed session only the newest revision is one.
+    """
     for page in (root.index_page, root.lessons):
         if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
     for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
-        for file in markdown_files(folder):
-            yield SourceFile(root.relative(file), layer)
+        files = list(markdown_files(folder))
+        old = superseded_files(files) if folder == root.sessions else set()
+        for file in files:
+            if file not in old:
+                yield SourceFile(root.relative(file), layer)
 
 
 def markdown_files(folder: Path) -> Iterator[Path]:
