@@ -8,13 +8,13 @@ import datetime as dt
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 from memory_server.chunking import split_lines
-from memory_server.document import Answer, ChunkId, Layer, LineRange, SourcePath
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -40,7 +40,7 @@ from memory_server.root import MemoryRoot, require_memory
 from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
-from memory_server.search.raw import WEAK, RawSearcher, appended, joined
+from memory_server.search.raw_turns import WEAK, RawSearcher, appended, joined
 from memory_server.search.search import Searcher
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -70,6 +70,11 @@ class Request:
             raise UsageError(f"limit is {self.limit}", remedy=f"Give a number from 1 to {MAX_LIMIT}")
         if self.per_source < 1:
             raise UsageError(f"per_source is {self.per_source}", remedy="Give a number from 1 on")
+
+
+def context_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Hits in their order, but references, which are no authority, behind all others."""
+    return tuple(sorted(hits, key=lambda hit: hit.layer is Layer.REFERENCE))
 
 
 def is_weak(answer: Answer) -> bool:
@@ -205,6 +210,7 @@ class Memory:
             if not wanted and not answer.hits:
                 context = replace(query, filter=replace(query.filter, layers=(Layer.REFERENCE,)))
                 answer = self._or_references(answer, method(self.searcher(), context, limit, per_source))
+        answer = replace(answer, hits=context_last(answer.hits))
         if self.raw is None or self.raw.is_empty or not (is_raw_asked or (not wanted and is_weak(answer))):
             return replace(answer, hits=answer.hits[:limit])
         searcher = RawSearcher(self.raw, self._stemmer)

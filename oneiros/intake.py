@@ -19,6 +19,7 @@ from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
 from crawler.intake import IntakeReport, take_in
+from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
 from memory_server.errors import UsageError
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
@@ -177,6 +178,23 @@ def most_it_costs(environment: Environment, outcome: Outcome) -> float:
         return 0.0
     prompts = min(read, sessions * PROMPT_CHARS) + sessions * len(INSTRUCTIONS)
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
+
+
+def reference_settings(environment: Environment) -> ReferenceSettings:
+    """What of other people's files is indexed as context."""
+    person = environment.person
+    return ReferenceSettings(
+        roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
+        endings=person.reference_endings,
+        tags=pairs_of(person.reference_tags),
+        client_folder=environment.home / ".claude",
+        deny_words=person.deny_words,
+    )
+
+
+def scan_references(environment: Environment, root: MemoryRoot) -> ScanReport:
+    """Brings the references level with the project folders that the settings name."""
+    return scan(reference_settings(environment), root.references)
 
 
 def waiting(environment: Environment, root: MemoryRoot, now: datetime) -> Waiting:

@@ -59,6 +59,8 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
         for file in files:
             if file not in old:
                 yield SourceFile(root.relative(file), layer)
+    for file in markdown_files(root.references):
+        yield SourceFile(root.relative(file), Layer.REFERENCE)
 
 
 def markdown_files(folder: Path) -> Iterator[Path]:

@@ -22,7 +22,7 @@ from oneiros import forgetting
 from oneiros.cli.output import data, data_json, progress_shown, talk
 from oneiros.cli.searching import AsJson
 from oneiros.environment import Environment, now
-from oneiros.intake import Outcome, Wanted, archive_folder, most_it_costs, run_intake
+from oneiros.intake import Outcome, Wanted, archive_folder, most_it_costs, run_intake, scan_references
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6
@@ -56,6 +56,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
                 outcome = run_intake(environment, root, wanted, now(), show)
             indexed = None
             if not dry_run:
+                references = scan_references(environment, root)
                 with progress_shown() as show_index:
                     indexed = memory.reindex(report_progress=show_index)
         if as_json:
@@ -64,6 +65,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         for line in outcome_lines(outcome):
             talk(line)
         if indexed is not None:
+            if references.written or references.removed or references.moved:
+                talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
             talk(f"Indexed {indexed.changed} files anew, {indexed.chunks} passages. Ask: oneiros recall 'a question'")
 
     @app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")
