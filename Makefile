@@ -35,7 +35,13 @@ $(VENV)/.trainer: $(VENV)/.ready
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
 demo: setup  ## index the shipped memory/ and answer questions of both kinds
-	$(BIN)/python -m benchmarks.demo
+	@ONEIROS_ROOT=memory $(BIN)/oneiros reindex
+	@echo; echo '$$ oneiros recall "how are filtered questions answered" -n 3'
+	@ONEIROS_ROOT=memory $(BIN)/oneiros recall "how are filtered questions answered" -n 3
+	@echo; echo '$$ oneiros search "who may change what is true" -n 3'
+	@ONEIROS_ROOT=memory $(BIN)/oneiros search "who may change what is true" -n 3
+	@echo; echo '$$ oneiros exact "--rebuild" -n 3'
+	@ONEIROS_ROOT=memory $(BIN)/oneiros exact "--rebuild" -n 3
 
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex

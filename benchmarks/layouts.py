@@ -49,7 +49,7 @@ class Case:
 
 
 def load_cases(layout: str, data: Path, queries: Path | None) -> list[Case]:
-    """The cases of a data set. `data`: a file or folder, plain or `.xz`; `queries`: the questions, for docs and exact."""
+    """The cases of a data set: a file or folder, plain or `.xz`; `queries` are the questions, for docs and exact."""
     if layout in ("docs", "exact"):
         if queries is None:
             raise SystemExit(f"--format {layout} needs --queries FILE")

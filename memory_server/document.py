@@ -5,6 +5,7 @@ id, a hit and a ledger row mean the same on all machines.
 """
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -57,6 +58,12 @@ class Document:
     machine: str = ""
     tags: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
+    summary: str = ""  # what its frontmatter says it is about
+
+    def about(self) -> str:
+        """What is said of the document beside its body: the words of its path, its summary and tags."""
+        words = " ".join(re.findall(r"[^\W_]+", self.path.removesuffix(".md").partition("/")[2]))
+        return "\n".join(part for part in (words, self.summary, " ".join(self.tags)) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +85,13 @@ class Chunk:
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.
 
-        The headings of a session name kinds of statements and say nothing of their subject, so they are left out.
+        The headings of a session name kinds of statements and say nothing of their subject, so they are left out. The
+        first chunk carries the document's summary too.
         """
         headings = () if document.layer in BY_LINE else self.headings
-        where = " > ".join(dict.fromkeys([document.title, *headings]))
-        return f"{document.date.isoformat()} {where}" if document.date else where
+        where = " ".join(" > ".join(dict.fromkeys([document.title, *headings])).split())
+        dated = f"{document.date.isoformat()} {where}" if document.date else where
+        return f"{dated}. {document.summary}" if document.summary and self.ordinal == 0 else dated
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,4 +146,5 @@ class Answer:
     hits: tuple[Hit, ...]
     note: str = ""  # what to do next, in one sentence; not empty where nothing was found
     terms: tuple[str, ...] = ()  # the words that the keyword side looked up
+    confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
     scores: Mapping[ChunkId, Mapping[str, float]] = field(default_factory=dict)  # per hit and arm, for --explain

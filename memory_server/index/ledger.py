@@ -115,7 +115,8 @@ class Ledger:
         source = self._write_head(document, state)
         for chunk, key in zip(chunks, hashes, strict=True):
             self._write_chunk(chunk, source, chunk.context(document) if chunk.searchable else "", key)
-        body = " ".join(f"{chunk.searchable}\n{extra_words(chunk.searchable)}" for chunk in chunks)
+        texts = [document.about(), *(chunk.searchable for chunk in chunks)]
+        body = "\n".join(f"{text}\n{extra_words(text)}" for text in texts)
         self.connection.execute("update source set body = ? where id = ?", (body, source))
         self._index_body("", source, document.title, body)
 

@@ -17,8 +17,17 @@ def token_bytes(dimensions: int) -> int:
 
 
 def pack_tokens(embedded: Embedded, text: str) -> NDArray[np.uint8]:
-    """The token vectors of a text's content words as rows of signs (t, token_bytes(d)); of all where none is one."""
-    content = [place for place, (first, last) in enumerate(embedded.spans) if _is_content(text[first:last])]
+    """The token vectors of a passage's content words as rows of signs (t, token_bytes(d)); of all where none is one.
+
+    `text`: what was embedded, the context on its first line. The words of the context are left out: they stand in every
+    passage of their source and would match for each of them.
+    """
+    passage = text.find("\n") + 1
+    content = [
+        place
+        for place, (first, last) in enumerate(embedded.spans)
+        if first >= passage and _is_content(text[first:last])
+    ]
     return np.packbits(embedded.tokens[content or slice(None)] > 0, axis=1)
 
 

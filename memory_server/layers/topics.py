@@ -19,6 +19,7 @@ from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
 from memory_server.root import MemoryRoot
 
+MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
@@ -176,6 +177,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         machine=parsed.text("machine"),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         supersedes=tuple(superseded_by(parsed).values()),
+        summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
     )
 
 

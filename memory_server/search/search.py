@@ -14,12 +14,12 @@ from memory_server.document import Answer, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk
-from memory_server.search.arms import KeywordArm, Scope, SemanticArm
+from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores
 from memory_server.search.calibration import read_calibration
 from memory_server.search.literal import LiteralMatch, find_literal, holds
 from memory_server.search.precedence import with_precedence
 from memory_server.search.query import Query
-from memory_server.search.ranking import ARM_HITS, FLOOR, Ranker
+from memory_server.search.ranking import ARM_HITS, FLOOR, Ranker, Ranking
 from memory_server.search.second_look import token_weights
 from memory_server.search.terms import Stemmer, question_terms
 
@@ -94,30 +94,32 @@ class Searcher:
     def recall(
         self, query: Query, limit: int, per_source: int, *, second_look: bool = True, floor: float = FLOOR
     ) -> Answer:
-        """Passages by words and meaning together."""
-        scope, question = self._scope(query), self._embed_query(query.text)
-        connection = self._indices.ledger.connection
+        """Passages by words and meaning together; none where the memory does not answer the question."""
+        words, ranking = self._ranked(query, second_look)
+        is_silent = ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES
+        candidates = [] if is_silent else self._recalled(ranking)
+        looked_up = tuple(term.word for term in words.terms)
+        answer = self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
+        return replace(answer, confidence=ranking.confidence)
+
+    def _ranked(self, query: Query, second_look: bool) -> tuple[WordScores, Ranking]:
+        question = self._embed_query(query.text)
+        connection, scope = self._indices.ledger.connection, self._scope(query)
         terms = question_terms(connection, self._stemmer, query.text)
         words = KeywordArm(connection).find(self._snapshot, terms)
-        ranker = Ranker(
-            self._snapshot,
-            read_calibration(self._indices.ledger),
-            scope,
-            question,
-            words,
-            token_weights(question, terms, len(self._snapshot.passages)),
-        )
+        weights = token_weights(question, terms, len(self._snapshot.passages))
+        calibration = read_calibration(self._indices.ledger)
         semantic = self._semantic.find(self._snapshot, question.vector, scope, ARM_HITS)
-        ranking = ranker.rank(semantic, second_look=second_look)
-        looked_up = tuple(term.word for term in words.terms)
-        if ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES:
-            return self._answer(query, [], limit, per_source, looked_up, nothing=NOTHING_KNOWN)
+        ranker = Ranker(self._snapshot, calibration, scope, question, words, weights)
+        return words, ranker.rank(semantic, second_look=second_look)
+
+    def _recalled(self, ranking: Ranking) -> list[Candidate]:
         rows = self._snapshot.passages.rows[ranking.places]
         candidates = []
         for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
             candidates.append(Candidate(int(row), _display(float(score)), _recall_reasons(parts), parts))
-        return self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
+        return candidates
 
     @property
     def _semantic(self) -> SemanticArm:
@@ -159,7 +161,7 @@ class Searcher:
             return Answer((), self._note(query, nothing), terms)
         ordered = with_precedence(hits[: 3 * limit], self._alike, self._explicitly_replaced())
         scores = {chunk.id: candidate.parts for candidate, chunk in found}
-        return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores)
+        return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores=scores)
 
     def _hit(self, candidate: Candidate, chunk: StoredChunk) -> Hit:
         source = self._snapshot.sources[chunk.source]

@@ -56,7 +56,9 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         if not answer.hits:
             raise typer.Exit(1)
 
-    def searching_command(name: str, method: Callable[..., Answer], help_text: str, example: str) -> None:
+    def searching_command(
+        name: str, method: Callable[..., Answer], help_text: str, example: str, *, takes_flags: bool = False
+    ) -> None:
         def command(
             words: Words,
             limit: Limit = DEFAULT_LIMIT,
@@ -77,7 +79,10 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             filters |= {"after": [after] if after else None, "before": [before] if before else None}
             ask(method, words, filters, (limit, per_source, as_json, explain, no_color))
 
-        app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}")(command)
+        settings = {"ignore_unknown_options": takes_flags}
+        app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
+            command
+        )
 
     searching_command(
         "recall",
@@ -96,6 +101,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         Memory.search_exact,
         "Find every word or quoted phrase as written: names, paths, errors, numbers.",
         "oneiros exact '\"exit code\" NOT windows'",
+        takes_flags=True,  # `--flag` is something to look for
     )
 
     @app.command(epilog="\b\nExample: oneiros read mail:12-30")

@@ -1,0 +1,128 @@
+"""Whether recall stays silent where the memory holds no answer, and speaks where it does.
+
+Every memory is asked its own questions and those of the others: of another conversation, or of another project's
+documents. The curve shows, for each floor, how many of its own answered questions a memory would still answer and how
+many foreign ones would get a hit. Beside it the questions that the data sets themselves call unanswerable, which are
+harder: they ask the right memory for what was never said.
+
+    python -m benchmarks.silence --format locomo --data ../shared/data/locomo --json out.json
+    python -m benchmarks.silence --format docs --data DOCS --queries docs_queries.jsonl --json out.json
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.layouts import Case, Question, load_cases
+from benchmarks.machine import machine_text
+from benchmarks.systems import built_memory, model_text
+from memory_server.memory import Memory
+from memory_server.search.query import parse_query
+from memory_server.search.ranking import FLOOR
+
+FLOORS = (2.2, 2.4, 2.6, 2.7, 2.75, 2.8, 2.85, 2.9, 3.0, 3.2)
+FOREIGN_EACH = 50  # questions of each other memory, evenly spread
+NO_FLOOR = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How sure the memory was of one question."""
+
+    memory: str
+    kind: str  # own, foreign, unanswerable
+    confidence: float
+    is_found: bool  # an own question whose evidence is among the first ten
+
+
+def main() -> None:
+    """Reads the command line, asks, prints the curve and writes the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--format", choices=("docs", "locomo", "beam"), required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--queries", type=Path)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
+    options = parser.parse_args()
+    options.vectors.mkdir(parents=True, exist_ok=True)
+
+    print(machine_text())
+    print(f"model: {model_text()}; data: {options.format}, {options.data.name}; default floor {FLOOR}")
+    cases = load_cases(options.format, options.data, options.queries)
+    if options.format == "docs":
+        cases = [part for case in cases for part in by_project(case)]
+    asked = [answer for case in cases for answer in ask(case, cases, options.vectors.resolve())]
+    print_curve(asked)
+    if options.json:
+        rows = {f"{floor:.2f}": shares(asked, floor) for floor in (*FLOORS, FLOOR)}
+        options.json.write_text(json.dumps({"dataset": options.format, "floor": FLOOR, "curve": rows}, indent=1))
+
+
+def by_project(case: Case) -> list[Case]:
+    """One memory a project: the first folder of a document's path."""
+    parts: dict[str, Case] = {}
+    for path, unit in case.unit_of_file.items():
+        part = parts.setdefault(unit.partition("/")[0], Case(unit.partition("/")[0]))
+        part.files[path] = case.files[path]
+        part.unit_of_file[path] = unit
+    for question in case.questions:
+        parts[min(question.evidence).partition("/")[0]].questions.append(question)
+    return [part for part in parts.values() if part.questions]
+
+
+def ask(case: Case, cases: Sequence[Case], vectors: Path) -> list[Asked]:
+    """A memory's own questions, some of every other memory, and the unanswerable ones."""
+    with built_memory(case, vectors) as memory:
+        own = [_ask_one(memory, case, "own", question) for question in case.questions]
+        foreign = [
+            _ask_one(memory, case, "foreign", question)
+            for other in cases
+            if other is not case
+            for question in other.questions[:: max(1, len(other.questions) // FOREIGN_EACH)][:FOREIGN_EACH]
+        ]
+        return [*own, *foreign, *(_ask_one(memory, case, "unanswerable", question) for question in case.unanswerable)]
+
+
+def _ask_one(memory: Memory, case: Case, kind: str, question: Question) -> Asked:
+    per_source = 10 if case.has_sessions else 1
+    answer = memory.searcher().recall(parse_query(question.text), 10, per_source, floor=NO_FLOOR)
+    units = {
+        case.unit_of_file.get(hit.path) or case.unit_of_line.get((hit.path, hit.lines.first)) for hit in answer.hits
+    }
+    return Asked(case.name, kind, answer.confidence, bool(units & question.evidence))
+
+
+def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
+    """At one floor: own answered questions kept, and foreign and unanswerable ones that get a hit."""
+    groups = {
+        "kept": [one for one in asked if one.kind == "own" and one.is_found],
+        "foreign": [one for one in asked if one.kind == "foreign"],
+        "unanswerable": [one for one in asked if one.kind == "unanswerable"],
+    }
+    return {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
+
+
+def print_curve(asked: Sequence[Asked]) -> None:
+    """The curve over all memories, then the default floor memory by memory."""
+    print(f"\n{'floor':>8}{'kept':>10}{'foreign':>10}{'unanswerable':>15}")
+    for floor in sorted({*FLOORS, FLOOR}):
+        found = shares(asked, floor)
+        mark = " <- default" if floor == FLOOR else ""
+        print(
+            f"{floor:>8.2f}"
+            + "".join(
+                f"{found.get(name, float('nan')):>{width}.3f}"
+                for name, width in (("kept", 10), ("foreign", 10), ("unanswerable", 15))
+            )
+            + mark
+        )
+    print("\nat the default floor, by memory")
+    for name in dict.fromkeys(one.memory for one in asked):
+        found = shares([one for one in asked if one.memory == name], FLOOR)
+        print(f"  {name:<16}" + "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
+
+
+if __name__ == "__main__":
+    main()
