@@ -40,7 +40,7 @@ from memory_server.root import MemoryRoot, require_memory
 from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
-from memory_server.search.raw_turns import WEAK, RawSearcher, appended, joined
+from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.search import Searcher
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -211,14 +211,16 @@ class Memory:
                 context = replace(query, filter=replace(query.filter, layers=(Layer.REFERENCE,)))
                 answer = self._or_references(answer, method(self.searcher(), context, limit, per_source))
         answer = replace(answer, hits=context_last(answer.hits))
-        if self.raw is None or self.raw.is_empty or not (is_raw_asked or (not wanted and is_weak(answer))):
+        is_needed = is_raw_asked or (not wanted and is_weak(answer))
+        if not is_needed or self.raw is None or self.raw.is_empty:
             return replace(answer, hits=answer.hits[:limit])
         searcher = RawSearcher(self.raw, self._stemmer)
         if tool == "search_exact":
             return appended(answer, searcher.exact(query, limit, per_source), limit, TURNS_TOO)
         if tool == "recall" and is_raw_asked:
             return joined(answer, searcher.recall(query, JOINED_HITS), limit)
-        return appended(answer, searcher.recall(query, limit), limit, TURNS_TOO)
+        least = 0.0 if is_raw_asked else SURE_COVERED
+        return appended(answer, searcher.recall(query, limit, least_covered=least), limit, TURNS_TOO)
 
     @staticmethod
     def _or_references(answer: Answer, context: Answer) -> Answer:

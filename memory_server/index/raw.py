@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -98,7 +99,10 @@ class RawIndex:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to ask; looking makes no file."""
-        return not self._file.exists() or self.ledger.counts()["sources"] == 0
+        if not self._file.exists():
+            return True
+        with self.guard:
+            return self.ledger.connection.execute("select 1 from source limit 1").fetchone() is None
 
     def changes(self) -> tuple[list[str], list[str]]:
         """The sessions to read, and those to remove."""
@@ -116,22 +120,28 @@ class RawIndex:
         ledger = self.ledger if changed or removed else None
         for session_id in removed:
             assert ledger is not None
-            with ledger.transaction():
+            with self._changing(ledger):
                 ledger.remove_source(raw_path(session_id))
         for done, session_id in enumerate(changed, start=1):
             assert ledger is not None
             session = self.store.session(session_id)
             document = as_document(session)
             chunks = chunks_of(document, session.turns)
-            with self.guard, ledger.transaction():
+            with self._changing(ledger):
                 state = SourceState(document.path, 0, 0, marks[session_id])
                 ledger.put_source(document, state, chunks, [NO_HASH] * len(chunks))
             report_progress(Progress("raw turns", done, len(changed)))
         if ledger is not None:
-            with self.guard:
+            with self._changing(ledger):
                 ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
-                self._snapshot = None
         return len(changed) + len(removed)
+
+    @contextmanager
+    def _changing(self, ledger: Ledger) -> Iterator[None]:
+        """A write of this process, whose own connection does not tell it that something changed."""
+        with self.guard, ledger.transaction():
+            yield
+            self._snapshot = None
 
     def drop(self) -> None:
         """Deletes the index; the next `bring_level` builds it anew."""

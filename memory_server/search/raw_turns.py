@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memory_server.document import Answer, Filter, Hit, Layer, LineRange, Reason
-from memory_server.index.ledger import StoredChunk
+from memory_server.document import Answer, Hit, Layer, LineRange, Reason
+from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.index.raw import RawIndex
 from memory_server.search.arms import KeywordArm, Scope
 from memory_server.search.literal import LiteralMatch, find_literal
@@ -22,7 +22,8 @@ NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
 COVERED_WEIGHT = 1.0  # of the share of the question that one passage holds
 RAW_WEIGHT = 3.0  # of what the turns say beside what the compressed session says; see benchmarks/RESULTS.md
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
-WEAK = 0.35  # the score of a first answer below which the turns are asked as well
+WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
+SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
 ID8 = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r\d+)?\.md\Z")
 
@@ -43,7 +44,6 @@ class RawSearcher:
     def __init__(self, index: RawIndex, stemmer: Stemmer):
         self._index = index
         self._stemmer = stemmer
-        self._snapshot = index.snapshot()
 
     def exact(self, query: Query, limit: int, per_source: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
@@ -51,29 +51,30 @@ class RawSearcher:
             connection = self._index.ledger.connection
             matches = find_literal(connection, query.expression, set(self._allowed(query)), limit * max(5, per_source))
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
-            chunks = self._index.ledger.chunks([match.row for match in matches])
-            found = [self._hit(chunks[m.row], 1.0 - 0.2 * m.closeness, (_literal(m),)) for m in matches]
+            found = self._hits([(m.row, 1.0 - 0.2 * m.closeness, _literal(m)) for m in matches])
         return _few_of_each(found, per_source)[:limit]
 
-    def recall(self, query: Query, limit: int) -> list[Hit]:
-        """Sessions by the words of their turns, best first."""
+    def recall(self, query: Query, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
+        """Sessions by the words of their turns, best first.
+
+        `least_covered`: the share of the question, by rarity, that one stretch of turns must hold.
+        """
         with self._index.guard:
-            matches = self.matches(query)[:limit]
-            chunks = self._index.ledger.chunks([match.row for match in matches])
-            reasons = [(Reason("turns", f"{match.score:.2f}"),) for match in matches]
-            return [
-                self._hit(chunks[match.row], match.score / (match.score + TYPICAL_RAW), why)
-                for match, why in zip(matches, reasons, strict=True)
-            ]
+            matches = [match for match in self.matches(query) if match.parts["covered"] >= least_covered][:limit]
+            scores = [match.score / (match.score + TYPICAL_RAW) for match in matches]
+            reasons = [Reason("turns", f"{match.score:.2f}") for match in matches]
+            rows = [match.row for match in matches]
+            return self._hits(list(zip(rows, scores, reasons, strict=True)))
 
     def matches(self, query: Query) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
-        connection, table = self._index.ledger.connection, self._snapshot.passages
+        connection, snapshot = self._index.ledger.connection, self._index.snapshot()
+        table = snapshot.passages
         terms = question_terms(connection, self._stemmer, query.text)
-        words = KeywordArm(connection).find(self._snapshot, terms)
+        words = KeywordArm(connection).find(snapshot, terms)
         allowed = self._allowed(query)
-        held = words.places[Scope((Layer.RAW,), allowed).mask(self._snapshot)[words.places]]
-        near, covered = words.near_at(held), words.covered_at(held)
+        held = words.places[Scope((Layer.RAW,), allowed).mask(snapshot)[words.places]]
+        near, covered = words.near_at(held), words.covered_at(held) * words.known
         order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
@@ -85,11 +86,18 @@ class RawSearcher:
         return sorted(found, key=lambda match: (-match.score, match.source))
 
     def _allowed(self, query: Query) -> frozenset[int]:
-        wanted = replace(query.filter, layers=())
-        return frozenset(self._index.ledger.allowed_sources(wanted if wanted != Filter() else Filter()))
+        return frozenset(self._index.ledger.allowed_sources(replace(query.filter, layers=())))
 
-    def _hit(self, chunk: StoredChunk, score: float, why: tuple[Reason, ...]) -> Hit:
-        source = self._snapshot.sources[chunk.source]
+    def _hits(self, found: Sequence[tuple[int, float, Reason]]) -> list[Hit]:
+        """Rows with score and reason as hits; those that another process removed meanwhile are left out."""
+        chunks, sources = self._index.ledger.chunks([row for row, _, _ in found]), self._index.snapshot().sources
+        return [
+            self._hit(chunks[row], sources[chunks[row].source], score, why)
+            for row, score, why in found
+            if row in chunks and chunks[row].source in sources
+        ]
+
+    def _hit(self, chunk: StoredChunk, source: StoredSource, score: float, why: Reason) -> Hit:
         return Hit(
             chunk=chunk.id,
             passage=self._with_neighbours(chunk),
@@ -99,7 +107,7 @@ class RawSearcher:
             title=source.title,
             date=source.date,
             score=score,
-            why=why,
+            why=(why,),
         )
 
     def _with_neighbours(self, chunk: StoredChunk) -> str:
