@@ -29,14 +29,21 @@ class LiteralMatch:
 
 
 def find_literal(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None, limit: int
+    connection: sqlite3.Connection,
+    expression: Expression,
+    sources: set[int] | None,
+    limit: int,
+    *,
+    in_parts: bool = True,
 ) -> list[LiteralMatch]:
     """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
 
     First as whole words in one passage, then as the beginnings of words, then as parts of words (identifiers alone),
-    then spread over one source. The first of these that finds something answers.
+    then spread over one source. The first of these that finds something answers. Parts of words cost reading every
+    passage; `in_parts` False leaves them out.
     """
-    for stage in (_in_passages, _in_longer_words, _in_parts_of_words, _in_sources):
+    stages = (_in_passages, _in_longer_words, *([_in_parts_of_words] if in_parts else []), _in_sources)
+    for stage in stages:
         matches = _best(stage(connection, expression, sources), limit)
         if matches:
             return matches

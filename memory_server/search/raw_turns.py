@@ -49,7 +49,9 @@ class RawSearcher:
         """Sessions that hold every word, with the passage that does."""
         with self._index.guard:
             connection = self._index.ledger.connection
-            matches = find_literal(connection, query.expression, set(self._allowed(query)), limit * max(5, per_source))
+            sources, wanted = set(self._allowed(query)), limit * max(5, per_source)
+            in_parts = len(query.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
+            matches = find_literal(connection, query.expression, sources, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([(m.row, 1.0 - 0.2 * m.closeness, _literal(m)) for m in matches])
         return _few_of_each(found, per_source)[:limit]
