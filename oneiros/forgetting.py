@@ -12,6 +12,7 @@ from pathlib import Path
 
 from crawler.intake import forget, sessions_meant
 from memory_server.document import ChunkId, Layer, SourcePath
+from memory_server.index.indices import NotOwner
 from memory_server.index.raw import raw_path
 from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
@@ -49,6 +50,8 @@ def plan(environment: Environment, memory: Memory, what: str) -> Plan:
 def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
     """Removes what the plan names and rewrites every derived store. Raises NotOwner where a daemon owns the memory."""
     root = memory.root
+    if not memory.indices.own():  # before anything goes: half a forgetting would be none
+        raise NotOwner("another process owns this memory", where=root.path, remedy="End the daemon, then forget again")
     paths = [*map(SourcePath, wanted.files), *map(raw_path, wanted.session_ids)]
     chunks = chunks_of(memory, paths)
     settings = ingest_settings(environment, root)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from memory_server.settings import change_setting
 from oneiros.cli.main import main
@@ -157,6 +158,16 @@ def test_nothing_is_forgotten_where_nobody_can_be_asked(oneiros: Oneiros) -> Non
     code, _, err = oneiros("forget", SESSION)
 
     assert code == 2 and "--yes" in err
+    assert oneiros("drill", SESSION)[0] == 0
+
+
+def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+
+    with FileLock(home / "mem" / ".oneiros" / "lock"):
+        code, _, err = oneiros("forget", SESSION, "--yes")
+
+    assert code == 3 and "another process owns this memory" in err
     assert oneiros("drill", SESSION)[0] == 0
 
 
