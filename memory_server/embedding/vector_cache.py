@@ -81,9 +81,18 @@ class VectorCache:
     def append(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
         """Keeps new vectors (n, d) and their packed tokens, n arrays (t, token_bytes). Known texts keep their rows."""
         assert vectors.shape == (len(hashes), self._dimensions), vectors.shape
+        self._keys.execute("begin immediate")  # a second writer waits, so that no two take the same rows
+        try:
+            self._append_fresh(hashes, vectors, tokens)
+        except BaseException:
+            self._keys.execute("rollback")
+            raise
+        self._keys.execute("commit")
+
+    def _append_fresh(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
         known = self.find(hashes)
-        fresh = [place for place in dict.fromkeys(range(len(hashes))) if hashes[place] not in known]
-        fresh = list({hashes[place]: place for place in reversed(fresh)}.values())
+        places = {key: place for place, key in enumerate(hashes) if key not in known}
+        fresh = list(places.values())
         if not fresh:
             return
         rows, token_rows = self._ends()
@@ -98,12 +107,10 @@ class VectorCache:
                 remedy="Free disk space and run `oneiros reindex` again",
             ) from error
         firsts = token_rows + np.concatenate([[0], np.cumsum([len(part) for part in packed])])
-        self._keys.execute("begin immediate")
         self._keys.executemany(
             "insert into row values(?, ?, ?, ?)",
             [(hashes[at], rows + n, int(firsts[n]), len(packed[n])) for n, at in enumerate(fresh)],
         )
-        self._keys.execute("commit")
 
     def vectors(self) -> Vectors:
         """All rows (n, d), mapped from the file: read them, do not keep them beyond the next append."""

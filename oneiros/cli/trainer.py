@@ -1,0 +1,156 @@
+"""`oneiros trainer status`: what each trainer machine is doing, once or live."""
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from memory_server.errors import UsageError
+from oneiros.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+
+BARS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 40  # a loss curve fits beside its label on a terminal of 80 columns
+
+app = typer.Typer(help="Machines that train and serve models.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def trainer() -> None:
+    """Machines that train and serve models; $ONEIROS_TRAINER_URLS names them."""
+
+
+@app.command()
+def status(
+    names: Annotated[list[str] | None, typer.Argument(help="Machines by name; all where none is given.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Print one look and end.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between looks.")] = 1.0,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colour.")] = False,
+) -> None:
+    """Progress, loss, rates, card and loaded model of each machine.
+
+    Ends with 0 when every machine answers, with 1 when one does not.
+
+    Example: oneiros trainer status desk --once --json
+    """
+    client = TrainerClient(chosen(machines_of(os.environ), names or []))
+    console = Console(no_color=no_color or None, highlight=False)
+    if once or (not console.is_terminal and not as_json):
+        seen = look(client)
+        if as_json:
+            typer.echo(json.dumps(seen, ensure_ascii=False))
+        else:
+            console.print(drawn(seen))
+        raise typer.Exit(0 if all(machine["reachable"] for machine in seen["machines"]) else 1)
+    try:
+        watch(client, console, every, as_json=as_json)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def chosen(machines: Sequence[TrainerMachine], names: Sequence[str]) -> list[TrainerMachine]:
+    """The machines of these names, in the order of the setting. Raises UsageError for a name it does not hold."""
+    known = {machine.name for machine in machines}
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"there is no trainer {unknown[0]!r}", remedy=f"Known are {', '.join(sorted(known))}")
+    return [machine for machine in machines if not names or machine.name in names]
+
+
+def watch(client: TrainerClient, console: Console, seconds: float, *, as_json: bool) -> None:
+    """Look again and again until interrupted."""
+    if as_json:
+        while True:
+            typer.echo(json.dumps(look(client), ensure_ascii=False))
+            time.sleep(seconds)
+    with Live(drawn(look(client)), console=console, auto_refresh=False) as live:
+        while True:
+            time.sleep(seconds)
+            live.update(drawn(look(client)), refresh=True)
+
+
+def look(client: TrainerClient) -> dict[str, Any]:
+    """One look at all machines, as `--json` prints it."""
+    machines: list[dict[str, Any]] = []
+    for machine in client.machines:
+        row: dict[str, Any] = {"name": machine.name, "url": machine.url}
+        try:
+            machines.append(row | {"reachable": True, "error": ""} | client.status(machine))
+        except TrainerUnreachable as error:
+            nothing = {"training": None, "gpu": None, "inference": None}
+            machines.append(row | {"reachable": False, "error": str(error)} | nothing)
+    return {"machines": machines}
+
+
+def drawn(seen: Mapping[str, Any]) -> Group:
+    """One panel a machine."""
+    return Group(*(Panel(panel_of(machine), title=machine["name"], title_align="left") for machine in seen["machines"]))
+
+
+def panel_of(machine: Mapping[str, Any]) -> Table | Text:
+    """What a person wants to know of one machine."""
+    if not machine["reachable"]:
+        return Text(machine["error"])
+    table = Table.grid(padding=(0, 2))
+    training = machine["training"]
+    table.add_row("training", f"{training['state']} {training.get('run') or ''}".strip())
+    if training.get("total"):
+        bar = ProgressBar(total=training["total"], completed=training["step"], width=SPARK_WIDTH)
+        table.add_row("progress", bar)
+        table.add_row("", f"step {training['step']} of {training['total']}{time_left(training)}")
+    if curve := [loss for _, loss in training.get("loss_history", ())]:
+        table.add_row("loss", f"{sparkline(curve)} {curve[-1]:.3f}")
+    metrics = training.get("metrics") or {}
+    if "learning_rate" in metrics:
+        table.add_row("learning rate", f"{metrics['learning_rate']:.2e}")
+    if "accuracy" in metrics:
+        table.add_row("accuracy", f"{metrics['accuracy']:.1%}")
+    if training.get("error"):
+        table.add_row("error", training["error"])
+    for device in machine["gpu"]["devices"]:
+        table.add_row(device["kind"], device_line(device))
+    served = machine["inference"]
+    table.add_row(
+        "serving", f"{served['model']}, {served['waiting']} waiting" if served["loaded"] else "nothing loaded"
+    )
+    return table
+
+
+def device_line(device: Mapping[str, Any]) -> str:
+    """One device on one line; what it does not tell is left out."""
+    parts = [device["name"]]
+    if device["busy_percent"] is not None:
+        parts.append(f"{device['busy_percent']:.0f} % busy")
+    parts.append(f"{device['memory_used_gb']:.1f} of {device['memory_total_gb']:.1f} GB")
+    if device["celsius"] is not None:
+        parts.append(f"{device['celsius']:.0f} °C")
+    if device["watts"] is not None:
+        parts.append(f"{device['watts']:.0f} W")
+    return ", ".join(parts)
+
+
+def sparkline(values: Sequence[float], width: int = SPARK_WIDTH) -> str:
+    """The curve as bars, at most `width` of them, each the mean of its share of the values."""
+    size = max(-(-len(values) // width), 1)
+    means = [sum(part) / len(part) for part in (values[start : start + size] for start in range(0, len(values), size))]
+    low, high = min(means), max(means)
+    span = (high - low) or 1.0
+    return "".join(BARS[round((value - low) / span * (len(BARS) - 1))] for value in means)
+
+
+def time_left(training: Mapping[str, Any]) -> str:
+    """The time left in words, where the run says it."""
+    seconds = training.get("seconds_left") or 0
+    if not seconds:
+        return ""
+    return f", {seconds // 60} min left" if seconds >= 90 else f", {seconds} s left"

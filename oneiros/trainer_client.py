@@ -1,0 +1,230 @@
+"""A client for models that `trainer/` serves: several machines in order, the next one when one fails.
+
+`ONEIROS_TRAINER_URLS` names them, best first: `http://127.0.0.1:3011` or, with names, `desk=http://10.0.0.5:3011,
+laptop=http://127.0.0.1:3011`. A machine that failed is left alone for a while. An answer moves on to the next machine
+only before its first piece: half an answer is never continued by another model. Standard library alone, so that
+compression, dream and the daemon can use it without the trainer's libraries.
+"""
+
+import http.client
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from memory_server.errors import NeedsRepair, UsageError
+
+URLS = "ONEIROS_TRAINER_URLS"
+TOKEN = "ONEIROS_TRAINER_TOKEN"  # noqa: S105  (a variable's name); with _<NAME> behind it for one machine
+HOME = "ONEIROS_TRAINER_HOME"
+DEFAULT_URL = "http://127.0.0.1:3011"
+CONNECT_SECONDS = 3.0  # a machine that is off must not keep a person waiting
+ANSWER_SECONDS = 300.0
+REST_SECONDS = 30.0  # how long a machine that failed is left alone
+MAX_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerMachine:
+    """One place where a trainer's service runs."""
+
+    name: str
+    host: str
+    port: int
+    https: bool
+    token: str
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"{'https' if self.https else 'http'}://{self.host}:{self.port}"
+
+
+class TrainerUnreachable(NeedsRepair):
+    """A machine did not answer, or said that it cannot serve just now; another one may."""
+
+
+def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
+    """The machines that the environment names, in its order; the local one where it names none.
+
+    Raises UsageError for an address that is no http URL and for a name used twice.
+    """
+    entries = [entry.strip() for entry in variables.get(URLS, "").split(",") if entry.strip()] or [DEFAULT_URL]
+    machines: list[TrainerMachine] = []
+    for entry in entries:
+        name, named, url = entry.partition("=")
+        parts = urlsplit(url if named else entry)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
+            raise UsageError(f"{URLS} holds {entry!r}, which is no address", remedy="Write name=http://host:3011")
+        https = parts.scheme == "https"
+        host, port = parts.hostname, parts.port or (443 if https else 3011)
+        name = name if named else f"{host}:{port}"
+        if name in {machine.name for machine in machines}:
+            raise UsageError(f"{URLS} names {name!r} twice", remedy="Give each machine a name of its own")
+        machines.append(TrainerMachine(name, host, port, https, token_for(name, host, variables)))
+    return tuple(machines)
+
+
+def token_for(name: str, host: str, variables: Mapping[str, str]) -> str:
+    """A machine's bearer token: its own variable, the common one, or for this machine the service's token file."""
+    own = f"{TOKEN}_{''.join(sign if sign.isalnum() else '_' for sign in name).upper()}"
+    token = variables.get(own) or variables.get(TOKEN)
+    if token or host not in {"127.0.0.1", "localhost", "::1"}:
+        return token or ""
+    home = variables.get(HOME) or os.path.join(variables.get("HOME", ""), ".cache", "oneiros-trainer")  # noqa: PTH118
+    file = Path(home) / "token"
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else ""
+
+
+class TrainerClient:
+    """Asks the first machine that can answer. Safe to use from several threads."""
+
+    def __init__(self, machines: Sequence[TrainerMachine], *, clock: Callable[[], float] = time.monotonic):
+        self.machines = tuple(machines)
+        self._clock = clock
+        self._resting: dict[str, float] = {}  # name to the time when it may be asked again
+        self._guard = threading.Lock()
+
+    def complete(
+        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0
+    ) -> str:
+        """The whole answer. Raises NeedsRepair where no machine gives one, with what each of them said."""
+        return "".join(self.stream(messages, max_tokens=max_tokens, temperature=temperature))
+
+    def stream(
+        self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0
+    ) -> Iterator[str]:
+        """The answer piece by piece.
+
+        Raises NeedsRepair before the first piece where no machine can answer, and after it where the machine that
+        answers goes away.
+        """
+        body = {
+            "model": "served",
+            "messages": [dict(message) for message in messages],
+            "max_tokens": max_tokens,
+            "temperature": temperature,
+            "stream": True,
+        }
+        failures = []
+        for machine in self._in_order():
+            pieces = streamed(machine, body)
+            try:
+                first = next(pieces, None)
+            except TrainerUnreachable as error:
+                self._rest(machine)
+                failures.append(f"{machine.name}: {error}")
+                continue
+            self._welcome(machine)
+            if first is not None:
+                yield first
+                yield from pieces
+            return
+        raise NeedsRepair(
+            f"no trainer answered ({'; '.join(failures)})",
+            remedy=f"Start one (`python -m trainer serve`) and load a model, or change {URLS}",
+        )
+
+    def healthy(self) -> list[TrainerMachine]:
+        """The machines whose service is up, asked now, in their order."""
+        return [machine for machine in self.machines if self._is_up(machine)]
+
+    def status(self, machine: TrainerMachine) -> dict[str, Any]:
+        """What the machine's `/status`, `/gpu` and `/inference/status` say. Raises TrainerUnreachable."""
+        return {
+            "training": fetched(machine, "/status"),
+            "gpu": fetched(machine, "/gpu"),
+            "inference": fetched(machine, "/inference/status"),
+        }
+
+    def _is_up(self, machine: TrainerMachine) -> bool:
+        try:
+            up = fetched(machine, "/health").get("status") == "ok"
+        except TrainerUnreachable:
+            up = False
+        if up:
+            self._welcome(machine)
+        else:
+            self._rest(machine)
+        return up
+
+    def _in_order(self) -> list[TrainerMachine]:
+        """The machines in their order, those that failed lately at the end rather than not at all."""
+        now = self._clock()
+        with self._guard:
+            resting = {name for name, until in self._resting.items() if until > now}
+        return sorted(self.machines, key=lambda machine: machine.name in resting)
+
+    def _rest(self, machine: TrainerMachine) -> None:
+        with self._guard:
+            self._resting[machine.name] = self._clock() + REST_SECONDS
+
+    def _welcome(self, machine: TrainerMachine) -> None:
+        with self._guard:
+            self._resting.pop(machine.name, None)
+
+
+def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:
+    """The JSON object that a GET gives. Raises TrainerUnreachable where it gives none."""
+    with exchange(machine, "GET", path, None, CONNECT_SECONDS) as response:
+        value = json.loads(response.read(MAX_BYTES))
+    if not isinstance(value, dict):
+        raise TrainerUnreachable(f"{machine.url} answered no JSON object", remedy="Check the address")
+    return value
+
+
+def streamed(machine: TrainerMachine, body: Mapping[str, object]) -> Iterator[str]:
+    """The pieces of a chat completion. Raises TrainerUnreachable where they do not come, or stop before the end."""
+    with exchange(machine, "POST", "/v1/chat/completions", body, ANSWER_SECONDS) as response:
+        for raw in response:
+            line = raw.decode("utf-8").rstrip("\n")
+            if line == "data: [DONE]":
+                return
+            if not line.startswith("data: "):
+                continue
+            event = json.loads(line.removeprefix("data: "))
+            if "error" in event:
+                raise TrainerUnreachable(str(event["error"].get("message", "the model failed")))
+            for choice in event.get("choices", ()):
+                if piece := choice.get("delta", {}).get("content"):
+                    yield piece
+    raise TrainerUnreachable(f"{machine.url} went away in the middle of an answer", remedy="Ask again")
+
+
+@contextmanager
+def exchange(
+    machine: TrainerMachine, method: str, path: str, body: Mapping[str, object] | None, seconds: float
+) -> Iterator[http.client.HTTPResponse]:
+    """A request whose answer has the status 200; everything else becomes TrainerUnreachable."""
+    connector = http.client.HTTPSConnection if machine.https else http.client.HTTPConnection
+    connection = connector(machine.host, machine.port, timeout=CONNECT_SECONDS)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {machine.token}"}
+    try:
+        connection.connect()
+        if isinstance(connection.sock, socket.socket):
+            connection.sock.settimeout(seconds)
+        connection.request(method, path, None if body is None else json.dumps(body).encode("utf-8"), headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise TrainerUnreachable(refusal_of(machine, response))
+        yield response
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise TrainerUnreachable(f"{machine.url} does not answer ({type(error).__name__}: {error})") from error
+    finally:
+        connection.close()
+
+
+def refusal_of(machine: TrainerMachine, response: http.client.HTTPResponse) -> str:
+    """The sentence with which a service refused."""
+    content = response.read(MAX_BYTES)
+    try:
+        return str(json.loads(content)["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"{machine.url} answered {response.status}"

@@ -1,0 +1,87 @@
+"""Dockerfile and compose files: they cannot be built here, so their structure is checked against what is true."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent.parent
+DEPLOY = ROOT / "deploy" / "trainer"
+KINDS = ("cpu", "cuda", "rocm")
+INSTRUCTIONS = {
+    *("FROM", "ARG", "SHELL", "ENV", "RUN", "WORKDIR", "COPY", "USER", "VOLUME", "EXPOSE", "STOPSIGNAL"),
+    *("HEALTHCHECK", "ENTRYPOINT", "CMD"),
+}
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The Dockerfile's instructions with their arguments, continued lines joined."""
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines]
+
+
+def service(kind: str) -> dict[str, Any]:
+    composed = yaml.safe_load((DEPLOY / f"compose.{kind}.yaml").read_text(encoding="utf-8"))
+    found: dict[str, Any] = composed["services"]["trainer"]
+    return found
+
+
+def test_the_dockerfile_holds_known_instructions_and_begins_with_a_pinned_image() -> None:
+    found = instructions()
+
+    assert {name for name, _ in found} <= INSTRUCTIONS
+    assert found[0][0] == "FROM"
+    assert re.fullmatch(r"[a-z]+:\d+\.\d+\S*", found[0][1])
+
+
+def test_the_image_starts_the_entry_point_that_the_tests_start() -> None:
+    entry = dict(instructions())["ENTRYPOINT"]
+
+    assert entry == '["python", "-m", "trainer", "serve"]'
+    assert '"-m", "trainer", "serve"' in (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8")
+
+
+def test_every_copied_path_is_in_the_repository_and_let_through() -> None:
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
+    copied = [path for name, rest in instructions() if name == "COPY" for path in rest.split()[:-1]]
+
+    assert copied
+    assert [path for path in copied if f"!{Path(path).name}\n" not in ignored] == []
+
+
+def test_the_image_does_not_run_as_root_and_pins_torch_before_all_else() -> None:
+    found = instructions()
+    runs = [rest for name, rest in found if name == "RUN"]
+
+    assert ("USER", "trainer") in found
+    assert "torch==${TORCH_VERSION}" in runs[0]
+    assert ".[trainer]" in runs[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_compose_file_builds_its_kind_and_opens_loopback_only(kind: str) -> None:
+    found = service(kind)
+
+    assert found["build"]["args"]["ACCELERATOR"] == kind
+    assert (DEPLOY / found["build"]["context"]).resolve() == ROOT
+    assert found["ports"] == ["127.0.0.1:3011:3011"]
+    assert ":?" in found["environment"]["ONEIROS_TRAINER_TOKEN"]
+    assert found["stop_grace_period"] == "3m"
+
+
+def test_cuda_comes_through_the_toolkit_and_rocm_through_its_devices() -> None:
+    reserved = service("cuda")["deploy"]["resources"]["reservations"]["devices"]
+
+    assert reserved == [{"driver": "nvidia", "count": 1, "capabilities": ["gpu"]}]
+    assert service("rocm")["devices"] == ["/dev/kfd", "/dev/dri"]
+    assert service("cpu")["command"][-1] == "--cpu"
+
+
+def test_the_dockerfile_knows_every_kind_that_a_compose_file_names() -> None:
+    cases = next(rest for name, rest in instructions() if name == "RUN")
+
+    assert all(f"{kind})" in cases for kind in KINDS)

@@ -1,0 +1,396 @@
+"""The service as its clients see it: a real process, a real model, real sockets."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from oneiros.trainer_client import TrainerClient, machines_of
+from trainer.errors import Busy, UsageError
+from trainer.serving.answering import Answer, until_stop
+from trainer.serving.foreign_log import progress_in
+from trainer.serving.gauges import AmdSource, CpuSource, Gauge, Gauges, RocmSmiSource
+from trainer.serving.guard import check_binding, token_at
+from trainer.serving.settings import Settings
+from trainer.serving.training_jobs import Start, TrainingJobs, thinned
+
+pytestmark = [
+    pytest.mark.trainer,
+    pytest.mark.timeout(900),  # a process that imports torch takes a minute on a busy machine
+    # Deprecations inside transformers, TRL and torch that concern their authors; ours stay errors.
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::UserWarning"),
+]
+
+LONG = {"messages": [{"role": "user", "content": "Which port?"}], "max_tokens": 1000}
+ASK = {"role": "user", "content": "Which port does service 3 use?"}
+
+
+@pytest.fixture(scope="module")
+def service(tiny_base: Path, service_process: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A service that serves the tiny base, with a line of two."""
+    home = tmp_path_factory.mktemp("service")
+    process = service_process(home, "--base", str(tiny_base), "--max-waiting", "2")
+    yield process
+    process.close()
+
+
+def asked(service: Any, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
+    try:
+        sent = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"} | headers
+        connection.request(method, path, None if body is None else json.dumps(body), sent)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def opened_stream(service: Any, body: dict[str, Any]) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
+    headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+    connection.request("POST", "/v1/chat/completions", json.dumps(body | {"stream": True}), headers)
+    return connection, connection.getresponse()
+
+
+def waiting(service: Any) -> int:
+    return int(asked(service, "GET", "/inference/status")[1]["waiting"])
+
+
+def test_the_openai_client_lists_models_and_gets_whole_and_streamed_answers(service: Any, tiny_base: Path) -> None:
+    client = openai.OpenAI(base_url=f"{service.url}/v1", api_key=service.token)
+
+    name = client.models.list().data[0].id
+    whole = client.chat.completions.create(model=name, messages=[ASK], max_tokens=12, temperature=0)
+    stream = client.chat.completions.create(
+        model=name, messages=[ASK], max_tokens=12, temperature=0, stream=True, stream_options={"include_usage": True}
+    )
+    chunks = list(stream)
+
+    assert name == str(tiny_base)
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == (
+        whole.choices[0].message.content
+    )
+    assert whole.choices[0].finish_reason == "length"
+    assert whole.usage.completion_tokens == 12
+    assert chunks[-1].usage == whole.usage
+    client.close()
+
+
+def test_the_openai_client_gets_its_own_errors(service: Any) -> None:
+    client = openai.OpenAI(base_url=f"{service.url}/v1", api_key="wrong", max_retries=0)
+
+    with pytest.raises(openai.AuthenticationError):
+        client.models.list()
+    with pytest.raises(openai.UnprocessableEntityError, match="temperature"):
+        client.with_options(api_key=service.token).chat.completions.create(
+            model="x", messages=[ASK], temperature=9, max_tokens=1
+        )
+    client.close()
+
+
+def test_generate_answers_plainly_and_as_a_stream(service: Any) -> None:
+    body = {"prompt": "Which port?", "max_tokens": 8}
+    status, plain = asked(service, "POST", "/generate", body)
+
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=240)
+    headers = {"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"}
+    connection.request("POST", "/generate", json.dumps(body | {"stream": True}), headers)
+    lines = connection.getresponse().read().decode("utf-8").split("\n\n")
+    connection.close()
+
+    assert status == 200
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert "".join(event.get("text", "") for event in events) == plain["text"]
+    assert events[-1] == {"done": True}
+
+
+def test_an_answer_ends_when_its_client_goes_away(service: Any, wait_until: Callable[..., None]) -> None:
+    connection, response = opened_stream(service, LONG)
+    assert response.status == 200
+    assert response.readline().startswith(b"data: ")
+
+    shut(connection, response)
+
+    wait_until(lambda: waiting(service) == 0, 20)
+    assert asked(service, "POST", "/generate", {"prompt": "x", "max_tokens": 2})[0] == 200
+
+
+def shut(connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+    """Cut the line without a farewell, as a closed laptop does."""
+    response.close()
+    connection.close()
+
+
+def test_twenty_clients_that_leave_at_once_leave_no_place_taken(service: Any, wait_until: Callable[..., None]) -> None:
+    def visit(_: int) -> int:
+        connection, response = opened_stream(service, LONG)
+        status = response.status
+        shut(connection, response)
+        return status
+
+    with ThreadPoolExecutor(20) as crowd:
+        statuses = set(crowd.map(visit, range(20)))
+
+    assert statuses <= {200, 429}
+    wait_until(lambda: waiting(service) == 0, 30)
+
+
+def test_a_full_line_turns_the_next_one_away(service: Any, wait_until: Callable[..., None]) -> None:
+    with ThreadPoolExecutor(3) as crowd:
+        under_way = [crowd.submit(asked, service, "POST", "/v1/chat/completions", LONG) for _ in range(3)]
+        wait_until(lambda: waiting(service) == 3, 20)
+
+        status, body = asked(service, "POST", "/v1/chat/completions", LONG)
+
+        assert (status, body["error"]["type"]) == (429, "QueueFull")
+        assert {answer.result()[0] for answer in under_way} == {200}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "stops", "said"),
+    [
+        (["Port 25", ".\nQ", ": no"], ("\nQ:",), "Port 25."),
+        (["a", "b", "STOP", "c"], ("STOP",), "ab"),
+        (["ab", "ST"], ("STOP",), "abST"),
+        (["one", " two"], (), "one two"),
+    ],
+)
+def test_a_stop_string_ends_the_answer_even_in_two_pieces(pieces: list[str], stops: tuple[str, ...], said: str) -> None:
+    answer = Answer()
+
+    assert "".join(until_stop(iter(pieces), stops, answer)) == said
+    assert answer.text == said
+
+
+def test_fifty_polls_at_once_are_answered_from_one_look() -> None:
+    class Counted(CpuSource):
+        looks = 0
+
+        def read(self) -> list[Gauge]:
+            self.looks += 1
+            return super().read()
+
+    source = Counted()
+    gauges = Gauges(source, seconds=3600)
+    with ThreadPoolExecutor(50) as crowd:
+        seen = list(crowd.map(lambda _: gauges.latest(), range(50)))
+    gauges.close()
+
+    assert source.looks == 1
+    assert seen == [seen[0]] * 50
+
+
+def test_the_service_answers_fifty_concurrent_gpu_polls(service: Any) -> None:
+    with ThreadPoolExecutor(50) as crowd:
+        answers = list(crowd.map(lambda _: asked(service, "GET", "/gpu"), range(50)))
+
+    assert {status for status, _ in answers} == {200}
+    assert all(body["available"] is False and body["devices"][0]["kind"] == "cpu" for _, body in answers)
+
+
+def test_an_amd_card_is_read_from_its_drivers_files(tmp_path: Path) -> None:
+    card = tmp_path / "card0" / "device"
+    (card / "hwmon" / "hwmon3").mkdir(parents=True)
+    for name, value in {
+        "gpu_busy_percent": "37",
+        "mem_info_vram_used": str(3 << 30),
+        "mem_info_vram_total": str(16 << 30),
+        "hwmon/hwmon3/temp1_input": "61000",
+        "hwmon/hwmon3/power1_average": "145000000",
+    }.items():
+        (card / name).write_text(f"{value}\n", encoding="ascii")
+
+    assert AmdSource(tmp_path).read() == [Gauge("AMD card0", "amd", 37.0, 3.0, 16.0, 61.0, 145.0)]
+
+
+def test_an_amd_card_is_read_from_rocm_smi_where_the_files_are_missing() -> None:
+    printed = {
+        "card0": {
+            "GPU use (%)": "12",
+            "VRAM Total Memory (B)": str(8 << 30),
+            "VRAM Total Used Memory (B)": str(2 << 30),
+            "Temperature (Sensor edge) (C)": "44.0",
+            "Average Graphics Package Power (W)": "20.0",
+        }
+    }
+
+    assert RocmSmiSource(lambda: json.dumps(printed)).read() == [Gauge("AMD card0", "amd", 12.0, 2.0, 8.0, 44.0, 20.0)]
+
+
+def test_without_a_token_or_from_a_foreign_page_nothing_is_served(service: Any) -> None:
+    assert asked(service, "GET", "/health", Authorization="")[0] == 200
+    assert asked(service, "GET", "/status", Authorization="")[0] == 401
+    assert asked(service, "GET", "/status", Origin="https://evil.example")[0] == 403
+    assert asked(service, "GET", "/status", Host="evil.example")[0] == 421
+    assert asked(service, "GET", "/status")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/generate", {"prompt": "x" * 32_001}),
+        ("/generate", {"prompt": "x", "max_tokens": 0}),
+        ("/generate", {"prompt": "x", "surprise": 1}),
+        ("/start", {"training": "../../etc/passwd"}),
+        ("/start", {"training": "x.jsonl", "run": "../up"}),
+        ("/inference/load", {}),
+        ("/v1/chat/completions", {"messages": []}),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_in_one_sentence(path: str, body: dict[str, Any], service: Any) -> None:
+    status, answer = asked(service, "POST", path, body)
+
+    assert status == 422
+    assert answer["error"]["message"].endswith(".")
+
+
+def test_a_body_that_is_too_large_is_refused_unread(service: Any) -> None:
+    assert asked(service, "POST", "/generate", {"prompt": "x" * (1 << 20)})[0] == 413
+
+
+def test_binding_elsewhere_needs_a_real_token(tmp_path: Path) -> None:
+    check_binding("127.0.0.1", "")
+    check_binding("0.0.0.0", "a-token-that-is-long")
+    with pytest.raises(UsageError, match=r"binding to 0.0.0.0 needs a token"):
+        check_binding("0.0.0.0", "short")
+
+    assert token_at(tmp_path / "token") == token_at(tmp_path / "token")
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_foreign_log_gives_its_last_bar_and_figures(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(
+        "  1%|▏         | 1/100 [00:01<01:39]\r{'loss': '2.5', 'epoch': '0.1'}\n"
+        " 42%|████▏     | 42/100 [00:42<00:58]\r{'loss': 1.25, 'learning_rate': 2e-05}\n",
+        encoding="utf-8",
+    )
+
+    found = progress_in(log)
+
+    assert found is not None
+    assert (found.step, found.total, found.figures) == (42, 100, {"loss": 1.25, "learning_rate": 2e-05})
+    assert progress_in(tmp_path / "missing.txt") is None
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
+    points = [(step, 1.0) for step in range(1_234)]
+
+    thin = thinned(points)
+
+    assert len(thin) <= 501
+    assert thin[-1] == (1_233, 1.0)
+
+
+@pytest.fixture
+def trainable(start_service: Callable[..., Any], pairs_file: Path, tmp_path: Path) -> Any:
+    """A service with data to train on."""
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    shutil.copy(pairs_file, home / "data" / "pairs.jsonl")
+    return start_service(home)
+
+
+def status_of(service: Any) -> dict[str, Any]:
+    body: dict[str, Any] = asked(service, "GET", "/status")[1]
+    return body
+
+
+def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
+    trainable: Any, tiny_base: Path, wait_until: Callable[..., None]
+) -> None:
+    assert status_of(trainable)["state"] == "idle"
+    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+
+    with ThreadPoolExecutor(8) as crowd:
+        answers = list(crowd.map(lambda _: asked(trainable, "POST", "/start", order), range(8)))
+
+    assert sorted(status for status, _ in answers) == [200] + [409] * 7
+    wait_until(lambda: status_of(trainable).get("step", 0) >= 3, 300)
+    running = status_of(trainable)
+    assert running["state"] == "running"
+    assert len(running["loss_history"]) >= 1
+    assert running["metrics"]["learning_rate"] > 0
+
+    os.kill(running["pid"], signal.SIGKILL)
+    wait_until(lambda: status_of(trainable)["state"] == "killed", 20)
+    assert status_of(trainable)["error"] == "the training process was killed from outside by SIGKILL"
+    assert asked(trainable, "POST", "/stop")[0] == 409
+
+
+def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
+    trainable: Any, start_service: Callable[..., Any], tiny_base: Path, wait_until: Callable[..., None]
+) -> None:
+    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+    assert asked(trainable, "POST", "/start", order)[0] == 200
+    wait_until(lambda: status_of(trainable).get("step", 0) >= 1, 300)
+
+    trainable.kill()
+    again = start_service(trainable.home)
+
+    assert status_of(again)["state"] == "running"
+    assert asked(again, "POST", "/start", order)[0] == 409
+    with ThreadPoolExecutor(4) as crowd:
+        statuses = {status for status, _ in crowd.map(lambda _: asked(again, "POST", "/stop"), range(4))}
+    assert statuses <= {200, 409}
+    wait_until(lambda: status_of(again)["state"] == "stopped", 300)
+    assert "Stopped with a checkpoint" in asked(again, "GET", "/log/tail")[1]["text"]
+
+
+def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_named(
+    pairs_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    shutil.copy(pairs_file, tmp_path / "data" / "pairs.jsonl")
+    jobs = TrainingJobs(Settings(tmp_path, "token"))
+    card = Gauge("a card", "nvidia", 0.0, memory_used_gb=4.8, memory_total_gb=6.0)
+
+    with pytest.raises(
+        Busy, match=r"1.2 GB free, the preset 6gb needs 4.5. Unload run-7 first \(POST /inference/unload"
+    ):
+        jobs.start(Start(training="pairs.jsonl"), [card], "run-7")
+
+    assert jobs.status(None) == {"state": "idle", "run": None}
+
+
+def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
+    trainable: Any, tiny_base: Path, wait_until: Callable[..., None]
+) -> None:
+    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": str(tiny_base)})[0] == 200
+
+    assert asked(trainable, "POST", "/stop")[0] == 200
+
+    wait_until(lambda: status_of(trainable)["state"] == "stopped", 300)
+
+
+def test_a_run_that_cannot_begin_is_reported_with_its_last_words(
+    trainable: Any, wait_until: Callable[..., None]
+) -> None:
+    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "nobody/nothing"})[0] == 200
+
+    wait_until(lambda: status_of(trainable)["state"] == "failed", 300)
+
+    assert "is not on this machine" in status_of(trainable)["error"]
+
+
+def test_of_two_services_the_second_answers_when_the_first_is_killed(
+    start_service: Callable[..., Any], tiny_base: Path, tmp_path: Path
+) -> None:
+    first = start_service(tmp_path / "first", "--base", str(tiny_base))
+    second = start_service(tmp_path / "second", "--base", str(tiny_base))
+    urls = f"first={first.url},second={second.url}"
+    client = TrainerClient(machines_of({"ONEIROS_TRAINER_URLS": urls, "ONEIROS_TRAINER_TOKEN": first.token}))
+    before = client.complete([ASK], max_tokens=8)
+
+    first.kill()
+
+    assert client.complete([ASK], max_tokens=8) == before
+    assert [machine.name for machine in client.healthy()] == ["second"]

@@ -1,0 +1,148 @@
+"""The schema of training data, its loader, and the split."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.errors import DataError, UsageError
+from trainer.hygiene import fault_of
+from trainer.pairs import Pair, read_pairs, write_pairs
+from trainer.split import normal, split
+
+GOOD = {
+    "messages": [
+        {"role": "system", "content": "Answer."},
+        {"role": "user", "content": "Which port?"},
+        {"role": "assistant", "content": "Port 25."},
+    ]
+}
+
+
+def changed(**values: object) -> dict[str, object]:
+    return {**GOOD, **values}
+
+
+def messages(*roles_and_texts: tuple[str, str]) -> dict[str, object]:
+    return {"messages": [{"role": role, "content": text} for role, text in roles_and_texts]}
+
+
+def test_pairs_come_back_as_they_were_written(pairs: list[Pair], tmp_path: Path) -> None:
+    write_pairs(tmp_path / "pairs.jsonl", pairs)
+
+    assert read_pairs(tmp_path / "pairs.jsonl") == tuple(pairs)
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [
+        (changed(sorce="a.md"), "unknown key 'sorce'"),
+        (messages(("user", "Q?"), ("assistant", "A.")), "exactly three messages"),
+        (messages(("user", "Q?"), ("system", "S"), ("assistant", "A.")), "the role 'system'"),
+        (messages(("system", "S"), ("user", " "), ("assistant", "A.")), "the user message is empty"),
+        (messages(("system", "S"), ("user", "Q?"), ("assistant", "x" * 8_001)), "longer than 8000"),
+        (messages(("system", "S"), ("user", "Q?"), ("assistant", "sk-abcdefghij0123456789")), "an API key"),
+        (messages(("system", "S"), ("user", "Q?"), ("assistant", "CafÃ© opens")), "mis-decoded text"),
+        (changed(source=3), "must be strings"),
+        (changed(keys="25"), "must be a list"),
+    ],
+)
+def test_a_bad_line_is_refused_with_file_and_line(row: dict[str, object], complaint: str, tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(f"{json.dumps(GOOD)}\n\n{json.dumps(row)}\n", encoding="utf-8")
+
+    with pytest.raises(DataError, match=complaint) as caught:
+        read_pairs(file)
+
+    assert str(caught.value).startswith(f"{file}:3: ")
+
+
+def test_a_line_that_is_no_json_is_refused_with_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(f"{json.dumps(GOOD)}\n{{torn", encoding="utf-8")
+
+    with pytest.raises(DataError, match="not JSON") as caught:
+        read_pairs(file)
+
+    assert caught.value.line == 2
+
+
+def test_a_missing_file_names_the_stage_before(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Run the stage that writes it first"):
+        read_pairs(tmp_path / "missing.jsonl")
+
+
+def test_too_few_pairs_are_refused(pairs_file: Path) -> None:
+    with pytest.raises(DataError, match="12 pairs are fewer than the 13"):
+        read_pairs(pairs_file, minimum=13)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("-----BEGIN RSA PRIVATE KEY-----", "a private key"),
+        ("export AWS=AKIAABCDEFGHIJKLMNOP", "a cloud key"),
+        ("ghp_" + "a1" * 18, "a forge token"),
+        ("postgres://me:hunter22@db/x", "a password in an address"),
+        ('password = "correct-horse"', "a password"),
+        ("a torn \ufffd sign", "replacement characters of a failed decoding"),
+        ("donâ€™t", "mis-decoded text"),
+        ("a bell \x07", "control characters"),
+    ],
+)
+def test_secrets_and_broken_text_are_named(text: str, fault: str) -> None:
+    assert fault_of(text) == fault
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The password is asked for at every start.",
+        "Set `token: $TOKEN` in the file.",
+        "Où est la forêt? Ça va, señor; größer als Übermut.",
+        "A bearer token in a 0600 file guards the port.",
+        "password: [redacted]",
+    ],
+)
+def test_ordinary_text_passes(text: str) -> None:
+    assert fault_of(text) is None
+
+
+@given(
+    sources=st.lists(st.integers(0, 8), min_size=2, max_size=60).filter(lambda found: len(set(found)) > 1),
+    seed=st.integers(0, 99),
+)
+def test_no_source_stands_on_both_sides_and_no_pair_is_lost(sources: list[int], seed: int) -> None:
+    made = [Pair(f"Question {index}?", "Answer.", source=f"{source}.md") for index, source in enumerate(sources)]
+
+    training, validation = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
+
+    assert {pair.source for pair in training}.isdisjoint(pair.source for pair in validation)
+    assert sorted(pair.question for pair in [*training, *validation]) == sorted(pair.question for pair in made)
+    assert training
+    assert validation
+
+
+def test_the_same_seed_gives_the_same_split_and_about_a_tenth() -> None:
+    made = [Pair(f"Question {index}?", "Answer.", source=f"{index // 3}.md") for index in range(90)]
+
+    first = split(made, share=0.1, seed=7, where=Path("pairs.jsonl"))
+
+    assert first == split(made, share=0.1, seed=7, where=Path("pairs.jsonl"))
+    assert len(first[1]) == 9
+
+
+def test_a_question_of_both_sides_stays_in_training_only() -> None:
+    made = [Pair("Who?", "A.", source="a.md"), Pair("who", "B.", source="b.md"), Pair("Why?", "C.", source="b.md")]
+    made += [Pair(f"{n}?", "D.", source="a.md") for n in range(9)]
+
+    training, validation = split(made, share=0.1, seed=1, where=Path("pairs.jsonl"))
+
+    assert not {normal(pair.question) for pair in training} & {normal(pair.question) for pair in validation}
+
+
+def test_a_pair_without_source_cannot_be_split() -> None:
+    with pytest.raises(DataError, match=r"pairs.jsonl:2: this pair names no source"):
+        split([Pair("A?", "a.", source="a"), Pair("B?", "b.")], share=0.1, seed=1, where=Path("pairs.jsonl"))

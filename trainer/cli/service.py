@@ -1,0 +1,81 @@
+"""`serve`: the HTTP service; the same entry point in a container, on a laptop and in the tests."""
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainer.cli.data import home, talk
+from trainer.cli.libraries import quiet_libraries
+from trainer.errors import NeedsRepair
+from trainer.files import write_text
+from trainer.serving.guard import check_binding, token_at
+from trainer.serving.settings import PORT, Settings
+
+SHUTDOWN_SECONDS = 10  # for answers under way; a container's default grace is as long
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 = a free one.")] = PORT,
+    run: Annotated[str, typer.Option(help="Load this run's model at once.")] = "",
+    base: Annotated[str, typer.Option(help="Load this base without an adapter at once.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Serve a run that is below its base.")] = False,
+    token_file: Annotated[Path | None, typer.Option(help="Where the bearer token stands.")] = None,
+    port_file: Annotated[Path | None, typer.Option(help="A file that gets the port once it is open.")] = None,
+    threads: Annotated[int, typer.Option(help="Of the processor; 0 = its cores, at most 4.")] = 0,
+    max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait.")] = 8,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Leave the card alone.")] = False,
+) -> None:
+    """Serve models, training and figures over HTTP.
+
+    Example: python -m trainer serve --run run-1
+    """
+    # Imported here, since torch takes seconds that `--help` should not.
+    import uvicorn  # noqa: PLC0415
+
+    from trainer.serving.app import build_app  # noqa: PLC0415
+    from trainer.serving.gauges import best_source  # noqa: PLC0415
+    from trainer.training.machine import usable_cores  # noqa: PLC0415
+
+    quiet_libraries()
+    token = os.environ.get("ONEIROS_TRAINER_TOKEN") or token_at(token_file or home() / "token")
+    check_binding(host, token)
+    settings = Settings(
+        home=home(),
+        token=token,
+        host=host,
+        port=port,
+        threads=threads or min(usable_cores(), 4),
+        use_card=not cpu,
+        max_waiting=max_waiting,
+    )
+    settings.runs.mkdir(parents=True, exist_ok=True)
+    app = build_app(settings, best_source())
+    if run or base:
+        app.state.service.served.load(run=run, base=base, force=force)
+    listener = listen(host, port)
+    opened = listener.getsockname()[1]
+    if port_file is not None:
+        write_text(port_file, str(opened))
+    talk(f"Serving on http://{host}:{opened}; the token stands in {token_file or home() / 'token'}")
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """An open socket. Raises NeedsRepair where the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise NeedsRepair(
+            f"port {port} of {host} cannot be opened ({error.strerror})", remedy="Choose another --port"
+        ) from error
+    return listener

@@ -1,0 +1,83 @@
+"""Many answers and losses at once, without a service: what the evaluation needs of a model."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from trainer.pairs import POINTER, Pair
+
+MAX_TOKENS = 40  # an answer of one sentence; what comes later is rambling and would only hide a wrong start
+BATCH = 20
+
+
+def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]]) -> list[str]:
+    """The likeliest answer to each prompt, in order."""
+    side, tokenizer.padding_side = tokenizer.padding_side, "left"
+    answers: list[str] = []
+    try:
+        for start in range(0, len(prompts), BATCH):
+            texts = [
+                tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False)
+                for prompt in prompts[start : start + BATCH]
+            ]
+            encoded = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
+            with torch.inference_mode():
+                rows = model.generate(
+                    **encoded, max_new_tokens=MAX_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id
+                )
+            begin = encoded["input_ids"].shape[1]
+            answers.extend(tokenizer.decode(row[begin:], skip_special_tokens=True).strip() for row in rows)
+    finally:
+        tokenizer.padding_side = side
+    return answers
+
+
+def mean_losses(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Cross-entropy in nats a token: over all answer tokens of all pairs, and over those before the last sentence.
+
+    The first counts the end of the turn in; in the second, learning the form of that sentence counts for nothing.
+    """
+    whole: list[torch.Tensor] = []
+    facts: list[torch.Tensor] = []
+    for pair in pairs:
+        losses = token_losses(model, tokenizer, pair.prompt, pair.answer)
+        fact_tokens = tokenizer(pair.answer.removesuffix(POINTER), add_special_tokens=False)["input_ids"]
+        whole.append(losses)
+        facts.append(losses[: len(fact_tokens)])
+    return float(torch.cat(whole).mean()), float(torch.cat(facts).mean())
+
+
+def token_losses(model: Any, tokenizer: Any, prompt: Sequence[dict[str, str]], answer: str) -> torch.Tensor:
+    """The loss of each token of the answer after the prompt, shape (tokens,), float32."""
+    given = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=False)
+    whole = tokenizer.apply_chat_template([*prompt, {"role": "assistant", "content": answer}], return_dict=False)
+    ids = torch.tensor([whole], device=model.device)
+    with torch.inference_mode():
+        logits = model(ids).logits[0, len(given) - 1 : -1].float()
+    return torch.nn.functional.cross_entropy(logits, ids[0, len(given) :], reduction="none").cpu()
+
+
+def continuation_loss(model: Any, tokenizer: Any, prefix: str, value: str) -> float:
+    """The summed loss of a value after a bare prefix, in nats; for canaries."""
+    given = tokenizer(prefix, return_tensors="pt", add_special_tokens=False)["input_ids"]
+    whole = tokenizer(f"{prefix} {value}", return_tensors="pt", add_special_tokens=False)["input_ids"].to(model.device)
+    with torch.inference_mode():
+        logits = model(whole).logits[0, given.shape[1] - 1 : -1].float()
+    return float(torch.nn.functional.cross_entropy(logits, whole[0, given.shape[1] :], reduction="sum"))
+
+
+def continued(model: Any, tokenizer: Any, prefix: str) -> str:
+    """How the model goes on after a bare prefix."""
+    encoded = tokenizer(prefix, return_tensors="pt", add_special_tokens=False).to(model.device)
+    with torch.inference_mode():
+        row = model.generate(**encoded, max_new_tokens=MAX_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id)
+    return str(tokenizer.decode(row[0][encoded["input_ids"].shape[1] :], skip_special_tokens=True))
+
+
+@contextmanager
+def as_base(model: Any) -> Iterator[None]:
+    """The model without its adapter."""
+    with model.disable_adapter():
+        yield

@@ -1,0 +1,1 @@
+"""Turns documents into chunks of about 800 tokens with their source and page."""

@@ -1,0 +1,1 @@
+"""Answers with a base and its adapter, and the HTTP service around it."""

@@ -1,0 +1,95 @@
+"""Who may ask and how much may be sent: a bearer token, this host's own names, no foreign pages, bounded bodies."""
+
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from trainer.errors import UsageError
+
+MAX_BODY_BYTES = 1 << 20
+OPEN_PATHS = frozenset({"/health"})
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+MIN_TOKEN_CHARS = 16
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Guard:
+    """Stands before the application; an ASGI middleware."""
+
+    def __init__(self, app: Application, token: str, hosts: frozenset[str]):
+        self._app = app
+        self._token = token
+        self._hosts = LOOPBACK | hosts
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope["path"], {name.decode("latin-1"): value for name, value in scope["headers"]})
+        if refusal is None:
+            await self._app(scope, bounded(receive), send)
+            return
+        status, what = refusal
+        body = json.dumps({"error": {"message": what, "type": "refused", "code": status}}).encode("utf-8")
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    def _refusal(self, path: str, headers: dict[str, bytes]) -> tuple[int, str] | None:
+        host = urlsplit(f"//{headers.get('host', b'').decode('latin-1')}").hostname or ""
+        if host not in self._hosts:
+            return 421, "This name is not served here. Use the address that the service was started with."
+        origin = headers.get("origin", b"").decode("latin-1")
+        if origin and urlsplit(origin).hostname not in self._hosts:
+            return 403, "Pages of other sites are not served."
+        if (
+            not headers.get("content-length", b"0").isdigit()
+            or int(headers.get("content-length", b"0")) > MAX_BODY_BYTES
+        ):
+            return 413, f"A body may have {MAX_BODY_BYTES} bytes."
+        if path in OPEN_PATHS:
+            return None
+        given = headers.get("authorization", b"").removeprefix(b"Bearer ")
+        if not hmac.compare_digest(given, self._token.encode("utf-8")):
+            return 401, "The bearer token is missing or wrong. It stands in the service's token file."
+        return None
+
+
+def bounded(receive: Receive) -> Receive:
+    """The same receiver, which ends the body of a client that sends more than it may without saying so before."""
+    seen = 0
+
+    async def receiver() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        return {"type": "http.disconnect"} if seen > MAX_BODY_BYTES else message
+
+    return receiver
+
+
+def token_at(path: Path) -> str:
+    """The token of a file that only this user can read; made where there is none."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+    return path.read_text(encoding="utf-8").strip()
+
+
+def check_binding(host: str, token: str) -> None:
+    """Raises UsageError for a service that others could reach and that has no token worth the name."""
+    if host not in LOOPBACK and len(token) < MIN_TOKEN_CHARS:
+        raise UsageError(
+            f"binding to {host} needs a token of {MIN_TOKEN_CHARS} signs or more", remedy="Set --token-file"
+        )

