@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from crawler.archived import ArchivedSessions
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot, RootChoice, choose_root
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
@@ -50,7 +51,9 @@ class Environment:
 
     def open_memory(self, root: MemoryRoot | None = None) -> Memory:
         """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
-        return Memory(root or self.choice.root, person=self.person, hub_cache=self.hub_cache, now=now)
+        root = root or self.choice.root
+        archived = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+        return Memory(root, person=self.person, hub_cache=self.hub_cache, now=now, sessions=archived)
 
 
 def program_version() -> str:

@@ -28,6 +28,9 @@ create table if not exists row(
 """
 
 
+COPIED_AT_ONCE = 1_000
+
+
 @dataclass(frozen=True, slots=True)
 class CachedRow:
     """Where the vectors of one text lie."""
@@ -122,6 +125,15 @@ class VectorCache:
         if rows == 0:
             return np.zeros((0, self._token_bytes), dtype=np.uint8)
         return np.memmap(self._token_file, dtype=np.uint8, mode="r", shape=(rows, self._token_bytes))
+
+    def copy_of(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
+        """Puts the rows of these texts into another, empty cache of the same shape."""
+        rows = sorted(self.find(hashes).items(), key=lambda pair: pair[1].vector)
+        vectors, tokens = self.vectors(), self.tokens()
+        for start in range(0, len(rows), COPIED_AT_ONCE):
+            part = rows[start : start + COPIED_AT_ONCE]
+            packed = [np.array(tokens[row.first_token : row.first_token + row.tokens]) for _, row in part]
+            other.append([key for key, _ in part], np.array(vectors[[row.vector for _, row in part]]), packed)
 
     def close(self) -> None:
         self._keys.close()

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import Changes, Indexer, Progress, Report
@@ -211,6 +211,31 @@ class Indices:
             for suffix in ("", "-wal", "-shm"):
                 self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
             shutil.rmtree(self._root.semantic_index, ignore_errors=True)
+
+    def forget_vectors(self) -> None:
+        """Rewrites the vector cache without the texts that no source holds any more: not a byte of them stays.
+
+        The new folder is complete before it takes the old one's place; a kill in between costs time, no knowledge.
+        Raises NotOwner where another process owns the root.
+        """
+        if not self.own():
+            raise NotOwner("another process owns this memory", where=self._root.path, remedy="End it and try again")
+        try:
+            rows = self.ledger.connection.execute("select distinct text_hash from chunk where text_hash is not null")
+            kept = [TextHash(row[0]) for row in rows]
+            fresh_folder = self._cache_folder.with_name(f"{self._cache_folder.name}.new")
+            shutil.rmtree(fresh_folder, ignore_errors=True)
+            dimensions = self._model.card.dimensions
+            fresh = VectorCache(fresh_folder, dimensions, token_bytes(dimensions))
+            with self._guard:
+                self.cache.copy_of(kept, fresh)
+                fresh.close()
+                self.cache.close()
+                self._cache = self._snapshot = None
+                shutil.rmtree(self._cache_folder)
+                fresh_folder.rename(self._cache_folder)
+        finally:
+            self._lock.release()
 
     # -- the semantic index -------------------------------------------------------------------------------------
 

@@ -29,14 +29,21 @@ class LiteralMatch:
 
 
 def find_literal(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None, limit: int
+    connection: sqlite3.Connection,
+    expression: Expression,
+    sources: set[int] | None,
+    limit: int,
+    *,
+    in_parts: bool = True,
 ) -> list[LiteralMatch]:
     """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
 
     First as whole words in one passage, then as the beginnings of words, then as parts of words (identifiers alone),
-    then spread over one source. The first of these that finds something answers.
+    then spread over one source. The first of these that finds something answers. Parts of words cost reading every
+    passage; `in_parts` False leaves them out.
     """
-    for stage in (_in_passages, _in_longer_words, _in_parts_of_words, _in_sources):
+    stages = (_in_passages, _in_longer_words, *([_in_parts_of_words] if in_parts else []), _in_sources)
+    for stage in stages:
         matches = _best(stage(connection, expression, sources), limit)
         if matches:
             return matches
@@ -172,7 +179,7 @@ def _in_sources(
 ) -> Iterator[LiteralMatch]:
     """Sources in which the expression holds as a whole, each with the passage that has most of it."""
     query = fts_query(expression)
-    if not query or not isinstance(expression, AllOf):
+    if not query:
         return
     rows = connection.execute(
         "select source.id, bm25(bodies), source.title, source.body from bodies join source on source.id = bodies.rowid"
@@ -186,12 +193,13 @@ def _in_sources(
                 yield LiteralMatch(best, source, 1, bm25, is_spread=True)
 
 
-def _fullest_passage(connection: sqlite3.Connection, source: int, expression: AllOf) -> int | None:
+def _fullest_passage(connection: sqlite3.Connection, source: int, expression: Expression) -> int | None:
     """The passage of a source in which most parts of an expression hold; the first of equals."""
     rows = connection.execute(
         "select id, context, passage from chunk where source = ? and text_hash is not null order by ordinal", (source,)
     ).fetchall()
-    wanted = [part for part in expression.parts if not isinstance(part, Not)]
+    parts = expression.parts if isinstance(expression, AllOf) else (expression,)
+    wanted = [part for part in parts if not isinstance(part, Not)]
     counts = [(sum(holds(part, f"{row[1]}\n{row[2]}") for part in wanted), -place) for place, row in enumerate(rows)]
     return int(rows[-max(counts)[1]][0]) if counts else None
 

@@ -7,7 +7,7 @@ written, and the whole log can be switched off. It feeds the weekly report and t
 import datetime as dt
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +75,19 @@ class QueryLog:
             LoggedQuery(dt.datetime.fromisoformat(row[0]), row[1], row[2], tuple(map(ChunkId, json.loads(row[3]))))
             for row in rows
         ]
+
+    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
+        """Removes the questions that these passages answered and the readings of these sources, to the last byte.
+
+        Returns how many questions went.
+        """
+        rows = self._connection.execute("select id, hits from query").fetchall()
+        gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
+        self._connection.executemany("delete from query where id = ?", gone)
+        self._connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
+        self._connection.execute("vacuum")
+        self._connection.execute("pragma wal_checkpoint(truncate)")
+        return len(gone)
 
     def close(self) -> None:
         self._connection.close()

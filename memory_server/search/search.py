@@ -231,7 +231,7 @@ def _display(score: float) -> float:
 
 def _literal_reason(match: LiteralMatch) -> Reason:
     manner = ("as written", "in another case", "inside longer words")[match.closeness]
-    return Reason("literal", "all words, spread over the file" if match.is_spread else manner)
+    return Reason("literal", "all words in the file, not in one passage" if match.is_spread else manner)
 
 
 def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:

@@ -10,7 +10,8 @@ from memory_server.memory import Status
 from oneiros import doctor as checks
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.cli.searching import AsJson, NoColor
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.intake import waiting
 
 
 def add_commands(app: typer.Typer, environment: Environment) -> None:
@@ -68,16 +69,20 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         """What the memory holds, which one it is, and how its indices stand."""
         with environment.open_memory() as memory:
             found = memory.status()
+        left = waiting(environment, environment.choice.root, now())
         choice = environment.choice
         if as_json:
             ignored = str(choice.ignored) if choice.ignored else None
-            data_json({**status_json(found), "chosen": choice.reason, "ignored": ignored})
+            counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
+            data_json({**status_json(found), **counts_left, "chosen": choice.reason, "ignored": ignored})
             return
         data(f"memory    {found.root}  ({choice.reason})")
         if choice.ignored:
             data(f"ignored   {choice.ignored}  (not trusted; `oneiros trust {choice.ignored}` lets it take effect)")
         counts = ", ".join(f"{number} {layer.value}" for layer, number in found.sources.items() if number)
         data(f"sources   {counts or 'none'}")
+        missing = f"{left.not_archived} not archived yet, {left.expiring} of them expire this week: oneiros ingest"
+        data(f"archive   {missing if left.not_archived else 'every session of this machine'}")
         size = f"{found.index_bytes / 1e6:.1f} MB on disk"
         data(f"passages  {found.passages} by words, {found.semantic} by meaning; {size}")
         data(f"model     {found.model}, {found.model_reason}")

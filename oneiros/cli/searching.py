@@ -42,13 +42,13 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         method: Callable[..., Answer],
         words: list[str],
         filters: dict[str, list[str] | None],
-        options: tuple[int, int, bool, bool, bool],
+        options: tuple[int, int, bool, bool, bool, bool],
     ) -> None:
-        limit, per_source, as_json, explain, no_color = options
+        limit, per_source, raw, as_json, explain, no_color = options
         text = " ".join([*(_filter_text(filters)), *words])
         with environment.open_memory() as memory:
             bring_level(memory)
-            answer = method(memory, text, limit=limit, per_source=per_source)
+            answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
         if as_json:
             data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
         else:
@@ -71,13 +71,14 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             tag: Narrow = None,
             after: Annotated[str | None, typer.Option(show_default=False)] = None,
             before: Annotated[str | None, typer.Option(show_default=False)] = None,
+            raw: Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")] = False,
             as_json: AsJson = False,
             explain: Explain = False,
             no_color: NoColor = False,
         ) -> None:
             filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
             filters |= {"after": [after] if after else None, "before": [before] if before else None}
-            ask(method, words, filters, (limit, per_source, as_json, explain, no_color))
+            ask(method, words, filters, (limit, per_source, raw, as_json, explain, no_color))
 
         settings = {"ignore_unknown_options": takes_flags}
         app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
