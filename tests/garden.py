@@ -77,7 +77,8 @@ def write_garden(root: MemoryRoot) -> None:
         """\
         # Code
 
-        The old part is C++ and the new one Rust. fooBar calls foo-bar; parseHTTPRequest lives in src/net/http_server.cc.
+        The old part is C++ and the new one Rust. fooBar calls foo-bar.
+        Requests are read by parseHTTPRequest in src/net/http_server.cc.
         The file /etc/app/config.d/10-main.toml is read at the start, v1.2.3 and later.
         """,
         modified="2026-01-15",

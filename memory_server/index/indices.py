@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ class Indices:
         self._guard = threading.RLock()
         self._lock = FileLock(root.lock, timeout=0, thread_local=False)
         self._ledger: Ledger | None = None
+        self._retired: list[Ledger] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._semantic: SemanticIndex | None = None
         self._snapshot: Snapshot | None = None
@@ -60,9 +62,10 @@ class Indices:
     def close(self) -> None:
         """Closes every file and gives the root back."""
         with self._guard:
-            for part in (self._semantic, self._cache, self._ledger):
+            for part in (self._semantic, self._cache, self._ledger, *self._retired):
                 if part is not None:
                     part.close()
+            self._retired = []
             self._semantic = self._cache = self._ledger = self._snapshot = None
             self._lock.release(force=True)
 
@@ -103,6 +106,8 @@ class Indices:
     def ledger(self) -> Ledger:
         """The ledger for reading. Raises NeedsRepair where its file is damaged or of another format."""
         with self._guard:
+            if self._ledger is not None and not self._ledger.is_current:
+                self._retire_ledger()
             if self._ledger is None:
                 self._ledger = Ledger(self._root.ledger)
             return self._ledger
@@ -123,12 +128,9 @@ class Indices:
             is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
             if not is_fresh:
                 cache = self.cache
-                self._snapshot = Snapshot(
-                    read_passages(self.ledger, self._cache_folder / "keys.db"),
-                    self.ledger.stored_sources(),
-                    cache.vectors(),
-                    cache.tokens(),
-                )
+                with closing(Ledger(self._root.ledger)) as ledger:  # of its own: other threads are reading the shared one
+                    passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
+                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
             return self._snapshot
@@ -201,13 +203,17 @@ class Indices:
         finally:
             ledger.close()
 
+    def _retire_ledger(self) -> None:
+        if self._ledger is not None:
+            self._retired.append(self._ledger)
+        self._ledger = None
+        self._seen = (-1, 0.0, 0.0)
+
     def _drop(self) -> None:
         """Deletes the ledger and the semantic index; the vector cache and the query log stay."""
         with self._guard:
             self._close_semantic()
-            if self._ledger is not None:
-                self._ledger.close()
-                self._ledger = None
+            self._retire_ledger()
             for suffix in ("", "-wal", "-shm"):
                 self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
             shutil.rmtree(self._root.semantic_index, ignore_errors=True)

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.index.words import CJK_RUN, cjk_pairs
+from memory_server.index.words import CJK_RUN, cjk_pairs, extra_words
 from memory_server.search.query import AllOf, AnyOf, Expression, Not, Term
 
 MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided
@@ -33,10 +33,11 @@ def find_literal(
 ) -> list[LiteralMatch]:
     """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
 
-    First as whole words in one passage, then as the beginnings of words, then as parts of words (identifiers alone),
-    then spread over one source. The first of these that finds something answers.
+    First as whole words in one passage, then as parts of names with humps (`Bar` of `fooBar`), then as the beginnings
+    of words, then as parts of words (both identifiers alone), then spread over one source. The first of these that
+    finds something answers.
     """
-    for stage in (_in_passages, _in_longer_words, _in_parts_of_words, _in_sources):
+    for stage in (_in_passages, _in_names, _in_longer_words, _in_parts_of_words, _in_sources):
         matches = _best(stage(connection, expression, sources), limit)
         if matches:
             return matches
@@ -133,6 +134,19 @@ def _in_passages(
 ) -> Iterator[LiteralMatch]:
     query = fts_query(expression)
     yield from _compared(_candidates(connection, query), expression, sources, least=0) if query else ()
+
+
+def _in_names(
+    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+) -> Iterator[LiteralMatch]:
+    """Passages in which the words hold beside the parts of their names."""
+    query = fts_query(expression)
+    if not query:
+        return
+    for row, source, bm25, context, passage in _candidates(connection, query):
+        text = f"{context}\n{passage}"
+        if (sources is None or source in sources) and holds(expression, f"{text}\n{extra_words(text)}"):
+            yield LiteralMatch(row, source, 2, bm25)
 
 
 def _in_longer_words(
