@@ -128,7 +128,9 @@ class Indices:
             is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
             if not is_fresh:
                 cache = self.cache
-                with closing(Ledger(self._root.ledger)) as ledger:  # of its own: other threads are reading the shared one
+                with closing(
+                    Ledger(self._root.ledger)
+                ) as ledger:  # of its own: other threads are reading the shared one
                     passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
                 self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
                 self._seen = (generation, now, time.monotonic() - now)

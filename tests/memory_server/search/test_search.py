@@ -205,7 +205,9 @@ def test_words_that_do_not_meet_are_never_joined_by_a_silent_or(garden: Memory) 
     assert "recall" in answer.note
 
 
-@pytest.mark.parametrize("query", ["relay -2525", "OR relay", "NOT", "((relay", "relay)", "NEAR(a b)", "*", "a:b", "^x", "{x}"])
+@pytest.mark.parametrize(
+    "query", ["relay -2525", "OR relay", "NOT", "((relay", "relay)", "NEAR(a b)", "*", "a:b", "^x", "{x}"]
+)
 def test_what_looks_like_the_grammar_of_the_index_is_only_text(garden: Memory, query: str) -> None:
     for search in (garden.recall, garden.search_memory, garden.search_exact):
         answer = search(query)
