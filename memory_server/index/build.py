@@ -32,6 +32,7 @@ SETTLED_SECONDS = 2.0  # a file changed within this time may change again with t
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
+UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,11 @@ class Changes:
     changed: tuple[SourceFile, ...] = ()  # new ones too
     removed: tuple[SourcePath, ...] = ()
     unchanged: int = 0
+    unfinished: int = 0  # passages that an interrupted run has left to do; at least 1 where there was one
 
     @property
     def is_empty(self) -> bool:
-        return not self.changed and not self.removed
+        return not self.changed and not self.removed and not self.unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class Indexer:
                 unchanged += 1
             else:
                 changed.append(source)
-        return Changes(tuple(changed), tuple(known), unchanged)
+        unfinished = self._ledger.unfinished() or int(self._ledger.note(UNFINISHED) != "")
+        return Changes(tuple(changed), tuple(known), unchanged, unfinished)
 
     def run(
         self, engine: Callable[[], Engine], plan: WorkerPlan, report_progress: Callable[[Progress], None] = _no_progress

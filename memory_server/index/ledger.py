@@ -240,6 +240,14 @@ class Ledger:
         """Chunks that the semantic index has to forget."""
         return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
 
+    def unfinished(self) -> int:
+        """How many chunks the semantic index has to learn or forget."""
+        row = self.connection.execute(
+            "select (select count(*) from chunk where is_semantic = 0 and text_hash is not null)"
+            " + (select count(*) from gone)"
+        ).fetchone()
+        return int(row[0])
+
     def confirm(self, learnt: Sequence[ChunkId] = (), forgotten: Sequence[ChunkId] = ()) -> None:
         """Notes what the semantic index has done."""
         with self.transaction():

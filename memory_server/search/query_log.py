@@ -80,5 +80,9 @@ class QueryLog:
             for row in rows
         ]
 
+    def count(self) -> int:
+        """How many questions are kept."""
+        return int(self._connection.execute("select count(*) from query").fetchone()[0])
+
     def close(self) -> None:
         self._connection.close()

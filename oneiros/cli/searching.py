@@ -141,7 +141,8 @@ def bring_level(memory: Memory) -> None:
         behind = memory.refresh(show)
     if not behind.is_empty:
         count = len(behind.changed) + len(behind.removed)
-        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")
+        what = f"are {count} files behind the disk" if count else "are not complete yet"
+        talk(f"The indices {what}. Bring them level: oneiros reindex")
 
 
 def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:

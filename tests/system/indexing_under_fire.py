@@ -37,9 +37,14 @@ def main(folder: Path, kills: int, seed: int) -> None:
         change(root, chance)
         died = in_child(lambda moment=chance.uniform(0, longest): index(root, kill_after=moment))  # type: ignore[misc]
         longest *= 0.9 if died == DONE else 1.05
-        print(json.dumps({"killed": died == -signal.SIGKILL, "code": died}), flush=True)
+        say(json.dumps({"killed": died == -signal.SIGKILL, "code": died}))
         if number % repaired_every == repaired_every - 1 or number == kills - 1:
-            print(json.dumps(compared(root, folder)), flush=True)
+            say(json.dumps(compared(root, folder)))
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def change(root: MemoryRoot, chance: random.Random) -> None:
@@ -66,7 +71,7 @@ def in_child(work: Callable[[], None]) -> int:
         try:
             work()
             os._exit(DONE)
-        except BaseException:
+        except BaseException:  # noqa: BLE001  the outermost of its process
             sys.excepthook(*sys.exc_info())
             os._exit(KILLED)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

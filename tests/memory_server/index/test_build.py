@@ -37,9 +37,16 @@ def indexed(tmp_path: Path) -> Iterator[Memory]:
     for name, sentence in (("mail", "The relay has port 25."), ("shop", "An invoice a robot."), ("key", "A token.")):
         write_topic(root, name, f"# {name}\n\n{sentence}\n")
     write_session(root, "2026-01-20-x-aaaaaaaa", "The robot wrote an invoice.", "The archive is full.")
+    for file in root.path.rglob("*.md"):
+        age(file)
     with open_memory(root, WordEngine) as memory:
         memory.reindex()
         yield memory
+
+
+def age(file: Path) -> None:
+    """Makes a file look as if it was saved long ago; one of this moment is looked at again in any case."""
+    os.utime(file, (1_700_000_000, 1_700_000_000))
 
 
 def fresh_state(memory: Memory, folder: Path) -> dict[str, Any]:
@@ -87,7 +94,7 @@ def take_step(memory: Memory, kind: str, name: str, more: str) -> None:
         file.replace(target)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_after_any_sequence_of_changes_a_reindex_equals_a_build_from_nothing(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
@@ -147,16 +154,11 @@ def test_what_vanished_is_removed_from_every_index(indexed: Memory) -> None:
 
 
 def test_a_file_that_is_touched_is_not_read_again(indexed: Memory) -> None:
-    file = indexed.root.topics / "mail.md"
-    os.utime(file, (1_700_000_000, 1_700_000_000))
+    os.utime(indexed.root.topics / "mail.md", (1_600_000_000, 1_600_000_000))
 
-    assert [source.path for source in indexed.changes().changed] == [
-        "MEMORY.md",
-        "topics/key.md",
-        "topics/mail.md",
-    ] or [source.path for source in indexed.changes().changed] == ["topics/mail.md"]
+    assert [source.path for source in indexed.changes().changed] == ["topics/mail.md"]
     assert indexed.reindex().changed == 0
-    assert "topics/mail.md" not in [source.path for source in indexed.changes().changed]
+    assert indexed.changes().is_empty
 
 
 def test_a_file_saved_a_moment_ago_is_looked_at_again(tmp_path: Path) -> None:
@@ -257,13 +259,13 @@ def killing(step: Callable[..., Any], when: str) -> Callable[..., Any]:
     return killed
 
 
-@pytest.mark.parametrize("step", [VectorCache.append, SemanticIndex.add, Ledger.confirm])
+@pytest.mark.parametrize("step", [VectorCache.append, SemanticIndex.add, Ledger.confirm, Indices.snapshot])
 def test_a_search_finishes_what_a_kill_interrupted(
     indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[..., Any]
 ) -> None:
-    write_topic(indexed, "new", "# new\n\nA wheel.\n")
+    age(write_topic(indexed, "new", "# new\n\nA wheel.\n"))
     with monkeypatch.context() as patch:
-        owner = {"append": VectorCache, "add": SemanticIndex, "confirm": Ledger}[step.__name__]
+        owner = {"append": VectorCache, "add": SemanticIndex, "confirm": Ledger, "snapshot": Indices}[step.__name__]
         patch.setattr(owner, step.__name__, killing(step, "before"))
         with pytest.raises(Killed):
             indexed.reindex()
