@@ -176,7 +176,8 @@ class Indices:
     ) -> Report:
         """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
 
-        `finish` is called on the new indices before the run counts as done. Raises NotOwner where another process owns the root.
+        `finish` is called on the new indices before the run counts as done. Raises NotOwner where another process owns
+        the root.
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():

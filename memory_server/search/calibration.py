@@ -92,6 +92,6 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
 
 
 def _content_mark(ledger: Ledger) -> str:
-    """Differs whenever the searchable passages of this ledger differ. Row numbers would not tell: they are used again."""
+    """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
     rows = ledger.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
     return f"{ledger.note('semantic_folder')}/{hashlib.sha256(b''.join(row[0] for row in rows)).hexdigest()}"

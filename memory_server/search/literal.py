@@ -191,8 +191,8 @@ def _in_sources(
     if not query or not isinstance(expression, AllOf):
         return
     rows = connection.execute(
-        "select source.id, path, bm25(bodies), source.title, source.body from bodies join source on source.id = bodies.rowid"
-        " where bodies match ? order by rank limit ?",
+        "select source.id, path, bm25(bodies), source.title, source.body from bodies"
+        " join source on source.id = bodies.rowid where bodies match ? order by rank limit ?",
         (query, MAX_CANDIDATES),
     )
     for source, path, bm25, title, body in rows:
@@ -215,8 +215,8 @@ def _fullest_passage(connection: sqlite3.Connection, source: int, expression: Al
 def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
     return connection.execute(
         "select chunk.id, chunk.source, path, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage"
-        " from words"
-        " join chunk on chunk.id = words.rowid join source on source.id = chunk.source where words match ? order by rank limit ?",
+        " from words join chunk on chunk.id = words.rowid join source on source.id = chunk.source"
+        " where words match ? order by rank limit ?",
         (query, MAX_CANDIDATES),
     )
 

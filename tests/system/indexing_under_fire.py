@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import chromadb  # noqa: F401  imported before the forks
@@ -35,7 +36,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
     longest = 0.8  # seconds; grows until some children get to their end
     for number in range(kills):
         change(root, chance)
-        died = in_child(lambda moment=chance.uniform(0, longest): index(root, kill_after=moment))  # type: ignore[misc]
+        died = in_child(partial(index, root, kill_after=chance.uniform(0, longest)))
         longest *= 0.9 if died == DONE else 1.05
         say(json.dumps({"killed": died == -signal.SIGKILL, "code": died}))
         if number % repaired_every == repaired_every - 1 or number == kills - 1:
@@ -95,7 +96,7 @@ def compared(root: MemoryRoot, folder: Path) -> dict[str, object]:
     shutil.copytree(root.path, fresh.path, ignore=shutil.ignore_patterns(".oneiros"))
     codes = []
     for place, file in ((root, folder / "repaired.json"), (fresh, folder / "fresh.json")):
-        codes.append(in_child(lambda place=place, file=file: note_state(place, file)))  # type: ignore[misc]
+        codes.append(in_child(partial(note_state, place, file)))
     if any(codes):
         return {"equal": False, "why": f"exit codes {codes}"}
     repaired, built = (json.loads((folder / f"{name}.json").read_text()) for name in ("repaired", "fresh"))
