@@ -96,7 +96,8 @@ def test_bytes_that_a_kill_left_without_a_key_are_overwritten(cache: VectorCache
 
 
 def test_keys_of_rows_that_the_file_lost_are_forgotten(cache: VectorCache, tmp_path: Path) -> None:
-    append(cache, "abc", "defg")
+    append(cache, "abc")
+    append(cache, "defg")
     with (tmp_path / "model" / "vectors.f32").open("r+b") as stream:
         stream.truncate(DIMENSIONS * 4 + 3)
 
