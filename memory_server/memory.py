@@ -8,7 +8,8 @@ import datetime as dt
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +20,7 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import WorkerPlan
-from memory_server.errors import ContentError, Problem, UsageError
+from memory_server.errors import ContentError, NeedsRepair, Problem, UsageError
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
@@ -55,6 +56,7 @@ NO_TURNS = "No archived turn holds that. Try recall without a filter, or other w
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
+SMALL_REST = 300  # passages likewise that an interrupted run has left
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ class Memory:
         self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
     ) -> Answer:
         query = parse_query(text)
-        answer = self._answered(tool, query, request, method)
+        with self._repairable():
+            answer = self._answered(tool, query, request, method)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
 
@@ -328,7 +331,8 @@ class Memory:
 
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
-        return self.indices.changes()
+        with self._repairable():
+            return self.indices.changes()
 
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, so that an answer is of what the disk holds; returns what is still to be done.
@@ -338,7 +342,7 @@ class Memory:
         changes = self.changes()
         if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
             self.raw.bring_level(report_progress)
-        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE
+        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
         if changes.is_empty or not is_small:
             return changes
         try:
@@ -350,22 +354,42 @@ class Memory:
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
         plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
-        report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild)
+        with self._repairable():
+            report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild, finish=self._calibrate)
         if self.raw is not None:
             if rebuild:
                 self.raw.drop()
             self.raw.bring_level(report_progress)
-        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
+    def _calibrate(self) -> None:
+        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
+
+    @contextmanager
+    def _repairable(self) -> Iterator[None]:
+        """Says what to do where SQLite cannot read its own files."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # our own mistake
+        except sqlite3.DatabaseError as error:
+            raise NeedsRepair(
+                f"the indices cannot be read ({error})",
+                where=self.root.derived,
+                remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
+            ) from error
+
     def status(self) -> Status:
         """How this memory stands. Searches nothing and loads no model."""
-        changes, counts = self.changes(), self.indices.ledger.counts()
+        changes = self.changes()
+        with self._repairable():
+            counts, problems = self.indices.ledger.counts(), tuple(self.indices.ledger.problems())
         sources = [source.layer for source in find_sources(self.root)]
         logged = 0
         if self.root.query_log.exists():
-            logged = len(self._open_log().queries())
+            with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
+                logged = self._open_log().count()
         return Status(
             root=self.root.path,
             model=self.model.card.name,
@@ -375,7 +399,7 @@ class Memory:
             semantic=counts["semantic"],
             changed=len(changes.changed),
             removed=len(changes.removed),
-            problems=tuple(self.indices.ledger.problems()),
+            problems=problems,
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.indices.owner(),
             queries_logged=logged,

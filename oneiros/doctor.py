@@ -120,6 +120,8 @@ def _check_disk(memory: Memory) -> Iterator[Finding]:
     changes = memory.changes()
     if changes.is_empty:
         yield Finding("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
+    elif not changes.changed and not changes.removed:
+        yield Finding("disk", "warning", "a run was interrupted or is under way", "oneiros reindex")
     else:
         count = len(changes.changed) + len(changes.removed)
         yield Finding("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")

@@ -114,7 +114,7 @@ PACKAGED_VOCABULARY_HASH = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f
 def model_card(name: str) -> ModelCard:
     """The card of a model by its full or short name, in any case. Raises UsageError for an unknown one."""
     wanted = name.rpartition("/")[2].casefold()
-    wanted = SHORT_NAMES.get(wanted, wanted)
+    wanted = SHORT_NAMES.get(wanted, wanted).casefold()
     for card in MODELS.values():
         if card.name.casefold() == wanted:
             return card

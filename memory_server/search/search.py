@@ -153,7 +153,11 @@ class Searcher:
         if not candidates:
             return Answer((), self._note(query, nothing), terms)
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
-        found = [(candidate, chunks[candidate.row]) for candidate in candidates if candidate.row in chunks]
+        found = [
+            (candidate, chunk)
+            for candidate in candidates
+            if (chunk := chunks.get(candidate.row)) and chunk.source in self._snapshot.sources  # not since then
+        ]
         if not is_exact:  # the exact search has seen to it itself
             found = [(candidate, chunk) for candidate, chunk in found if not _is_excluded(query, chunk)]
         hits = grouped([self._hit(candidate, chunk) for candidate, chunk in found], per_source)

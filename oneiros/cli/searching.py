@@ -11,7 +11,7 @@ from rich.text import Text
 from memory_server.answer_text import answer_json, shortened
 from memory_server.document import Answer, Hit
 from memory_server.errors import UsageError
-from memory_server.escaping import shown
+from memory_server.escaping import shown, shown_line
 from memory_server.memory import DEFAULT_LIMIT, Memory
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.environment import Environment
@@ -138,7 +138,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         width = max((len(head.name) for head in heads), default=0)
         for head in heads:
             date = head.date.isoformat() if head.date else " " * 10
-            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown(head.summary)}"))
+            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown_line(head.summary)}"))
         talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
 
 
@@ -148,7 +148,8 @@ def bring_level(memory: Memory) -> None:
         behind = memory.refresh(show)
     if not behind.is_empty:
         count = len(behind.changed) + len(behind.removed)
-        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")
+        what = f"are {count} files behind the disk" if count else "are not complete yet"
+        talk(f"The indices {what}. Bring them level: oneiros reindex")
 
 
 def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
@@ -182,14 +183,14 @@ def _headline(number: int, hit: Hit) -> Text:
     marks = "".join(
         [
             "  decides" if hit.decides else "",
-            f"  replaced by {hit.replaced_by}" if hit.replaced_by else "",
+            f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]
     )
-    place = (f"{hit.path}:{hit.lines}", "bold")
+    place = (f"{shown_line(hit.path)}:{hit.lines}", "bold")
     head = f"  {date}  {hit.score:.2f}".replace(" 0.", " .")
     return Text.assemble(
-        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown(hit.title)}", (marks, "italic")
+        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown_line(hit.title)}", (marks, "italic")
     )
 
 
