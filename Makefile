@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 OUT := benchmarks/out
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-torch setup-trainer demo reindex test test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-torch setup-trainer demo serve reindex test test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,9 @@ demo: setup  ## index the shipped memory/ and answer questions of both kinds
 	@ONEIROS_ROOT=memory $(BIN)/oneiros search "who may change what is true" -n 3
 	@echo; echo '$$ oneiros exact "--rebuild" -n 3'
 	@ONEIROS_ROOT=memory $(BIN)/oneiros exact "--rebuild" -n 3
+
+serve: setup  ## run the daemon of the chosen memory here, until interrupted
+	$(BIN)/oneiros serve --foreground
 
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex

@@ -3,6 +3,7 @@
 Every line of a passage is set in, so that text from a transcript cannot pass for a hit of its own.
 """
 
+import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 from typing import Any
@@ -125,6 +126,24 @@ def status_text(status: Status) -> str:
     if len(status.problems) > 5:
         lines.append(f"({len(status.problems) - 5} more problems; run oneiros validate)")
     return "\n".join(lines)
+
+
+def status_json(status: Status) -> dict[str, Any]:
+    """The status for programs."""
+    return {
+        "root": str(status.root),
+        "model": status.model,
+        "model_reason": status.model_reason,
+        "sources": {layer.value: status.sources.get(layer, 0) for layer in Layer},
+        "passages": status.passages,
+        "semantic": status.semantic,
+        "changed": status.changed,
+        "removed": status.removed,
+        "problems": [dataclasses.asdict(problem) for problem in status.problems],
+        "index_bytes": status.index_bytes,
+        "owner": status.owner,
+        "queries_logged": status.queries_logged,
+    }
 
 
 def shortened(passage: str, terms: Sequence[str], chars: int) -> str:

@@ -19,11 +19,13 @@ from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Sourc
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.embedding.workers import WorkerPlan
+from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, NeedsRepair, Problem, UsageError
+from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
+from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import (
@@ -38,13 +40,14 @@ from memory_server.layers.topics import (
 from memory_server.layers.validate import validate_root
 from memory_server.redaction import redact
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.search import Searcher
 from memory_server.search.terms import Stemmer
-from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.settings import MemorySettings, PersonSettings, change_setting, read_memory_settings
 
 logger = logging.getLogger(__name__)
 
@@ -144,6 +147,8 @@ class Memory:
         self._guard = threading.RLock()
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
+        self._hub_cache = hub_cache
+        self.embedding = EmbeddingControl(self._worker_plan)
 
     def __enter__(self) -> "Memory":
         return self
@@ -191,7 +196,7 @@ class Memory:
         self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
     ) -> Answer:
         query = parse_query(text)
-        with self._repairable():
+        with self._repairable(), self.indices.gate.searching():
             answer = self._answered(tool, query, request, method)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
@@ -228,6 +233,17 @@ class Memory:
     @staticmethod
     def _or_references(answer: Answer, context: Answer) -> Answer:
         return replace(context, note=FROM_REFERENCES) if context.hits else answer
+
+    def search_itself(self) -> str:
+        """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
+        with self.indices.gate.searching():
+            searcher = self.searcher()
+            passage = searcher.any_passage()
+            if passage is None:
+                return ""  # an empty memory is in order
+            name, text = passage
+            ids = [hit.chunk for hit in searcher.by_meaning(parse_query(text), MAX_LIMIT, MAX_LIMIT).hits]
+        return "" if name in ids else f"passage {name} is not found by its own text; run `oneiros doctor`"
 
     def searcher(self) -> Searcher:
         """A searcher on the indices as they are now; it logs nothing."""
@@ -323,6 +339,24 @@ class Memory:
             remedy=f"Name one of these: {names}" if names else "This memory is empty",
         )
 
+    # -- episodes -----------------------------------------------------------------------------------------------
+
+    def add_episode(self, text: str, *, title: str = "", tags: Sequence[str] = (), project: str = "") -> Episode:
+        """Takes a note in: masked, of layer 2, found after the next reindex."""
+        return write_episode(self.root, text, now=self._now(), title=title, tags=tags, project=project)
+
+    def episodes(self, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:
+        """A page of episodes, newest first, and how many there are."""
+        return list_episodes(self.root, page=page, per_page=per_page)
+
+    def episode(self, identity: str) -> Episode:
+        """One episode by its id. Raises ContentError where there is none."""
+        return read_episode(self.root, identity)
+
+    def delete_episode(self, identity: str) -> SourcePath:
+        """Removes an episode; the next reindex forgets what was indexed of it."""
+        return delete_episode(self.root, identity)
+
     def validate(self) -> list[Problem]:
         """What is wrong with the files of this memory."""
         return validate_root(self.root, self.settings)
@@ -353,9 +387,10 @@ class Memory:
 
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
-        plan = WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
         with self._repairable():
-            report = self.indices.reindex(self.engine, plan, report_progress, rebuild=rebuild, finish=self._calibrate)
+            report = self.indices.reindex(
+                self.engine, self.embedding, report_progress, rebuild=rebuild, finish=self._calibrate
+            )
         if self.raw is not None:
             if rebuild:
                 self.raw.drop()
@@ -379,6 +414,69 @@ class Memory:
                 where=self.root.derived,
                 remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
             ) from error
+
+    def is_unfinished(self) -> bool:
+        """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
+        ledger = self.indices.ledger
+        counts = ledger.counts()
+        return counts["semantic"] < counts["searchable"] or bool(ledger.gone() or ledger.note("semantic_is_dirty"))
+
+    def _worker_plan(self) -> WorkerPlan:
+        return WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
+
+    @property
+    def next_model(self) -> str:
+        """The model that a change under way leads to; empty where none is."""
+        try:
+            return self.root.next_model.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def plan_model(self, name: str) -> ModelFiles:
+        """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
+        files = find_model(name or self.settings.model, self._hub_cache)
+        if files.fingerprint == self.model.fingerprint:
+            self.root.next_model.unlink(missing_ok=True)
+        else:
+            replace_file(self.root.next_model, files.card.name + "\n")
+        return files
+
+    def change_model(self, report_progress: Callable[[Progress], None] = lambda _: None) -> bool:
+        """Carries out the planned change of model; false where none is planned.
+
+        Everything is embedded beside the indices in use, which serve until the last passage is done; then questions,
+        vectors and the name in `oneiros.toml` change at once. Resumes what an earlier run did. Raises NotOwner where
+        another process owns the root.
+        """
+        if not (name := self.next_model):
+            return False
+        was_owner = self.indices.is_owner
+        if not was_owner and not self.indices.own():
+            raise NotOwner("another process owns this memory", where=self.root.path, remedy="It changes the model")
+        files = find_model(name, self._hub_cache)
+        engine = self._make_engine(files)
+        try:
+            self.indices.prepare_model(files, lambda: engine, self.embedding, report_progress)
+            with self.indices.gate.exchanging():
+                self.indices.switch_model(files)
+                with self._guard:
+                    old, self._engine, self.model = self._engine, engine, files
+                change_setting(self.root.settings, "model", files.card.name)
+                self.settings = read_memory_settings(self.root.settings)
+                self.indices.ledger.set_note(CALIBRATION_NOTE, "")
+                calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
+            self.root.next_model.unlink(missing_ok=True)
+            if old is not None:
+                old.close()
+            self.reindex(report_progress=report_progress)
+        except BaseException:
+            if engine is not self._engine:
+                engine.close()
+            raise
+        finally:
+            if not was_owner:
+                self.indices.disown()
+        return True
 
     def status(self) -> Status:
         """How this memory stands. Searches nothing and loads no model."""
@@ -421,6 +519,40 @@ class Memory:
         if self.root.query_log.exists():
             with self._guard:
                 self._open_log().forget(chunks, paths)
+
+    def logged_queries(
+        self, *, without_hits: bool = False, limit: int = 50, compare: bool = False
+    ) -> list[dict[str, object]]:
+        """The questions of the log, newest first: when, which tool, the question, how many hits.
+
+        `compare` asks the other searches what they find for those that found nothing, and logs nothing of that.
+        """
+        if not self.root.query_log.exists():
+            return []
+        with self._guard:
+            logged = self._open_log().queries(without_hits=without_hits)[:limit]
+        found = []
+        for query in logged:
+            row: dict[str, object] = {
+                "at": query.at.isoformat(),
+                "tool": query.tool,
+                "query": query.query,
+                "hits": len(query.hits),
+            }
+            if compare and not query.hits:
+                row["others"] = self._others_find(query.tool, query.query)
+            found.append(row)
+        return found
+
+    def _others_find(self, tool: str, text: str) -> dict[str, int]:
+        """How many hits each of the other searches has for a question."""
+        methods = {"recall": Searcher.recall, "search_memory": Searcher.by_meaning, "search_exact": Searcher.exact}
+        counts = {}
+        for name, method in methods.items():
+            if name != tool:
+                with self.indices.gate.searching():
+                    counts[name] = len(method(self.searcher(), parse_query(text), DEFAULT_LIMIT, 1).hits)
+        return counts
 
     def _log(self, write: Callable[[QueryLog], None]) -> None:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""

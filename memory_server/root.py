@@ -79,6 +79,16 @@ class MemoryRoot:
         """Beside the indices, but not one of them: a rebuild leaves it alone."""
         return self.derived / "queries.db"
 
+    @property
+    def next_model(self) -> Path:
+        """The name of the model that a change under way leads to."""
+        return self.derived / "next-model"
+
+    @property
+    def token(self) -> Path:
+        """The secret that opens the daemon's HTTP side."""
+        return self.derived / "token"
+
     def relative(self, file: Path) -> SourcePath:
         """The name of a file below the root, with `/` on every platform."""
         return SourcePath(file.relative_to(self.path).as_posix())

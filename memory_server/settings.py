@@ -45,6 +45,7 @@ class PersonSettings:
     trusted_roots: tuple[str, ...] = ()  # memories inside repositories that may take effect
     embedding_share: float = 0.5  # of the cores, for indexing; at least one worker
     embedding_cores: tuple[int, ...] = ()  # these cores instead of a share, a worker each
+    embedding_engine: str = "onnx"  # or torch, where the `torch` extra is installed; same vectors, other machines
     query_log: bool = True  # keep a local, redacted log of queries
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
@@ -66,11 +67,22 @@ class PersonSettings:
     reference_roots: tuple[str, ...] = ()  # project folders whose files are indexed as context
     reference_endings: tuple[str, ...] = REFERENCE_ENDINGS  # of the files that are read there
     reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
+    idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
+    http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
+    memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
 
     def __post_init__(self) -> None:
         self._check_intake()
         if not 0 < self.embedding_share <= 1:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
+        if self.embedding_engine not in ("onnx", "torch"):
+            raise UsageError(f"embedding_engine is {self.embedding_engine!r}", remedy="Give onnx or torch")
+        if self.idle_minutes < 0:
+            raise UsageError(f"idle_minutes is {self.idle_minutes}", remedy="Give minutes, or 0 for never")
+        if not 0 <= self.http_port < 65_536:
+            raise UsageError(f"http_port is {self.http_port}", remedy="Give a port from 1 to 65535, or 0 for any")
+        if self.memory_ceiling_mb != 0 and self.memory_ceiling_mb < 400:
+            raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="Give 400 or more, or 0 for none")
         if not 200 <= self.answer_tokens <= 2_400:
             raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
 

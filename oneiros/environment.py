@@ -9,6 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from crawler.archived import ArchivedSessions
+from memory_server.embedding.engine import Engine
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot, RootChoice, choose_root
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
@@ -53,7 +57,26 @@ class Environment:
         """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
         root = root or self.choice.root
         archived = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-        return Memory(root, person=self.person, hub_cache=self.hub_cache, now=now, sessions=archived)
+        return Memory(
+            root,
+            person=self.person,
+            hub_cache=self.hub_cache,
+            now=now,
+            sessions=archived,
+            make_engine=torch_engine if self.person.embedding_engine == "torch" else OnnxEngine,
+        )
+
+
+def torch_engine(files: ModelFiles) -> Engine:
+    """The engine of the `torch` extra. Raises NeedsRepair where that is not installed."""
+    try:
+        from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra of a gigabyte
+    except ModuleNotFoundError as error:
+        raise NeedsRepair(
+            "the torch engine is not installed",
+            remedy="`pip install 'oneiros[torch]'`, or `oneiros config embedding_engine onnx`",
+        ) from error
+    return TorchEngine(files)
 
 
 def program_version() -> str:

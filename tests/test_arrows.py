@@ -31,6 +31,8 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "index": 4,
     "search": 5,
     "memory": 6,
+    "indexing": 7,
+    "guard": 7,
     "answer_text": 7,
     "mcp_server": 8,
     "rest": 8,

@@ -6,12 +6,13 @@ a person wait.
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from types import TracebackType
 
 from memory_server.embedding.engine import Embedded, Engine
+from memory_server.errors import OneirosError
 
 MAX_BATCH = 8  # larger batches only add padding and memory on a CPU: 15.0 texts/s at 8, 10.2 at 32
 MAX_BATCH_TOKENS = 2_048
@@ -46,15 +47,67 @@ def usable_cores() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
+class Interrupted(OneirosError):
+    """Indexing was told to end; what was embedded is kept, and the next run goes on from there."""
+
+
+class EmbeddingControl:
+    """Steers the workers while they run: which cores they use, whether they rest, whether they end."""
+
+    def __init__(self, plan: Callable[[], WorkerPlan]):
+        """`plan` is asked before every batch."""
+        self.plan = plan
+        self._may_run = threading.Event()
+        self._may_run.set()
+        self._is_ended = False
+
+    @property
+    def is_paused(self) -> bool:
+        return not self._may_run.is_set()
+
+    def pause(self) -> None:
+        """Lets the batches under way end and starts no more."""
+        self._may_run.clear()
+
+    def resume(self) -> None:
+        self._may_run.set()
+
+    def end(self) -> None:
+        """Ends every run for good, paused or not."""
+        self._is_ended = True
+        self._may_run.set()
+
+    def pass_or_wait(self) -> None:
+        """Returns when the next batch may start. Raises Interrupted after `end`."""
+        self._may_run.wait()
+        if self._is_ended:
+            raise Interrupted("indexing was ended", remedy="The next start goes on from there")
+
+
 class WorkerPool:
     """Embeds many texts with the workers of a plan. A context manager; `close` waits for batches under way."""
 
-    def __init__(self, engine: Engine, plan: WorkerPlan):
+    def __init__(self, engine: Engine, plan: WorkerPlan | EmbeddingControl):
         self._engine = engine
-        self._plan = plan
-        self._free_cores = list(plan.cores)
+        self._control = plan if isinstance(plan, EmbeddingControl) else EmbeddingControl(lambda: plan)
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(len(plan.cores), "embedding", initializer=self._settle_thread)
+        self._start_workers(self._control.plan())
+
+    def _start_workers(self, plan: WorkerPlan) -> None:
+        self._plan = plan
+        free_cores = list(plan.cores)
+        self._threads = ThreadPoolExecutor(
+            len(plan.cores), "embedding", initializer=self._settle_thread, initargs=(free_cores,)
+        )
+
+    def _follow_plan(self) -> None:
+        """Waits while the workers are paused, and moves them to other cores where the plan has changed."""
+        self._control.pass_or_wait()
+        plan = self._control.plan()
+        if plan != self._plan:
+            old = self._threads
+            self._start_workers(plan)
+            old.shutdown(wait=False)  # its batches under way end there
 
     def embed(self, texts: Sequence[str]) -> Iterator[tuple[int, Embedded]]:
         """Each text's place and its vectors, in the order in which they are done. Bounded in memory."""
@@ -62,6 +115,7 @@ class WorkerPool:
         running: set[Future[list[tuple[int, Embedded]]]] = set()
         try:
             while True:
+                self._follow_plan()
                 while len(running) < 2 * len(self._plan.cores) and (batch := next(batches, None)):
                     running.add(self._threads.submit(self._embed_batch, batch, [texts[place] for place in batch]))
                 if not running:
@@ -100,10 +154,10 @@ class WorkerPool:
         if batch:
             yield batch
 
-    def _settle_thread(self) -> None:
+    def _settle_thread(self, free_cores: list[int]) -> None:
         """Pins the calling thread to a core of its own and lowers its priority, where the platform can."""
         with self._lock:
-            core = self._free_cores.pop()
+            core = free_cores.pop()
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {core})  # 0: this thread
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

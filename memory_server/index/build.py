@@ -18,7 +18,7 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
-from memory_server.embedding.workers import WorkerPlan, WorkerPool
+from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, WorkerPool
 from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text
 from memory_server.index.token_vectors import pack_tokens
@@ -109,7 +109,10 @@ class Indexer:
         return now is not None and now.content_hash == state.content_hash
 
     def run(
-        self, engine: Callable[[], Engine], plan: WorkerPlan, report_progress: Callable[[Progress], None] = _no_progress
+        self,
+        engine: Callable[[], Engine],
+        plan: WorkerPlan | EmbeddingControl,
+        report_progress: Callable[[Progress], None] = _no_progress,
     ) -> Report:
         """Reads what changed, embeds what is new, and confirms it. May be interrupted at any point.
 
@@ -173,7 +176,7 @@ class Indexer:
     def _embed(
         self,
         engine: Callable[[], Engine],
-        plan: WorkerPlan,
+        plan: WorkerPlan | EmbeddingControl,
         report: Report,
         report_progress: Callable[[Progress], None],
     ) -> None:
@@ -185,20 +188,9 @@ class Indexer:
         if not missing:
             return
         started = time.monotonic()
-        with WorkerPool(engine(), plan) as pool:
-            done = 0
-            for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
-                self._keep([(*missing[place], embedded) for place, embedded in batch])
-                done += len(batch)
-                report_progress(Progress("embedding", done, len(missing)))
+        fill_cache(self._cache, missing, engine(), plan, report_progress)
         report.embedded = len(missing)
         report.embedding_seconds = time.monotonic() - started
-
-    def _keep(self, made: Sequence[tuple[TextHash, str, Embedded]]) -> None:
-        """Puts texts with their vectors into the cache."""
-        vectors = np.stack([embedded.vector for _, _, embedded in made])
-        tokens = [pack_tokens(embedded, text) for _, text, embedded in made]
-        self._cache.append([key for key, _, _ in made], vectors, tokens)
 
     def _index(self, report_progress: Callable[[Progress], None]) -> None:
         """Brings the semantic index level with the ledger."""
@@ -225,6 +217,26 @@ class Indexer:
                 self._ledger.confirm(learnt=learnt)
                 done += len(part)
                 report_progress(Progress("indexing", done, len(pending)))
+
+
+def fill_cache(
+    cache: VectorCache,
+    missing: Sequence[tuple[TextHash, str]],
+    engine: Engine,
+    plan: WorkerPlan | EmbeddingControl,
+    report_progress: Callable[[Progress], None] = _no_progress,
+) -> None:
+    """Embeds texts and keeps their vectors under their keys. What is done when it is interrupted is kept."""
+    with WorkerPool(engine, plan) as pool:
+        done = 0
+        for batch in _batched(pool.embed([text for _, text in missing]), TEXTS_AN_APPEND):
+            made = [(*missing[place], embedded) for place, embedded in batch]
+            vectors = np.stack([embedded.vector for _, _, embedded in made])
+            cache.append(
+                [key for key, _, _ in made], vectors, [pack_tokens(embedded, text) for _, text, embedded in made]
+            )
+            done += len(batch)
+            report_progress(Progress("embedding", done, len(missing)))
 
 
 def read_state(file: Path, path: SourcePath, now: float | None = None) -> SourceState | None:

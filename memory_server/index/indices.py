@@ -10,8 +10,8 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
-from memory_server.embedding.workers import WorkerPlan
+from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report
+from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot
@@ -44,6 +44,41 @@ class NotOwner(NeedsRepair):
     """Another process owns the memory root, and it alone may write its indices."""
 
 
+class Gate:
+    """Lets any number of searches through, or one exchange of what they search; an exchange goes first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._searching = 0
+        self._exchanging = False
+
+    @contextmanager
+    def searching(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exchanging)
+            self._searching += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._searching -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def exchanging(self) -> Iterator[None]:
+        """Call with no search of one's own under way."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._exchanging)
+            self._exchanging = True
+            self._changed.wait_for(lambda: self._searching == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._exchanging = False
+                self._changed.notify_all()
+
+
 class Indices:
     """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
 
@@ -51,6 +86,7 @@ class Indices:
         """Opens nothing yet."""
         self._root = root
         self._model = model
+        self.gate = Gate()
         self._guard = threading.RLock()
         self._lock = FileLock(root.lock, timeout=0, thread_local=False)
         self._ledger: Ledger | None = None
@@ -92,6 +128,12 @@ class Indices:
         owner_file(self._root).write_text(f"{os.getpid()}\n", encoding="utf-8")
         return True
 
+    def disown(self) -> None:
+        """Gives the root back without closing what is read."""
+        with self._guard:
+            self._close_semantic()
+            self._lock.release()
+
     def owner(self) -> str:
         """Which process owns the root, in words; empty where none does."""
         if self.is_owner:
@@ -120,9 +162,12 @@ class Indices:
                 self._retired.append(self._cache)
                 self._cache = None
             if self._cache is None:
-                dimensions = self._model.card.dimensions
-                self._cache = VectorCache(self._cache_folder, dimensions, token_bytes(dimensions))
+                self._cache = self._cache_of(self._model)
             return self._cache
+
+    def _cache_of(self, model: ModelFiles) -> VectorCache:
+        dimensions = model.card.dimensions
+        return VectorCache(self._root.vector_cache / model.fingerprint, dimensions, token_bytes(dimensions))
 
     def snapshot(self) -> Snapshot:
         """The indices as they are now; read again only when they have changed."""
@@ -144,8 +189,10 @@ class Indices:
     def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
         """The ids nearest to a question (d,) by the graph; None where this process must scan instead."""
         with self._guard:
-            if not self.is_owner or self.ledger.note("semantic_folder") == "":
+            if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
                 return None
+            if self.ledger.note("semantic_is_filling"):
+                return None  # a graph under construction would hide what it does not hold yet
             try:
                 if self._semantic is None:
                     self._semantic = self._open_semantic(self.ledger)
@@ -168,7 +215,7 @@ class Indices:
     def reindex(
         self,
         engine: Callable[[], Engine],
-        plan: WorkerPlan,
+        plan: WorkerPlan | EmbeddingControl,
         report_progress: Callable[[Progress], None],
         *,
         rebuild: bool,
@@ -188,7 +235,8 @@ class Indices:
             )
         try:
             if rebuild:
-                self._drop()
+                with self.gate.exchanging():
+                    self._drop()
             return self._reindex(engine, plan, report_progress, finish)
         finally:
             with self._guard:
@@ -200,7 +248,7 @@ class Indices:
     def _reindex(
         self,
         engine: Callable[[], Engine],
-        plan: WorkerPlan,
+        plan: WorkerPlan | EmbeddingControl,
         report_progress: Callable[[Progress], None],
         finish: Callable[[], None],
     ) -> Report:
@@ -211,7 +259,9 @@ class Indices:
             ledger.set_note("semantic_is_dirty", "yes")
             indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
             report = indexer.run(engine, plan, report_progress)
-            ledger.set_note("semantic_is_dirty", "")
+            with ledger.transaction():
+                ledger.set_note("semantic_is_dirty", "")
+                ledger.set_note("semantic_is_filling", "")
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
             finish()
@@ -271,6 +321,51 @@ class Indices:
         finally:
             self._lock.release()
 
+    # -- another model ------------------------------------------------------------------------------------------
+
+    def prepare_model(
+        self,
+        model: ModelFiles,
+        engine: Callable[[], Engine],
+        plan: WorkerPlan | EmbeddingControl,
+        report_progress: Callable[[Progress], None],
+    ) -> None:
+        """Embeds every passage with another model, beside the indices in use; what an earlier try did is kept.
+
+        The process must own the root.
+        """
+        ledger, cache = Ledger(self._root.ledger), self._cache_of(model)
+        try:
+            while True:
+                texts = ledger.texts()
+                known = cache.find(texts)
+                missing = [(key, text) for key, text in texts.items() if key not in known]
+                if not missing:
+                    return
+                done = len(known)
+                fill_cache(
+                    cache,
+                    missing,
+                    engine(),
+                    plan,
+                    lambda step, done=done: report_progress(  # type: ignore[misc]  # a default binds the round's value
+                        Progress(step.stage, done + step.done, done + step.total)
+                    ),
+                )
+        finally:
+            cache.close()
+            ledger.close()
+
+    def switch_model(self, model: ModelFiles) -> None:
+        """Searches with the vectors of another model from here on. Call while `gate` lets no search through."""
+        with self._guard:
+            self._close_semantic()
+            if self._cache is not None:
+                self._cache.close()
+            self._cache = self._snapshot = None
+            self._seen = (-1, 0.0, 0.0)
+            self._model = model
+
     # -- the semantic index -------------------------------------------------------------------------------------
 
     def _settle_semantic(self, ledger: Ledger) -> None:
@@ -296,6 +391,7 @@ class Indices:
             with ledger.transaction():
                 ledger.set_note("semantic_folder", f"{self._model.fingerprint}-{number}")
                 ledger.set_note("semantic_deleted", "0")
+                ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
 
     def _lost_vectors(self, ledger: Ledger) -> bool:

@@ -236,6 +236,11 @@ class Ledger:
         )
         return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(row[3], row[4])) for row in rows]
 
+    def texts(self) -> dict[TextHash, str]:
+        """What the model reads of every searchable chunk, by key: what a change of model has to embed."""
+        rows = self.connection.execute("select text_hash, context, passage from chunk where text_hash is not null")
+        return {TextHash(row[0]): embedded_text(row[1], row[2]) for row in rows}
+
     def gone(self) -> list[tuple[ChunkId, Layer]]:
         """Chunks that the semantic index has to forget."""
         return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
@@ -280,6 +285,16 @@ class Ledger:
             select = f"select {CHUNK_COLUMNS} from chunk where id in ({marks})"  # noqa: S608  question marks only
             for row in self.connection.execute(select, [int(number) for number in part]):
                 found[row[0]] = _stored_chunk(row)
+        return found
+
+    def rows_by_id(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, int]:
+        """The row numbers of chunks by their ids; unknown ones are left out."""
+        found: dict[ChunkId, int] = {}
+        for start in range(0, len(ids), 500):
+            part = ids[start : start + 500]
+            marks = ",".join("?" * len(part))
+            select = f"select chunk_id, id from chunk where chunk_id in ({marks})"  # noqa: S608  question marks only
+            found.update(self.connection.execute(select, part).fetchall())
         return found
 
     def source_chunks(self, source: int) -> list[StoredChunk]:

@@ -75,10 +75,5 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[
 
 def rows_of_ids(ledger: Ledger, ids: Sequence[ChunkId]) -> list[int]:
     """The ledger rows of chunk ids, in their order; unknown ids are left out."""
-    found: dict[ChunkId, int] = {}
-    for start in range(0, len(ids), 500):
-        part = ids[start : start + 500]
-        marks = ",".join("?" * len(part))
-        select = f"select chunk_id, id from chunk where chunk_id in ({marks})"  # noqa: S608  question marks only
-        found.update(ledger.connection.execute(select, part).fetchall())
+    found = ledger.rows_by_id(ids)
     return [found[name] for name in ids if name in found]

@@ -145,7 +145,8 @@ class KeywordArm:
         total = len(snapshot.sources)
         words = {term.word.casefold() for term in terms}
         counted = [(self._holders(word), word) for word in words]
-        scores: dict[int, float] = {}
+        scores = np.zeros(max(snapshot.sources, default=0) + 1)
+        is_scored = np.zeros(len(scores), dtype=bool)
         mass, rows_read = 0.0, 0
         for holders, word in sorted(counted):
             weight = rarity(holders, total)
@@ -154,12 +155,17 @@ class KeywordArm:
             if holders == 0 or rows_read > MAX_SOURCE_ROWS:
                 continue
             idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
-            for source, score in self.connection.execute(
+            rows = self.connection.execute(
                 "select rowid, bm25(bodies) from bodies where bodies match ?", (quoted(word),)
-            ):
-                scores[source] = scores.get(source, 0.0) - weight * score / idf
+            ).fetchall()
+            table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+            table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
+            at = table[:, 0].astype(np.int64)
+            scores[at] -= weight * table[:, 1] / idf
+            is_scored[at] = True
         shrink = total / (total + FEW_SOURCES) / max(mass, 1e-9)
-        return {source: score * shrink for source, score in scores.items()}
+        held = np.flatnonzero(is_scored)
+        return dict(zip(held.tolist(), (scores[held] * shrink).tolist(), strict=True))
 
     def _holders(self, word: str) -> int:
         rows = self.connection.execute("select count(*) from bodies where bodies match ?", (quoted(word),)).fetchone()

@@ -6,7 +6,7 @@ The keyword index proposes passages; each is then compared with the question its
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_server.index.words import CJK_RUN, cjk_pairs, extra_words
@@ -32,7 +32,7 @@ class LiteralMatch:
 def find_literal(
     connection: sqlite3.Connection,
     expression: Expression,
-    sources: set[int] | None,
+    sources: Container[int] | None,
     limit: int,
     *,
     in_parts: bool = True,
@@ -137,14 +137,14 @@ def _has_identifier(expression: Expression) -> bool:
 
 
 def _in_passages(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
     query = fts_query(expression)
     yield from _compared(_candidates(connection, query), expression, sources, least=0) if query else ()
 
 
 def _in_names(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
     """Passages in which the words hold beside the parts of their names."""
     query = fts_query(expression)
@@ -157,7 +157,7 @@ def _in_names(
 
 
 def _in_longer_words(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
     query = fts_query(expression, as_prefix=True)
     if query and query != fts_query(expression):
@@ -165,7 +165,7 @@ def _in_longer_words(
 
 
 def _in_parts_of_words(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
     """Reads every passage, which only an identifier is worth: `ick/Contr` may be a part of a path."""
     if not _has_identifier(expression):
@@ -190,7 +190,7 @@ def _identifiers(expression: Expression) -> list[Term]:
 
 
 def _in_sources(
-    connection: sqlite3.Connection, expression: Expression, sources: set[int] | None
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
     """Sources in which the expression holds as a whole, each with the passage that has most of it."""
     query = fts_query(expression)
@@ -229,7 +229,7 @@ def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
 
 
 def _compared(
-    rows: sqlite3.Cursor, expression: Expression, sources: set[int] | None, *, least: int
+    rows: sqlite3.Cursor, expression: Expression, sources: Container[int] | None, *, least: int
 ) -> Iterator[LiteralMatch]:
     wanted = _positive_terms(expression)
     for row, source, path, bm25, context, passage in rows:

@@ -5,15 +5,16 @@ scores and looks a second time at the best. All three end the same way: one hit 
 two answer the same, and a note that says what to do where nothing was found.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason, SourcePath
-from memory_server.embedding.engine import Embedded
+from memory_server.document import Answer, ChunkId, Hit, Layer, Reason, SourcePath
+from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.indices import Indices
-from memory_server.index.ledger import StoredChunk
+from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores
 from memory_server.search.calibration import read_calibration
 from memory_server.search.literal import LiteralMatch, find_literal, holds
@@ -48,6 +49,18 @@ class Candidate:
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class SourcesOf:
+    """The sources of some layers, as a container: a search looks up few of many thousands."""
+
+    sources: Mapping[int, StoredSource]
+    layers: Sequence[Layer]
+
+    def __contains__(self, number: object) -> bool:
+        found = self.sources.get(number) if isinstance(number, int) else None
+        return found is not None and found.layer in self.layers
+
+
 class Searcher:
     """Answers queries on the indices as they are now."""
 
@@ -60,10 +73,10 @@ class Searcher:
     def exact(self, query: Query, limit: int, per_source: int) -> Answer:
         """Passages that hold every word, as written before in another case before inside longer words."""
         scope = self._scope(query)
-        sources = scope.sources if scope.sources is not None else self._sources_of(scope.layers)
+        sources = scope.sources if scope.sources is not None else SourcesOf(self._snapshot.sources, scope.layers)
         connection = self._indices.ledger.connection
         wanted = limit * max(per_source, 5)
-        matches = find_literal(connection, query.expression, set(sources), wanted)
+        matches = find_literal(connection, query.expression, sources, wanted)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         candidates = [
             Candidate(match.row, 1.0 - 0.2 * match.closeness, (_literal_reason(match),), {"bm25": match.bm25})
@@ -121,6 +134,15 @@ class Searcher:
             candidates.append(Candidate(int(row), _display(float(score)), _recall_reasons(parts), parts))
         return candidates
 
+    def any_passage(self) -> tuple[ChunkId, str] | None:
+        """Some passage of the searched layers that has a vector, with its text; None where there is none."""
+        mask = Scope(DEFAULT_LAYERS, None).mask(self._snapshot) & (self._snapshot.passages.vectors >= 0)
+        if not mask.any():
+            return None
+        row = int(self._snapshot.passages.rows[int(mask.argmax())])
+        chunk = self._indices.ledger.chunks([row]).get(row)
+        return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
+
     @property
     def _semantic(self) -> SemanticArm:
         return SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
@@ -130,9 +152,6 @@ class Searcher:
         if query.filter.is_empty:
             return Scope(layers, None)
         return Scope(layers, frozenset(self._indices.ledger.allowed_sources(query.filter)))
-
-    def _sources_of(self, layers: Sequence[Layer]) -> frozenset[int]:
-        return frozenset(number for number, source in self._snapshot.sources.items() if source.layer in layers)
 
     def _rank(self, match: LiteralMatch) -> int:
         source = self._snapshot.sources.get(match.source)
@@ -163,7 +182,8 @@ class Searcher:
         hits = grouped([self._hit(candidate, chunk) for candidate, chunk in found], per_source)
         if not hits:
             return Answer((), self._note(query, nothing), terms)
-        ordered = with_precedence(hits[: 3 * limit], self._alike, self._explicitly_replaced())
+        hits = hits[: 3 * limit]
+        ordered = with_precedence(hits, self._alikeness(hits), self._explicitly_replaced())
         scores = {chunk.id: candidate.parts for candidate, chunk in found}
         return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores=scores)
 
@@ -188,15 +208,26 @@ class Searcher:
             return NOTHING_ALLOWED
         return f"{CUT} {nothing}" if query.is_cut else nothing
 
-    def _alike(self, first: Hit, second: Hit) -> bool:
-        """Whether two passages say so much the same that they answer the same question."""
-        rows = self._indices.rows_of_ids([first.chunk, second.chunk])
-        places = self._snapshot.passages.places(rows)
-        if len(places) < 2 or (self._snapshot.passages.vectors[places] < 0).any():
-            return False
-        one, other = self._snapshot.vectors[self._snapshot.passages.vectors[places]]
+    def _alikeness(self, hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
+        """Tells whether two of these hits say so much the same that they answer the same question.
+
+        What it compares is read once for all of them: every pair is asked for.
+        """
+        found = self._indices.ledger.rows_by_id([hit.chunk for hit in hits])
         scale = read_calibration(self._indices.ledger).meaning
-        return bool(scale(np.array([one @ other]))[0] >= ALIKE)
+        vectors: dict[ChunkId, Vectors] = {}
+        for name, row in found.items():
+            places = self._snapshot.passages.places([row])
+            if len(places) and (at := int(self._snapshot.passages.vectors[places[0]])) >= 0:
+                vectors[name] = np.array(self._snapshot.vectors[at])
+
+        def alike(first: Hit, second: Hit) -> bool:
+            one, other = vectors.get(first.chunk), vectors.get(second.chunk)
+            if one is None or other is None:
+                return False
+            return bool(scale(np.array([one @ other]))[0] >= ALIKE)
+
+        return alike
 
     def _explicitly_replaced(self) -> dict[str, SourcePath]:
         """What approved sources say that they supersede: target -> the source that says so."""

@@ -1,17 +1,23 @@
 """Keeping a memory in order: `validate`, `reindex`, `status`, `doctor`."""
 
 import dataclasses
-from typing import Annotated
+import time
+from typing import Annotated, Any
 
 import typer
 
-from memory_server.document import Layer
-from memory_server.memory import Status
+from memory_server.answer_text import status_json
+from memory_server.errors import NeedsRepair, Problem
+from memory_server.index.build import Progress, Report
 from oneiros import doctor as checks
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.cli.searching import AsJson, NoColor
+from oneiros.cli.serving import daemon_json
+from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import waiting
+
+STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
 
 
 def add_commands(app: typer.Typer, environment: Environment) -> None:
@@ -38,6 +44,9 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         as_json: AsJson = False,
     ) -> None:
         """Bring the indices level with the disk."""
+        if not dry_run and (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
+            _show_report(found, as_json=as_json)
+            return
         with environment.open_memory() as memory:
             if dry_run:
                 changes = memory.changes()
@@ -54,15 +63,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
                 return
             with progress_shown() as show:
                 report = memory.reindex(rebuild=rebuild, report_progress=show)
-        if as_json:
-            data_json(dataclasses.asdict(report))
-            return
-        for problem in report.problems:
-            talk(str(problem))
-        talk(
-            f"{report.changed} files read, {report.removed} removed, {report.unchanged} level;"
-            f" {report.chunks} passages, {report.embedded} embedded, in {report.seconds:.1f} s."
-        )
+        _show_report(dataclasses.asdict(report), as_json=as_json)
 
     @app.command(epilog="\b\nExample: oneiros status --json")
     def status(as_json: AsJson = False) -> None:
@@ -71,10 +72,13 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             found = memory.status()
         left = waiting(environment, environment.choice.root, now())
         choice = environment.choice
+        process = daemon_json(choice.root.path)
+        keeping = _indexing(environment) if process["pid"] else None
         if as_json:
             ignored = str(choice.ignored) if choice.ignored else None
             counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
-            data_json({**status_json(found), **counts_left, "chosen": choice.reason, "ignored": ignored})
+            chosen = {"chosen": choice.reason, "ignored": ignored}
+            data_json({**status_json(found), **counts_left, **chosen, "daemon": process, "indexing": keeping})
             return
         data(f"memory    {found.root}  ({choice.reason})")
         if choice.ignored:
@@ -89,6 +93,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         behind = found.changed + found.removed
         data(f"indices   {'level with the disk' if not behind else f'{behind} files behind: oneiros reindex'}")
         data(f"owner     {found.owner or 'no process'}")
+        data(f"daemon    {_daemon_text(process, keeping)}")
         data(f"queries   {found.queries_logged} in the local log")
         for problem in found.problems:
             data(f"problem   {problem}")
@@ -110,19 +115,53 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             raise typer.Exit(3)
 
 
-def status_json(status: Status) -> dict[str, object]:
-    """The status for programs."""
-    return {
-        "root": str(status.root),
-        "model": status.model,
-        "model_reason": status.model_reason,
-        "sources": {layer.value: status.sources.get(layer, 0) for layer in Layer},
-        "passages": status.passages,
-        "semantic": status.semantic,
-        "changed": status.changed,
-        "removed": status.removed,
-        "problems": [dataclasses.asdict(problem) for problem in status.problems],
-        "index_bytes": status.index_bytes,
-        "owner": status.owner,
-        "queries_logged": status.queries_logged,
-    }
+def _reindexed_by_daemon(environment: Environment, *, rebuild: bool) -> dict[str, Any] | None:
+    """The report of a run of the daemon; None where no daemon runs, so that this process does it."""
+    client = Client(environment.variables, environment.choice.root.path)
+    try:
+        state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
+        with progress_shown() as show:
+            while not state.get("done") and (state["stage"] != "idle" or "done" in state) and not state["error"]:
+                if state["total"]:
+                    show(Progress(state["stage"], state["progress"], state["total"]))
+                time.sleep(STEP_SECONDS)
+                state = client.ask("GET", "/api/indexing")
+    except DaemonLost:
+        return None
+    if state["error"]:
+        raise NeedsRepair(str(state["error"]), remedy="Run `oneiros doctor`")
+    report: dict[str, Any] = state["last_report"] or dataclasses.asdict(Report())
+    return report
+
+
+def _show_report(report: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        data_json(report)
+        return
+    for problem in report["problems"]:
+        talk(str(Problem(**problem)))
+    talk(
+        f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
+        f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
+    )
+
+
+def _indexing(environment: Environment) -> dict[str, Any] | None:
+    """What the daemon says of its indexing; None where it does not answer."""
+    try:
+        return Client(environment.variables, environment.choice.root.path).ask("GET", "/api/indexing", seconds=5.0)
+    except DaemonLost:
+        return None
+
+
+def _daemon_text(process: dict[str, object], keeping: dict[str, Any] | None) -> str:
+    if process["pid"] is None:
+        return "none; `oneiros serve` or a client starts it"
+    text = f"process {process['pid']}, http://127.0.0.1:{process['port']}" if process["port"] else "starting"
+    if keeping is None:
+        return text
+    state = (
+        keeping["stage"] if not keeping["total"] else f"{keeping['stage']} {keeping['progress']} of {keeping['total']}"
+    )
+    change = f", changing to {keeping['next_model']}" if keeping["next_model"] else ""
+    return f"{text}; {state}{change}; changes seen by {keeping['watching']}"

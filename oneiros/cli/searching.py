@@ -14,6 +14,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.memory import DEFAULT_LIMIT, Memory
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
+from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
 PASSAGE_CHARS = 360
@@ -39,6 +40,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
     """Adds the commands of this group."""
 
     def ask(
+        route: str,
         method: Callable[..., Answer],
         words: list[str],
         filters: dict[str, list[str] | None],
@@ -46,9 +48,16 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
     ) -> None:
         limit, per_source, raw, as_json, explain, no_color = options
         text = " ".join([*(_filter_text(filters)), *words])
-        with environment.open_memory() as memory:
-            bring_level(memory)
-            answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
+        try:
+            if raw:
+                raise DaemonLost  # the daemon's route knows no turns; this process reads beside it
+            client = Client(environment.variables, environment.choice.root.path)
+            answer, behind = client.search(route, text, limit=limit, per_source=per_source)
+            say_behind(behind)
+        except DaemonLost:
+            with environment.open_memory() as memory:
+                bring_level(memory)
+                answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
         if as_json:
             data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
         else:
@@ -78,7 +87,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         ) -> None:
             filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
             filters |= {"after": [after] if after else None, "before": [before] if before else None}
-            ask(method, words, filters, (limit, per_source, raw, as_json, explain, no_color))
+            ask(name, method, words, filters, (limit, per_source, raw, as_json, explain, no_color))
 
         settings = {"ignore_unknown_options": takes_flags}
         app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
@@ -146,10 +155,16 @@ def bring_level(memory: Memory) -> None:
     """Indexes a small change before a search, and says what a large one needs."""
     with progress_shown() as show:
         behind = memory.refresh(show)
-    if not behind.is_empty:
-        count = len(behind.changed) + len(behind.removed)
-        what = f"are {count} files behind the disk" if count else "are not complete yet"
-        talk(f"The indices {what}. Bring them level: oneiros reindex")
+    count = len(behind.changed) + len(behind.removed)
+    if not behind.is_empty and not count:
+        talk("The indices are not complete yet. Bring them level: oneiros reindex")
+    say_behind(count)
+
+
+def say_behind(count: int) -> None:
+    """What to do where more has changed than a search indexes by itself."""
+    if count:
+        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")
 
 
 def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:

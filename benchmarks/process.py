@@ -1,0 +1,153 @@
+"""Measures what a client costs: start, memory, one request.
+
+    python -m benchmarks.process --json FILE [--memory FOLDER]
+
+All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, and an
+interpreter that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep`
+leaves, for what five clients and a daemon hold; without it the shipped example is used.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.machine import machine_text
+from oneiros.client import Client
+
+RUNS = 15
+CLIENTS = 5
+EXAMPLE = Path(__file__).parent.parent / "memory"
+EMPTY_SERVER = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+OPENING: list[dict[str, Any]] = [
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/list"},
+]
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--memory", type=Path)
+    arguments = parser.parse_args()
+    print(machine_text())
+    with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
+        figures = measure(Path(folder), arguments.memory)
+    arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    for name, value in figures.items():
+        print(f"{name:<28} {value}")
+
+
+def measure(folder: Path, memory: Path | None) -> dict[str, float]:
+    """All figures of one run."""
+    root = memory.absolute() if memory else Path(shutil.copytree(EXAMPLE, folder / "memory"))
+    variables = {**os.environ, "ONEIROS_ROOT": str(root), "XDG_RUNTIME_DIR": str(folder)}
+    client = Client(variables, root)
+    client.start()
+    try:
+        while not client.ask("GET", "/api/indexing")["runs"]:
+            time.sleep(0.2)
+        for tool in ("recall", "search", "exact"):
+            client.ask("POST", f"/api/{tool}", {"query": "which process opens the index"})
+        return _figures(variables, client, root)
+    finally:
+        client.ask("POST", "/api/stop")
+
+
+def _figures(variables: Mapping[str, str], client: Client, root: Path) -> dict[str, float]:
+    here = str(Path(__file__).parent.parent)
+    variables = {**variables, "PYTHONPATH": here}
+    relay = [sys.executable, "-m", "oneiros.relay"]
+    kinds: dict[str, Callable[[], float]] = {
+        "relay_ms": lambda: _until_listed(relay, variables),
+        "sdk_server_ms": lambda: _until_listed([sys.executable, "-c", EMPTY_SERVER], variables),
+        "hook_ms": lambda: _whole([sys.executable, "-m", "oneiros.hook", "Stop"], variables),
+        "python_pass_ms": lambda: _whole([sys.executable, "-c", "pass"], variables),
+        "request_ms": lambda: _request(client),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in kinds}
+    for _ in range(RUNS):
+        for name, take in kinds.items():
+            taken[name].append(take())
+    figures = {name: round(statistics.median(times), 2) for name, times in taken.items()}
+    for name, times in taken.items():
+        print(f"{name:<28} best {min(times):.1f}, worst {max(times):.1f}", file=sys.stderr)
+    return figures | _memory_figures(relay, variables, root)
+
+
+def _memory_figures(relay: list[str], variables: Mapping[str, str], root: Path) -> dict[str, float]:
+    state = json.loads((root / ".oneiros" / "daemon.json").read_text(encoding="utf-8"))
+    clients = [_open(relay, variables) for _ in range(CLIENTS)]
+    try:
+        for one in clients:
+            _listed(one)
+        sizes = [_resident_mb(one.pid) for one in clients]
+        together = sum(sizes) + _resident_mb(state["pid"])
+        return {"relay_mb": round(max(sizes), 1), "five_clients_and_daemon_mb": round(together, 1)}
+    finally:
+        for one in clients:
+            _close(one)
+
+
+def _resident_mb(process: int) -> float:
+    return float(psutil.Process(process).memory_info().rss) / 1e6
+
+
+def _open(command: list[str], variables: Mapping[str, str]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(command, env=dict(variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _listed(process: "subprocess.Popen[str]") -> None:
+    """Says hello and waits for the list of tools."""
+    assert process.stdin is not None and process.stdout is not None
+    for message in OPENING:
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        process.stdin.flush()
+        if "id" in message:
+            reply: dict[str, Any] = json.loads(process.stdout.readline())
+            assert "result" in reply, reply
+
+
+def _close(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.close()
+    process.wait(timeout=30)
+    process.stdout.close()
+
+
+def _until_listed(command: list[str], variables: Mapping[str, str]) -> float:
+    started = time.perf_counter()
+    process = _open(command, variables)
+    _listed(process)
+    taken = (time.perf_counter() - started) * 1000
+    _close(process)
+    return taken
+
+
+def _whole(command: list[str], variables: Mapping[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, env=dict(variables), input="{}", text=True, capture_output=True, check=True)
+    return (time.perf_counter() - started) * 1000
+
+
+def _request(client: Client) -> float:
+    started = time.perf_counter()
+    client.ask("POST", "/api/hook", {"event": "Stop", "input": {}})
+    return (time.perf_counter() - started) * 1000
+
+
+if __name__ == "__main__":
+    main()

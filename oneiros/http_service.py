@@ -1,0 +1,120 @@
+"""HTTP in the daemon: REST and streamable-HTTP MCP behind one guard, on the local socket and the loopback address."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import anyio
+import uvicorn
+from fastapi import FastAPI
+from mcp.server import MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+
+from memory_server.guard import MAX_BODY_BYTES, Guard
+from memory_server.indexing import Indexing
+from memory_server.memory import Memory
+from memory_server.rest import create_api
+from oneiros.environment import program_version
+
+logger = logging.getLogger(__name__)
+
+MAX_AT_ONCE = 200  # connections; further ones are told to come back
+KEEP_ALIVE_SECONDS = 30
+
+
+class QuietServer(uvicorn.Server):
+    """A server that leaves the signals to the daemon."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve_http(
+    memory: Memory,
+    indexing: Indexing,
+    mcp: MCPServer[Any],
+    local: socket.socket,
+    token: str,
+    *,
+    end: asyncio.Event,
+    on_request: Callable[[], None],
+    on_restart: Callable[[], None],
+    on_port: Callable[[int], None],
+) -> None:
+    """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
+    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart)
+    guarded = Guard(app, token, on_request)
+    loopback = _loopback_socket(memory.person.http_port)
+    on_port(loopback.getsockname()[1])
+    config = uvicorn.Config(
+        guarded,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MAX_AT_ONCE,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=3,
+    )
+    server = QuietServer(config)
+
+    async def end_server() -> None:
+        await end.wait()
+        server.should_exit = True
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_server)
+            await server.serve(sockets=[local, loopback])
+            tasks.cancel_scope.cancel()
+    finally:
+        loopback.close()
+
+
+def create_app(
+    memory: Memory,
+    indexing: Indexing,
+    mcp: MCPServer[Any],
+    *,
+    on_stop: Callable[[], None] = lambda: None,
+    on_restart: Callable[[], None] = lambda: None,
+) -> FastAPI:
+    """REST with MCP at `/mcp` beside it; without the guard."""
+    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart)
+    # the guard has checked Host and Origin of every route, also of this one
+    security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    served = mcp.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=security, max_request_body_size=MAX_BODY_BYTES
+    )
+    api.router.routes.extend(served.routes)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with mcp.session_manager.run():
+            yield
+
+    api.router.lifespan_context = lifespan
+    return api
+
+
+def _loopback_socket(port: int) -> socket.socket:
+    """A socket of this machine alone; on any free port where the wished one is taken."""
+    for wished in dict.fromkeys((port, 0)):
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            opened.bind(("127.0.0.1", wished))
+        except OSError as error:
+            opened.close()
+            logger.warning("port %d cannot be had (%s); taking a free one", wished, error.strerror)
+            continue
+        opened.listen(128)
+        return opened
+    raise OSError("no port of the loopback address can be had")

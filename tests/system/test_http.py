@@ -1,0 +1,138 @@
+"""The HTTP side: what it answers, and who gets no further than the door."""
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from memory_server.errors import ContentError, UsageError
+from oneiros.runtime import daemon_state, read_token
+from tests.system.house import House, wait_until
+
+
+def ask(
+    house: House, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> tuple[int, dict[str, Any]]:
+    """One request over TCP, with the token unless `headers` say otherwise."""
+    port = daemon_state(str(house.root))["port"]
+    assert isinstance(port, int)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        sent = {"Authorization": f"Bearer {read_token(str(house.root))}", "Content-Type": "application/json"}
+        sent |= dict(headers or {})
+        connection.request(method, path, body, {name: value for name, value in sent.items() if value})
+        response = connection.getresponse()
+        text = response.read()
+    finally:
+        connection.close()
+    answer = json.loads(text) if text else {}
+    assert isinstance(answer, dict)
+    return response.status, answer
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[House]:
+    house = House()
+    try:
+        house.serve()
+        yield house
+    finally:
+        house.close()
+
+
+def test_nobody_passes_without_the_token_from_another_host_or_origin(served: House) -> None:
+    port = daemon_state(str(served.root))["port"]
+    cases: list[tuple[dict[str, str], int]] = [
+        ({}, 200),
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": f"Basic {read_token(str(served.root))}"}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": f"evil.example:{port}"}, 421),
+        ({"Host": "127.0.0.1:1"}, 421),
+        ({"Host": f"localhost:{port}"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": f"http://127.0.0.1:{port}"}, 200),
+    ]
+    for path in ("/api/status", "/health", "/openapi.json"):
+        for headers, status in cases:
+            assert ask(served, "GET", path, headers=headers)[0] == status, (path, headers)
+    for path in ("/mcp", "/nothing/here", "/api/stop"):
+        assert ask(served, "POST", path, b"{}", {"Authorization": "Bearer x"})[0] == 401
+
+
+def test_a_body_that_is_too_long_or_malformed_is_a_clear_error(served: House) -> None:
+    assert ask(served, "POST", "/api/recall", b"x" * (2 << 20))[0] == 413
+    assert ask(served, "POST", "/api/recall", b"{nonsense")[0] == 422
+    status, answer = ask(served, "POST", "/api/recall", json.dumps({"query": "x", "bogus": 1}).encode())
+
+    assert status == 422 and "bogus" in answer["error"]["what"]
+
+
+def test_the_token_is_readable_for_its_owner_alone(served: House) -> None:
+    assert (served.root / ".oneiros" / "token").stat().st_mode & 0o777 == 0o600
+    folder = served.folder / "run" / "oneiros"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+
+
+def test_health_runs_a_real_search(served: House) -> None:
+    assert ask(served, "GET", "/health")[1]["status"] == "ok"
+
+
+def test_an_episode_is_masked_found_listed_read_and_deleted(served: House) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    note = {"text": f"The deploy key is {secret} for the Kranich server.", "tags": ["ops"]}
+
+    made = ask(served, "POST", "/api/episodes", json.dumps(note).encode())[1]
+
+    assert secret not in (served.root / made["path"]).read_text(encoding="utf-8")
+    search = "/api/episodes/search?query=Kranich"
+    wait_until(lambda: ask(served, "GET", search)[1]["hits"] != [])
+    assert ask(served, "GET", search)[1]["hits"][0]["layer"] == "session"
+    assert ask(served, "GET", "/api/episodes?page=1&per_page=5")[1]["total"] == 1
+    assert "Kranich" in ask(served, "GET", f"/api/episodes/{made['id']}")[1]["text"]
+    assert ask(served, "DELETE", f"/api/episodes/{made['id']}")[0] == 200
+    assert ask(served, "GET", f"/api/episodes/{made['id']}")[0] == 404
+    wait_until(lambda: ask(served, "GET", "/api/exact?query=Kranich")[1]["hits"] == [])
+
+
+def test_share_and_cores_change_while_the_daemon_runs(served: House) -> None:
+    state = ask(served, "PUT", "/api/embedding", b'{"share": 1.0}')[1]
+    assert state["share"] == 1.0
+
+    served.settle(embedding_share=0.25)
+    wait_until(lambda: bool(ask(served, "GET", "/api/indexing")[1]["share"] == 0.25))
+
+    assert ask(served, "PUT", "/api/embedding", b'{"cores": [4000]}')[0] == 400
+
+
+def test_mcp_is_served_over_http_too(served: House) -> None:
+    line = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    line["params"] = {"name": "search_exact", "arguments": {"query": "2525"}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+
+    status, answer = ask(served, "POST", "/mcp", json.dumps(line).encode(), headers)
+
+    assert status == 200 and "2525" in answer["result"]["content"][0]["text"]
+
+
+def test_errors_of_the_memory_reach_the_client_as_what_they_are(served: House) -> None:
+    with pytest.raises(ContentError):
+        served.client.ask("GET", "/api/read?name=nothing-like-it")
+    with pytest.raises(UsageError):
+        served.client.ask("POST", "/api/recall", {"query": "   "})
+
+
+def test_the_log_of_queries_shows_what_another_search_would_have_found(served: House) -> None:
+    served.client.ask("POST", "/api/exact", {"query": "grey feline sleeping"})
+    served.client.ask("POST", "/api/exact", {"query": "oven"})
+
+    rows = json.loads(served.command("queries", "--without-hits", "--json").stdout)["queries"]
+
+    assert [row["query"] for row in rows] == ["grey feline sleeping"]
+    assert set(rows[0]["others"]) == {"recall", "search_memory"}

@@ -1,0 +1,89 @@
+"""The daemon is killed at random moments; the next one repairs by itself and answers like a fresh build."""
+
+import datetime as dt
+import random
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from oneiros.runtime import is_running
+from tests.system.house import House, wait_until
+
+WORDS = "heron crane stork ibis egret spoonbill bittern flamingo pelican gannet".split()
+
+
+def change_something(house: House, chance: random.Random) -> None:
+    """Writes, changes or removes topics, as a person would."""
+    for _ in range(chance.randint(1, 4)):
+        name = f"bird{chance.randrange(12)}"
+        if chance.random() < 0.2:
+            (house.root / "topics" / f"{name}.md").unlink(missing_ok=True)
+        else:
+            lines = [
+                f"The {chance.choice(WORDS)} met a {chance.choice(WORDS)} on day {chance.randrange(99)}." for _ in "abc"
+            ]
+            house.write(name, f"# {name}\n\n" + "\n\n".join(lines) + "\n")
+
+
+def answers(memory: Memory) -> list[object]:
+    asked = [f"the {word} met" for word in WORDS]
+    return [
+        [(hit.path, hit.lines, round(hit.score, 6)) for hit in method(text, limit=20, per_source=5).hits]
+        for text in asked
+        for method in (memory.search_exact, memory.recall, memory.search_memory)
+    ]
+
+
+def opened(folder: Path) -> Memory:
+    return Memory(
+        MemoryRoot(folder),
+        person=PersonSettings(query_log=False),
+        hub_cache=folder / "no",
+        now=lambda: dt.datetime.now(dt.UTC),
+    )
+
+
+def kill_often(house: House, times: int, seed: int) -> None:
+    chance = random.Random(seed)
+    client = house.relay().initialize()
+    errors = 0
+    for _ in range(times):
+        change_something(house, chance)
+        client.send({"id": "x", "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "crane"}}})
+        time.sleep(chance.random() * 0.8)
+        if is_running(str(house.root)):
+            house.daemon().kill()
+        reply = client.receive()
+        errors += "error" in reply
+        assert reply["id"] == "x"
+        if "error" not in reply:
+            assert client.text("search_exact", query="crane")
+    assert errors <= times
+    house.serve()
+    assert house.client.ask("POST", "/api/reindex", {"wait_seconds": 60})["done"]
+    assert house.client.ask("GET", "/health")["status"] == "ok"
+    house.client.ask("POST", "/api/stop")
+    wait_until(lambda: not is_running(str(house.root)))
+    fresh = house.folder / "fresh"
+    shutil.copytree(house.root, fresh, ignore=shutil.ignore_patterns(".oneiros"))
+    with opened(house.root) as repaired, opened(fresh) as built:
+        assert repaired.indices.own() and built.indices.own()
+        assert repaired.changes().is_empty
+        built.reindex()
+        assert answers(repaired) == answers(built)
+
+
+def test_killed_at_random_moments_it_repairs_itself(house: House) -> None:
+    kill_often(house, 4, seed=1)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7_200)
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_two_hundred_times_it_repairs_itself(house: House, seed: int) -> None:
+    kill_often(house, 25, seed=100 + seed)

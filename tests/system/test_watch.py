@@ -1,0 +1,106 @@
+"""What changes in the folder is found without anybody asking for it."""
+
+import datetime as dt
+import errno
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
+
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from oneiros.keeper import Keeper
+from oneiros.watch import Watcher
+from tests.system.house import wait_until
+
+
+@contextmanager
+def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> Iterator[tuple[Memory, Watcher]]:
+    (folder / "topics").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    memory = Memory(
+        MemoryRoot(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
+    )
+    keeper = Keeper(memory)
+    watcher = Watcher(memory, keeper.poke, make_observer or Observer)
+    with memory:
+        keeper.start()
+        watcher.start()
+        try:
+            wait_until(lambda: watcher.manner != "starting" and keeper.state().runs > 0)
+            yield memory, watcher
+        finally:
+            watcher.close()
+            keeper.close()
+
+
+def found(memory: Memory, word: str) -> list[str]:
+    return sorted(hit.path for hit in memory.search_exact(word).hits)
+
+
+def test_saved_renamed_and_deleted_topics_are_followed(tmp_path: Path) -> None:
+    with watched(tmp_path / "m") as (memory, watcher):
+        assert watcher.manner == "events"
+        topics = memory.root.topics
+        temporary = topics / ".heron.md.swp"
+        temporary.write_text("# Heron\n\nzwiebelteich\n", encoding="utf-8")
+
+        temporary.replace(topics / "heron.md")  # as editors save
+        wait_until(lambda: found(memory, "zwiebelteich") == ["topics/heron.md"])
+
+        (topics / "birds").mkdir()
+        (topics / "heron.md").rename(topics / "birds" / "heron.md")
+        wait_until(lambda: found(memory, "zwiebelteich") == ["topics/birds/heron.md"])
+
+        (topics / "birds" / "heron.md").write_text("# Heron\n\nkranichsee\n", encoding="utf-8")
+        wait_until(lambda: found(memory, "kranichsee") == ["topics/birds/heron.md"])
+
+        (topics / "birds" / "heron.md").unlink()
+        wait_until(lambda: found(memory, "kranichsee") == [])
+
+
+def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        command = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
+    folder = tmp_path / "m"
+    with watched(folder) as (memory, _):
+        (folder / ".gitignore").write_text(".oneiros/\n", encoding="utf-8")
+        git("init", "-q")
+        git("add", "-A")
+        git("commit", "-qm", "empty")
+        git("checkout", "-qb", "many")
+        for number in range(40):
+            (memory.root.topics / f"t{number}.md").write_text(f"# T\n\nkranichsee {number}\n", encoding="utf-8")
+        git("add", "-A")
+        git("commit", "-qm", "many")
+        wait_until(lambda: len(memory.search_exact("kranichsee", limit=100).hits) == 40, 60)
+
+        git("checkout", "-q", "-")
+        wait_until(lambda: found(memory, "kranichsee") == [], 60)
+
+        git("checkout", "-q", "many")
+        wait_until(lambda: len(memory.search_exact("kranichsee", limit=100).hits) == 40, 60)
+
+
+class Exhausted(BaseObserver):
+    """A system without a free watch."""
+
+    def __init__(self) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+
+@pytest.mark.parametrize("reason", ["no space left on device"])
+def test_without_file_events_it_looks_regularly_and_says_so(tmp_path: Path, reason: str) -> None:
+    with watched(tmp_path / "m", Exhausted) as (memory, watcher):
+        assert watcher.manner == f"polling every 2 s ({reason})"
+
+        (memory.root.topics / "heron.md").write_text("# Heron\n\nzwiebelteich\n", encoding="utf-8")
+
+        wait_until(lambda: found(memory, "zwiebelteich") == ["topics/heron.md"])
