@@ -80,6 +80,12 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
     return Forgotten(tuple(removed), tuple(files))
 
 
+def sessions_meant(what: str, settings: IngestSettings, compressed: Path) -> list[str]:
+    """The sessions that forgetting would remove. Raises ContentError where nothing is known by that name."""
+    with Ingester(settings) as ingester:
+        return _meant(what, ingester, compressed)
+
+
 def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
     """The sessions that a person names. Raises ContentError where nothing is known by that name."""
     if "/" in what or what.endswith((".jsonl", ".xz")):

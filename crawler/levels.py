@@ -3,7 +3,8 @@
 The text is data out of transcripts: who shows it to a model says so (DESIGN section 9).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -35,6 +36,7 @@ class SessionReader:
 
     archive: Archive
     compressed: Path
+    next_step: "NextStep" = field(default_factory=lambda: next_command)
 
     def read(self, session: str, depth: Depth, *, entry: str = "", first: int = 0, turns: int = RAW_TURNS) -> str:
         """The session at a depth. `session` may be a prefix of its id; `entry`, `first` and `turns` choose raw turns.
@@ -49,12 +51,12 @@ class SessionReader:
         if path is None:
             raise ContentError(
                 f"session {session_id} is not compressed yet",
-                remedy=f"Read it with `{next_command(session_id, 'raw')}`",
+                remedy=f"Read it with `{self.next_step(session_id, 'raw')}`",
             )
         if depth is Depth.FILE:
-            return path.read_text(encoding="utf-8") + f"\nThe entries: {next_command(session_id, 'raw')} --entry ID\n"
+            return path.read_text(encoding="utf-8") + f"\nThe entries: {self.next_step(session_id, 'raw')}\n"
         compressed = read_session(path)
-        return one_line(compressed) if depth is Depth.LINE else digest(compressed)
+        return one_line(compressed, self.next_step) if depth is Depth.LINE else digest(compressed, self.next_step)
 
     def _resolve(self, session: str) -> str:
         known = {*self.archive.session_ids(), *newest_files(self.compressed)}
@@ -78,27 +80,25 @@ class SessionReader:
         lines = [show_turn(turn, limit) for turn in shown]
         after = first + len(shown)
         if after < len(all_turns):
-            lines.append(f"{len(all_turns) - after} turns more: {next_command(session_id, 'raw')} --first {after}")
+            lines.append(f"{len(all_turns) - after} turns more: {self.next_step(session_id, 'raw', after)}")
         return "\n\n".join(lines) + "\n"
 
 
-def one_line(session: CompressedSession) -> str:
+def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     """When, what, how it ended."""
     date = session.started.strftime("%Y-%m-%d") if session.started else "undated"
     commits = f", {len(session.commits)} commits" if session.commits else ""
-    return (
-        f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_command(session.session_id, 'digest')}\n"
-    )
+    return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
 
-def digest(session: CompressedSession) -> str:
+def digest(session: CompressedSession, next_step: "NextStep") -> str:
     """Goal, decisions, outcome and what is open, some 50 tokens a statement."""
-    lines = [one_line(session).split("  more:")[0]]
+    lines = [one_line(session, next_step).split("  more:")[0]]
     for section in session.sections:
         if section.title in DIGEST_SECTIONS:
             lines.append(f"{section.title}:")
             lines += [f"- {clip(statement.text, DIGEST_CHARS)}" for statement in section.statements[:DIGEST_STATEMENTS]]
-    lines.append(f"The whole file: {next_command(session.session_id, 'file')}")
+    lines.append(f"The whole file: {next_step(session.session_id, 'file')}")
     return "\n".join(lines) + "\n"
 
 
@@ -119,5 +119,9 @@ def clip_text(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else f"{text[:max_chars]}\n… {len(text) - max_chars} characters more"
 
 
-def next_command(session_id: str, depth: str) -> str:
-    return f"oneiros drill {id8_of(session_id)} {depth}"
+def next_command(session_id: str, depth: str, first: int = 0) -> str:
+    """How a person reads on."""
+    return f"oneiros drill {id8_of(session_id)} --depth {depth}" + (f" --first {first}" if first else "")
+
+
+NextStep = Callable[..., str]  # of session id, depth, and the raw turn to begin at

@@ -125,6 +125,8 @@ class TailState:
         with self._transaction():
             self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
             self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
+        self._db.execute("VACUUM")  # a deleted row leaves its bytes in the file
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return keys
 
     def is_filled(self) -> bool:

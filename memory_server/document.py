@@ -60,11 +60,12 @@ class Document:
     tags: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
     summary: str = ""  # what its frontmatter says it is about
+    head: str = ""  # the text of its frontmatter, fences left out
 
     def about(self) -> str:
-        """What is said of the document beside its body: the words of its path, its summary and tags."""
+        """What is said of the document beside its body: the words of its path, and its frontmatter."""
         words = " ".join(re.findall(r"[^\W_]+", self.path.removesuffix(".md").partition("/")[2]))
-        return "\n".join(part for part in (words, self.summary, " ".join(self.tags)) if part)
+        return f"{words}\n{self.head}"
 
 
 @dataclass(frozen=True, slots=True)

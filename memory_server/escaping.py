@@ -3,8 +3,9 @@
 import re
 
 HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)  # the last stretch spells out text that no screen shows; U+FE0F stays, since it only colours an emoji
 
 
 def shown(text: str) -> str:
@@ -12,4 +13,14 @@ def shown(text: str) -> str:
 
     Line breaks and tabs stay; a zero-width joiner inside an emoji is written out too.
     """
-    return HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
+    return HIDDEN.sub(lambda match: _written_out(match[0]), text.replace("\r\n", "\n"))
+
+
+def shown_line(text: str) -> str:
+    """The text as one line: breaks and tabs become blanks, the rest as in `shown`."""
+    return shown(" ".join(text.split()))
+
+
+def _written_out(character: str) -> str:
+    number = ord(character)
+    return f"\\u{number:04x}" if number <= 0xFFFF else f"\\U{number:08x}"

@@ -15,7 +15,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from memory_server.answer_text import answer_json, answer_text, reading_text, status_text, topics_text
+from memory_server.answer_text import answer_json, answer_text, reading_text, session_text, status_text, topics_text
 from memory_server.document import Answer
 from memory_server.errors import OneirosError
 from memory_server.memory import DEFAULT_LIMIT, MAX_LIMIT, Memory
@@ -34,6 +34,7 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_worl
 Query = Annotated[str, Field(description="words, a question, or the query syntax")]
 Limit = Annotated[int, Field(description="most hits", ge=1, le=MAX_LIMIT)]
 PerSource = Annotated[int, Field(description="most passages of one file", ge=1)]
+IncludeRaw = Annotated[bool, Field(description="archived turns too, as layer:raw")]
 
 
 def create_server(memory: Memory, version: str, *, before_answer: Callable[[], None] = lambda: None) -> MCPServer[Any]:
@@ -58,29 +59,38 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
 
-    def search_memory(query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> CallToolResult:
+    def search_memory(
+        query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
+    ) -> CallToolResult:
         """Finds passages by meaning, whatever words they use."""
         before_answer()
-        return answered(memory.search_memory(query, limit=limit, per_source=per_source))
+        return answered(memory.search_memory(query, limit=limit, per_source=per_source, include_raw=include_raw))
 
-    def search_exact(query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> CallToolResult:
+    def search_exact(
+        query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
+    ) -> CallToolResult:
         """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
         before_answer()
-        return answered(memory.search_exact(query, limit=limit, per_source=per_source))
+        return answered(memory.search_exact(query, limit=limit, per_source=per_source, include_raw=include_raw))
 
-    def recall(query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> CallToolResult:
+    def recall(
+        query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
+    ) -> CallToolResult:
         """What is known about something: by meaning and words together, the best answer first."""
         before_answer()
-        return answered(memory.recall(query, limit=limit, per_source=per_source))
+        return answered(memory.recall(query, limit=limit, per_source=per_source, include_raw=include_raw))
 
     def read_memory(
         name: Annotated[str, Field(description="a topic, or the path of a hit; empty lists the topics")] = "",
         first: Annotated[int, Field(description="first line", ge=1)] = 1,
         last: Annotated[int | None, Field(description="last line")] = None,
+        depth: Annotated[str, Field(description="of a session: line, digest, file, raw")] = "",
     ) -> str:
         """Reads a topic or session, or lines of it; without a name lists the topics."""
         if not name.strip():
             return topics_text(memory.topics())
+        if depth:
+            return session_text(memory.read_session(name, depth, first))
         return reading_text(memory.read(name, first, last))
 
     def memory_status() -> str:

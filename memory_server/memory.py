@@ -8,23 +8,26 @@ import datetime as dt
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
 from memory_server.chunking import split_lines
-from memory_server.document import Answer, Layer, LineRange, SourcePath
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
-from memory_server.errors import ContentError, Problem, UsageError
+from memory_server.errors import ContentError, NeedsRepair, Problem, UsageError
 from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import (
     SourceFile,
     TopicHead,
@@ -41,6 +44,7 @@ from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
+from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.search import Searcher
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, change_setting, read_memory_settings
@@ -49,7 +53,38 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
+JOINED_HITS = 100  # of either search, before the two are joined
+TURNS_READ = 20  # of an archived session, where no end is named
+NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
+TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
+FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
+SMALL_REST = 300  # passages likewise that an interrupted run has left
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How much a search is asked for. Raises UsageError for numbers that cannot be."""
+
+    limit: int
+    per_source: int
+    include_raw: bool
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise UsageError(f"limit is {self.limit}", remedy=f"Give a number from 1 to {MAX_LIMIT}")
+        if self.per_source < 1:
+            raise UsageError(f"per_source is {self.per_source}", remedy="Give a number from 1 on")
+
+
+def context_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Hits in their order, but references, which are no authority, behind all others."""
+    return tuple(sorted(hits, key=lambda hit: hit.layer is Layer.REFERENCE))
+
+
+def is_weak(answer: Answer) -> bool:
+    """Whether so little was found that the turns may know better."""
+    return not answer.hits or answer.hits[0].score < WEAK
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +129,18 @@ class Memory:
         hub_cache: Path,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
+        sessions: SessionStore | None = None,
     ):
-        """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search."""
+        """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
+
+        `sessions` keeps the archive; without it there is no layer 3 to search or read.
+        """
         self.root = require_memory(root)
         self.person = person
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self.model = find_model(self.settings.model, hub_cache)
         self.indices = Indices(root, self.model)
+        self.raw = RawIndex(root.raw_index, sessions) if sessions else None
         self._now = now
         self._make_engine = make_engine
         self._stemmer = Stemmer()
@@ -119,6 +159,8 @@ class Memory:
     def close(self) -> None:
         """Closes indices, model and log, and gives the root back where this process owned it."""
         self.indices.close()
+        if self.raw is not None:
+            self.raw.close()
         with self._guard:
             self._stemmer.close()
             if self._engine is not None:
@@ -129,35 +171,68 @@ class Memory:
 
     # -- searching ----------------------------------------------------------------------------------------------
 
-    def search_memory(self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1) -> Answer:
-        """Passages by meaning alone. Raises UsageError for a query or limit that cannot be used."""
-        return self._search("search_memory", query, limit, per_source, Searcher.by_meaning)
+    def search_memory(
+        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
+    ) -> Answer:
+        """Passages by meaning alone. Raises UsageError for a query or limit that cannot be used.
 
-    def search_exact(self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1) -> Answer:
+        Turns are not embedded, so with `include_raw` they come by their words, behind the others.
+        """
+        return self._search("search_memory", query, Request(limit, per_source, include_raw), Searcher.by_meaning)
+
+    def search_exact(
+        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
+    ) -> Answer:
         """Passages that hold every word or quoted phrase; identifiers letter by letter."""
-        return self._search("search_exact", query, limit, per_source, Searcher.exact)
+        return self._search("search_exact", query, Request(limit, per_source, include_raw), Searcher.exact)
 
-    def recall(self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1) -> Answer:
+    def recall(
+        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
+    ) -> Answer:
         """Passages by meaning and words together, with a second look at the best."""
-        return self._search("recall", query, limit, per_source, Searcher.recall)
+        return self._search("recall", query, Request(limit, per_source, include_raw), Searcher.recall)
 
     def _search(
-        self,
-        tool: str,
-        text: str,
-        limit: int,
-        per_source: int,
-        method: Callable[[Searcher, Query, int, int], Answer],
+        self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
     ) -> Answer:
-        if not 1 <= limit <= MAX_LIMIT:
-            raise UsageError(f"limit is {limit}", remedy=f"Give a number from 1 to {MAX_LIMIT}")
-        if per_source < 1:
-            raise UsageError(f"per_source is {per_source}", remedy="Give a number from 1 on")
         query = parse_query(text)
-        with self.indices.gate.searching():
-            answer = method(self.searcher(), query, limit, per_source)
+        with self._repairable(), self.indices.gate.searching():
+            answer = self._answered(tool, query, request, method)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
         return answer
+
+    def _answered(
+        self, tool: str, query: Query, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
+    ) -> Answer:
+        """What the layers above say; with the turns where these are asked for, or where that is weak."""
+        wanted = query.filter.layers
+        above = tuple(layer for layer in wanted if layer is not Layer.RAW)
+        is_raw_asked = request.include_raw or Layer.RAW in wanted
+        limit, per_source = request.limit, request.per_source
+        if wanted and not above:
+            answer = Answer((), NO_TURNS)
+        else:
+            narrowed = replace(query, filter=replace(query.filter, layers=above))
+            among = JOINED_HITS if is_raw_asked and tool == "recall" else limit
+            answer = method(self.searcher(), narrowed, max(limit, among), per_source)
+            if not wanted and not answer.hits:
+                context = replace(query, filter=replace(query.filter, layers=(Layer.REFERENCE,)))
+                answer = self._or_references(answer, method(self.searcher(), context, limit, per_source))
+        answer = replace(answer, hits=context_last(answer.hits))
+        is_needed = is_raw_asked or (not wanted and is_weak(answer))
+        if not is_needed or self.raw is None or self.raw.is_empty:
+            return replace(answer, hits=answer.hits[:limit])
+        searcher = RawSearcher(self.raw, self._stemmer)
+        if tool == "search_exact":
+            return appended(answer, searcher.exact(query, limit, per_source), limit, TURNS_TOO)
+        if tool == "recall" and is_raw_asked:
+            return joined(answer, searcher.recall(query, JOINED_HITS), limit)
+        least = 0.0 if is_raw_asked else SURE_COVERED
+        return appended(answer, searcher.recall(query, limit, least_covered=least), limit, TURNS_TOO)
+
+    @staticmethod
+    def _or_references(answer: Answer, context: Answer) -> Answer:
+        return replace(context, note=FROM_REFERENCES) if context.hits else answer
 
     def search_itself(self) -> str:
         """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
@@ -192,7 +267,12 @@ class Memory:
         return topic_heads(self.root)
 
     def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
-        """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one."""
+        """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one.
+
+        Of an archived session, `sessions/archive/<id>`, the lines are its turns.
+        """
+        if self.raw is not None and (session_id := session_of_path(name.strip())):
+            return self._read_turns(self.raw, session_id, first, last)
         source = self._source_named(name)
         text = read_text(self.root.file(source.path))
         document = as_document(source, parse_frontmatter(text))
@@ -214,6 +294,32 @@ class Memory:
         )
         self._log(lambda log: log.read(source.path, str(reading.lines)))
         return reading
+
+    def _read_turns(self, raw: RawIndex, session_id: str, first: int, last: int | None) -> Reading:
+        if session_id not in raw.store.marks():
+            raise ContentError(f"no session {session_id!r} is archived", remedy="Name the path of a raw hit")
+        session = raw.store.session(session_id)
+        first, last = max(1, first), min(len(session.turns), last if last is not None else first + TURNS_READ - 1)
+        if last < first:
+            asked = f"{session_id} has {len(session.turns)} turns, {first} was asked for"
+            raise UsageError(asked, remedy="Ask for turns that exist")
+        shown = session.turns[first - 1 : last]
+        text = "\n".join(f"[{number}] {turn.who}: {turn.text}" for number, turn in enumerate(shown, start=first))
+        path, lines = raw_path(session_id), LineRange(first, last)
+        self._log(lambda log: log.read(path, str(lines)))
+        return Reading(path, Layer.RAW, session.title, session.date, lines, len(session.turns), text)
+
+    def read_session(self, name: str, depth: str, first: int = 1) -> str:
+        """A session at a depth: line, digest, file or raw. `name`: its id, the beginning of it, or the path of a hit.
+
+        `first` counts raw turns from 1. Raises ContentError where there is no such session.
+        """
+        if self.raw is None:
+            raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
+        session_id = session_of_path(name.strip()) or name.strip()
+        if session_id.endswith(".md"):
+            session_id = session_file(self.root.file(self._source_named(session_id).path)).session_id
+        return self.raw.store.at_depth(session_id, depth, max(0, first - 1))
 
     def _source_named(self, name: str) -> SourceFile:
         """A source by its path, its path without `.md`, its topic name, or the unique end or start of a session's."""
@@ -259,7 +365,8 @@ class Memory:
 
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
-        return self.indices.changes()
+        with self._repairable():
+            return self.indices.changes()
 
     def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
         """Indexes a small change, so that an answer is of what the disk holds; returns what is still to be done.
@@ -267,7 +374,9 @@ class Memory:
         A large change, or a root that another process owns, is left as it is.
         """
         changes = self.changes()
-        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE
+        if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
+            self.raw.bring_level(report_progress)
+        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
         if changes.is_empty or not is_small:
             return changes
         try:
@@ -278,10 +387,33 @@ class Memory:
 
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
-        report = self.indices.reindex(self.engine, self.embedding, report_progress, rebuild=rebuild)
-        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
+        with self._repairable():
+            report = self.indices.reindex(
+                self.engine, self.embedding, report_progress, rebuild=rebuild, finish=self._calibrate
+            )
+        if self.raw is not None:
+            if rebuild:
+                self.raw.drop()
+            self.raw.bring_level(report_progress)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _calibrate(self) -> None:
+        calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)
+
+    @contextmanager
+    def _repairable(self) -> Iterator[None]:
+        """Says what to do where SQLite cannot read its own files."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # our own mistake
+        except sqlite3.DatabaseError as error:
+            raise NeedsRepair(
+                f"the indices cannot be read ({error})",
+                where=self.root.derived,
+                remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
+            ) from error
 
     def is_unfinished(self) -> bool:
         """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
@@ -348,25 +480,31 @@ class Memory:
 
     def status(self) -> Status:
         """How this memory stands. Searches nothing and loads no model."""
-        changes, counts = self.changes(), self.indices.ledger.counts()
+        changes = self.changes()
+        with self._repairable():
+            counts, problems = self.indices.ledger.counts(), tuple(self.indices.ledger.problems())
         sources = [source.layer for source in find_sources(self.root)]
         logged = 0
         if self.root.query_log.exists():
-            logged = len(self._open_log().queries())
+            with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
+                logged = self._open_log().count()
         return Status(
             root=self.root.path,
             model=self.model.card.name,
             model_reason=self.model.reason,
-            sources={layer: sources.count(layer) for layer in Layer},
+            sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: self._archived()},
             passages=counts["searchable"],
             semantic=counts["semantic"],
             changed=len(changes.changed),
             removed=len(changes.removed),
-            problems=tuple(self.indices.ledger.problems()),
+            problems=problems,
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.indices.owner(),
             queries_logged=logged,
         )
+
+    def _archived(self) -> int:
+        return len(self.raw.store.marks()) if self.raw is not None else 0
 
     # -- the query log ------------------------------------------------------------------------------------------
 
@@ -375,6 +513,12 @@ class Memory:
             if self._query_log is None:
                 self._query_log = QueryLog(self.root.query_log, redact, self._now)
             return self._query_log
+
+    def forget_queries(self, chunks: Collection[ChunkId], paths: Collection[SourcePath]) -> None:
+        """Removes from the log what these passages answered, and the readings of these sources."""
+        if self.root.query_log.exists():
+            with self._guard:
+                self._open_log().forget(chunks, paths)
 
     def logged_queries(
         self, *, without_hits: bool = False, limit: int = 50, compare: bool = False

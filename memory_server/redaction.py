@@ -75,7 +75,7 @@ class Redactor:
 
     def redact(self, text: str) -> Redacted:
         """The text with each secret replaced by `[redacted:KIND]`."""
-        spans = _without_overlap([*self._find(text)], text)
+        spans = _without_overlap(self._find(_without_mask_names(text)), text)
         if not spans:
             return Redacted(text, ())
         pieces = []
@@ -247,6 +247,14 @@ def is_unlike_words(value: str) -> bool:
     if len(value) < 8 or not all(kinds):
         return False
     return len(value) >= 32 or not WORDS_JOINED.search(value)
+
+
+def _without_mask_names(text: str) -> str:
+    """The text with what its masks say blotted out, every character in its place.
+
+    A mask names a kind of secret, and what stands behind such a name would be taken for its value.
+    """
+    return MASK.sub(lambda mask: f"[{'.' * (len(mask[0]) - 2)}]", text) if "[redacted:" in text else text
 
 
 def _without_overlap(spans: Iterable[Span], text: str) -> list[Span]:

@@ -61,6 +61,16 @@ class MemoryRoot:
         return self.derived / "semantic"
 
     @property
+    def references(self) -> Path:
+        """Redacted copies of files of others, layer 4: derived from them like an index."""
+        return self.derived / "references"
+
+    @property
+    def raw_index(self) -> Path:
+        """The words of layer 3."""
+        return self.derived / "raw.db"
+
+    @property
     def lock(self) -> Path:
         return self.derived / "lock"
 

@@ -7,6 +7,7 @@ repository. Everything that decides what is read, run or trusted stands in the p
 
 import dataclasses
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +19,9 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.files import replace_file
 
 Settings = TypeVar("Settings")
+
+COMPRESSORS = ("extractive", "claude-cli", "anthropic", "openai-url")
+REFERENCE_ENDINGS = (".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".yml", ".yaml", ".toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +49,30 @@ class PersonSettings:
     query_log: bool = True  # keep a local, redacted log of queries
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
+    crawl_roots: tuple[str, ...] = ()  # more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`
+    machine: str = ""  # the name of this machine in filters; empty: its network name
+    ingest_allow: tuple[str, ...] = ()  # projects taken in, as paths or patterns with `*`; empty: all of them
+    ingest_deny: tuple[str, ...] = ()  # projects never read past their first entries; wins over ingest_allow
+    deny_words: tuple[str, ...] = ()  # masked wherever they occur, whatever their case; `re:...` is a pattern
+    project_aliases: tuple[str, ...] = ()  # `old=new`: the identity of a project that stands for another
+    idle_hours: float = 6.0  # without an entry, after which a session counts as closed
+    compressor: str = "extractive"  # who writes compressed sessions: see COMPRESSORS
+    compressor_model: str = ""  # the model that a paid or local back end is asked for
+    compressor_url: str = ""  # of an OpenAI-compatible service, or a preset: ollama, trainer
+    compressor_key_variable: str = ""  # the environment variable that holds the service's key
+    compressor_usd_in: float = 0.0  # what a million tokens of input cost
+    compressor_usd_out: float = 0.0  # what a million tokens of output cost
+    budget_run_usd: float = 1.0  # what one ingest may spend at most
+    budget_day_usd: float = 5.0  # what all ingests of a day may spend at most
+    reference_roots: tuple[str, ...] = ()  # project folders whose files are indexed as context
+    reference_endings: tuple[str, ...] = REFERENCE_ENDINGS  # of the files that are read there
+    reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
     idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
     http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
     memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
 
     def __post_init__(self) -> None:
+        self._check_intake()
         if not 0 < self.embedding_share <= 1:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
         if self.embedding_engine not in ("onnx", "torch"):
@@ -62,6 +85,27 @@ class PersonSettings:
             raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="Give 400 or more, or 0 for none")
         if not 200 <= self.answer_tokens <= 2_400:
             raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
+
+    def _check_intake(self) -> None:
+        if self.compressor not in COMPRESSORS:
+            raise UsageError(f"compressor is {self.compressor!r}", remedy=f"Choose one of: {', '.join(COMPRESSORS)}")
+        for key in ("idle_hours", "compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd"):
+            if not 0 <= getattr(self, key) < math.inf:
+                raise UsageError(f"{key} is {getattr(self, key)}", remedy="Give a number from 0 on")
+        for key in ("project_aliases", "reference_tags"):
+            for pair in getattr(self, key):
+                if not all(part.strip() for part in pair.partition("=")[::2]):
+                    raise UsageError(f"{key} holds {pair!r}", remedy="Write name=value")
+        for pattern in [*self.deny_words, *(pair.partition("=")[2] for pair in self.reference_tags)]:
+            _require_pattern(pattern)
+
+
+def _require_pattern(word: str) -> None:
+    if word.startswith("re:"):
+        try:
+            re.compile(word.removeprefix("re:"))
+        except re.error as error:
+            raise UsageError(f"the pattern {word!r} cannot be compiled ({error})", remedy="Mend it") from error
 
 
 def read_memory_settings(file: Path) -> MemorySettings:

@@ -12,7 +12,8 @@ from memory_server.document import ChunkId, Layer
 from memory_server.errors import OneirosError
 from memory_server.memory import MAX_LIMIT, Memory
 from memory_server.search.query import parse_query
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.intake import waiting
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
@@ -45,6 +46,7 @@ def examine(environment: Environment) -> Iterator[Finding]:
         ("words", _check_words),
         ("meaning", _check_meaning),
         ("read", _check_reading),
+        ("archive", lambda memory: _check_archive(environment, memory)),
     ]
     with memory:
         for name, check in checks:
@@ -118,6 +120,8 @@ def _check_disk(memory: Memory) -> Iterator[Finding]:
     changes = memory.changes()
     if changes.is_empty:
         yield Finding("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
+    elif not changes.changed and not changes.removed:
+        yield Finding("disk", "warning", "a run was interrupted or is under way", "oneiros reindex")
     else:
         count = len(changes.changed) + len(changes.removed)
         yield Finding("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")
@@ -160,6 +164,17 @@ def _check_reading(memory: Memory) -> Iterator[Finding]:
     for head in memory.topics():
         memory.read(head.path)
     yield Finding("read", "ok", "every topic can be read back")
+
+
+def _check_archive(environment: Environment, memory: Memory) -> Iterator[Finding]:
+    """Whether sessions of this machine would be lost when the client cleans up."""
+    left = waiting(environment, memory.root, now())
+    kept = memory.status().sources[Layer.RAW]
+    if not left.not_archived:
+        yield Finding("archive", "ok", f"{kept} sessions; none of this machine is missing")
+        return
+    detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
+    yield Finding("archive", "warning", detail, "oneiros ingest")
 
 
 def _sample(memory: Memory) -> list[tuple[ChunkId, str]]:

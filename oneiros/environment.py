@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from crawler.archived import ArchivedSessions
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -54,11 +55,14 @@ class Environment:
 
     def open_memory(self, root: MemoryRoot | None = None) -> Memory:
         """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
+        root = root or self.choice.root
+        archived = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
         return Memory(
-            root or self.choice.root,
+            root,
             person=self.person,
             hub_cache=self.hub_cache,
             now=now,
+            sessions=archived,
             make_engine=torch_engine if self.person.embedding_engine == "torch" else OnnxEngine,
         )
 

@@ -1,6 +1,77 @@
-"""Settings of the whole test run."""
+"""Settings of the whole test run, and the memories that many tests ask."""
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from memory_server.embedding.engine import Engine
+from memory_server.embedding.model import ModelFiles, packaged_model
+from memory_server.memory import Memory
+from tests.garden import write_garden
+from tests.memories import RememberingEngine, new_root, open_memory
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
+
+REAL_HOME = Path.home()
+MakeEngine = Callable[[ModelFiles], Engine]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home of the test run's own; whatever oneiros keeps in the real one must be as it was."""
+    own = [REAL_HOME / ".oneiros", REAL_HOME / ".config" / "oneiros"]
+    before = [_stamps(folder) for folder in own]
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in ("ONEIROS_ROOT", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "HF_HOME", "HF_HUB_CACHE"):
+            patch.delenv(name, raising=False)
+        yield home
+    assert [_stamps(folder) for folder in own] == before, "a test touched the real home"
+
+
+def _stamps(folder: Path) -> dict[str, int]:
+    return {str(file): file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.fixture(scope="session")
+def real_model() -> ModelFiles:
+    """The packaged model."""
+    files = packaged_model()
+    assert files is not None, "the tests need `pip install 'oneiros[offline]'`"
+    return files
+
+
+@pytest.fixture(scope="session")
+def make_engine(real_model: ModelFiles) -> MakeEngine:
+    """Gives the packaged model, loaded once."""
+    engine = RememberingEngine(real_model)
+    return lambda _: engine
+
+
+@pytest.fixture
+def memory(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
+    """An empty memory of one test."""
+    with open_memory(new_root(tmp_path / "memory"), make_engine) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def garden_root(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) -> Path:
+    """The folder of the shared memory, indexed. Tests only read it."""
+    folder = tmp_path_factory.mktemp("garden") / "memory"
+    write_garden(new_root(folder))
+    with open_memory(folder, make_engine) as opened:
+        opened.reindex()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def garden(garden_root: Path, make_engine: MakeEngine) -> Iterator[Memory]:
+    """The shared memory, open for reading: some forty passages about a small company's machines."""
+    with open_memory(garden_root, make_engine) as opened:
+        opened.indices.own()  # so that its graph is asked, as in a server
+        yield opened

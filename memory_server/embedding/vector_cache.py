@@ -11,13 +11,14 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NewType
+from typing import Any, NewType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
 from memory_server.errors import NeedsRepair
+from memory_server.files import file_identity
 
 TextHash = NewType("TextHash", bytes)
 
@@ -26,6 +27,9 @@ create table if not exists row(
     text_hash blob primary key, vector integer not null unique, first_token integer not null, tokens integer not null
 ) without rowid
 """
+
+
+COPIED_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,37 @@ class VectorCache:
         self._token_file = folder / "tokens.bin"
         self._dimensions = dimensions
         self._token_bytes = token_bytes
-        self._keys = sqlite3.connect(folder / "keys.db", isolation_level=None, check_same_thread=False)
-        self._keys.execute("pragma journal_mode=wal")
-        self._keys.execute("pragma synchronous=normal")
-        self._keys.execute("pragma busy_timeout=10000")
-        self._keys.execute(KEYS_SCHEMA)
+        self._key_file = folder / "keys.db"
+        self._keys = sqlite3.connect(self._key_file, isolation_level=None, check_same_thread=False)
+        try:
+            self._keys.execute("pragma busy_timeout=10000")
+            self._keys.execute("pragma journal_mode=wal")
+            self._keys.execute("pragma synchronous=normal")
+            self._keys.execute(KEYS_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self._keys.close()
+            raise _damaged(folder, str(error)) from error
+        self._identity = file_identity(self._key_file)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the files that were opened are still those on the disk."""
+        return file_identity(self._key_file) == self._identity
+
+    def is_whole(self) -> bool:
+        """Whether the key file can be read from end to end."""
+        try:
+            return bool(self._keys.execute("pragma quick_check").fetchone() == ("ok",))
+        except sqlite3.DatabaseError:
+            return False
+
+    def drop_lost(self) -> int:
+        """Forgets the keys of rows that the files no longer hold, such as after a copy that was cut short; how many."""
+        vectors = _size(self._vector_file) // (self._dimensions * 4)
+        tokens = _size(self._token_file) // self._token_bytes
+        return self._keys.execute(
+            "delete from row where vector >= ? or first_token + tokens > ?", (vectors, tokens)
+        ).rowcount
 
     def __len__(self) -> int:
         """How many texts have vectors."""
@@ -114,14 +144,29 @@ class VectorCache:
         rows, _ = self._ends()
         if rows == 0:
             return np.zeros((0, self._dimensions), dtype=np.float32)
-        return np.memmap(self._vector_file, dtype="<f4", mode="r", shape=(rows, self._dimensions))
+        return self._mapped(self._vector_file, "<f4", (rows, self._dimensions))
 
     def tokens(self) -> NDArray[np.uint8]:
         """All packed token rows (m, token_bytes), mapped from the file."""
         _, rows = self._ends()
         if rows == 0:
             return np.zeros((0, self._token_bytes), dtype=np.uint8)
-        return np.memmap(self._token_file, dtype=np.uint8, mode="r", shape=(rows, self._token_bytes))
+        return self._mapped(self._token_file, "u1", (rows, self._token_bytes))
+
+    def _mapped(self, file: Path, dtype: str, shape: tuple[int, int]) -> NDArray[Any]:
+        try:
+            return np.memmap(file, dtype=dtype, mode="r", shape=shape)
+        except (ValueError, OSError) as error:
+            raise _damaged(file, "rows are missing", "Run `oneiros reindex`, which makes them again") from error
+
+    def copy_of(self, hashes: Iterable[TextHash], other: "VectorCache") -> None:
+        """Puts the rows of these texts into another, empty cache of the same shape."""
+        rows = sorted(self.find(hashes).items(), key=lambda pair: pair[1].vector)
+        vectors, tokens = self.vectors(), self.tokens()
+        for start in range(0, len(rows), COPIED_AT_ONCE):
+            part = rows[start : start + COPIED_AT_ONCE]
+            packed = [np.array(tokens[row.first_token : row.first_token + row.tokens]) for _, row in part]
+            other.append([key for key, _ in part], np.array(vectors[[row.vector for _, row in part]]), packed)
 
     def close(self) -> None:
         self._keys.close()
@@ -130,6 +175,14 @@ class VectorCache:
         """How many rows of either file have keys."""
         row = self._keys.execute("select max(vector) + 1, max(first_token + tokens) from row").fetchone()
         return (row[0] or 0, row[1] or 0)
+
+
+def _damaged(where: Path, what: str, remedy: str = "Run `oneiros reindex --rebuild`") -> NeedsRepair:
+    return NeedsRepair(f"the vector cache is damaged ({what})", where=where, remedy=remedy)
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
 
 
 def _write_at(file: Path, offset: int, data: bytes) -> None:

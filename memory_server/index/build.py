@@ -32,6 +32,7 @@ SETTLED_SECONDS = 2.0  # a file changed within this time may change again with t
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
+UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,12 @@ class Changes:
     changed: tuple[SourceFile, ...] = ()  # new ones too
     removed: tuple[SourcePath, ...] = ()
     unchanged: int = 0
+    unfinished: int = 0  # passages that an interrupted run has left to do; at least 1 where there was one
+    unsettled: tuple[SourceFile, ...] = ()  # unchanged, but too young when they were indexed to tell by their time
 
     @property
     def is_empty(self) -> bool:
-        return not self.changed and not self.removed
+        return not self.changed and not self.removed and not self.unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +91,22 @@ class Indexer:
     def changes(self) -> Changes:
         """What a run would read or remove. Files of known size and time are not opened."""
         known = dict(self._ledger.sources())
-        changed, unchanged = [], 0
+        changed, unsettled, unchanged = [], [], 0
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
             if state and _same_stat(self._root.file(source.path), state):
                 unchanged += 1
+            elif state and state.modified_ns == 0 and self._is_settled_as(state):
+                unsettled.append(source)
             else:
                 changed.append(source)
-        return Changes(tuple(changed), tuple(known), unchanged)
+        unfinished = self._ledger.unfinished() or int(self._ledger.note(UNFINISHED) != "")
+        return Changes(tuple(changed), tuple(known), unchanged + len(unsettled), unfinished, tuple(unsettled))
+
+    def _is_settled_as(self, state: SourceState) -> bool:
+        """Whether a file that was indexed just after it was saved still holds what was indexed."""
+        now = read_state(self._root.file(state.path), state.path)
+        return now is not None and now.content_hash == state.content_hash
 
     def run(
         self,
@@ -124,6 +135,9 @@ class Indexer:
         with self._ledger.transaction():
             for path in changes.removed:
                 self._ledger.remove_source(path)
+            for source in changes.unsettled:
+                if state := read_state(self._root.file(source.path), source.path):
+                    self._settle(state)
         for start in range(0, len(changes.changed), SOURCES_A_TRANSACTION):
             with self._ledger.transaction():
                 for source in changes.changed[start : start + SOURCES_A_TRANSACTION]:
@@ -132,6 +146,11 @@ class Indexer:
             report_progress(Progress("reading", done, len(changes.changed)))
         report.problems = sorted(kept + report.problems, key=lambda problem: (problem.path, problem.line))
         self._ledger.set_problems(report.problems)
+
+    def _settle(self, state: SourceState) -> None:
+        known = self._ledger.source_state(state.path)
+        if known and known.content_hash == state.content_hash:
+            self._ledger.touch_source(state)
 
     def _read_one(self, source: SourceFile, report: Report) -> None:
         state = read_state(self._root.file(source.path), source.path)

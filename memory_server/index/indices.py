@@ -6,11 +6,12 @@ ledger and vector cache, and scans exactly where the owner would ask the graph.
 
 import logging
 import os
+import re
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,10 @@ from filelock import FileLock, Timeout
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import VectorCache
+from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import Changes, Indexer, Progress, Report, fill_cache
+from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot
@@ -89,6 +90,7 @@ class Indices:
         self._guard = threading.RLock()
         self._lock = FileLock(root.lock, timeout=0, thread_local=False)
         self._ledger: Ledger | None = None
+        self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
         self._semantic: SemanticIndex | None = None
         self._snapshot: Snapshot | None = None
@@ -97,9 +99,10 @@ class Indices:
     def close(self) -> None:
         """Closes every file and gives the root back."""
         with self._guard:
-            for part in (self._semantic, self._cache, self._ledger):
+            for part in (self._semantic, self._cache, self._ledger, *self._retired):
                 if part is not None:
                     part.close()
+            self._retired = []
             self._semantic = self._cache = self._ledger = self._snapshot = None
             self._lock.release(force=True)
 
@@ -146,6 +149,8 @@ class Indices:
     def ledger(self) -> Ledger:
         """The ledger for reading. Raises NeedsRepair where its file is damaged or of another format."""
         with self._guard:
+            if self._ledger is not None and not self._ledger.is_current:
+                self._retire_ledger()
             if self._ledger is None:
                 self._ledger = Ledger(self._root.ledger)
             return self._ledger
@@ -153,6 +158,9 @@ class Indices:
     @property
     def cache(self) -> VectorCache:
         with self._guard:
+            if self._cache is not None and not self._cache.is_current:
+                self._retired.append(self._cache)
+                self._cache = None
             if self._cache is None:
                 self._cache = self._cache_of(self._model)
             return self._cache
@@ -169,12 +177,11 @@ class Indices:
             is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
             if not is_fresh:
                 cache = self.cache
-                self._snapshot = Snapshot(
-                    read_passages(self.ledger, self._cache_folder / "keys.db"),
-                    self.ledger.stored_sources(),
-                    cache.vectors(),
-                    cache.tokens(),
-                )
+                with closing(
+                    Ledger(self._root.ledger)
+                ) as ledger:  # of its own: other threads are reading the shared one
+                    passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
+                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
             return self._snapshot
@@ -212,10 +219,12 @@ class Indices:
         report_progress: Callable[[Progress], None],
         *,
         rebuild: bool,
+        finish: Callable[[], None] = lambda: None,
     ) -> Report:
         """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
 
-        Raises NotOwner where another process owns the root.
+        `finish` is called on the new indices before the run counts as done. Raises NotOwner where another process owns
+        the root.
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():
@@ -228,7 +237,7 @@ class Indices:
             if rebuild:
                 with self.gate.exchanging():
                     self._drop()
-            return self._reindex(engine, plan, report_progress)
+            return self._reindex(engine, plan, report_progress, finish)
         finally:
             with self._guard:
                 self._seen = (-1, 0.0, 0.0)
@@ -241,30 +250,76 @@ class Indices:
         engine: Callable[[], Engine],
         plan: WorkerPlan | EmbeddingControl,
         report_progress: Callable[[Progress], None],
+        finish: Callable[[], None],
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
             self._settle_semantic(ledger)
+            ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
             indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
             report = indexer.run(engine, plan, report_progress)
             with ledger.transaction():
                 ledger.set_note("semantic_is_dirty", "")
                 ledger.set_note("semantic_is_filling", "")
+            with self._guard:
+                self._seen = (-1, 0.0, 0.0)
+            finish()
+            ledger.set_note(UNFINISHED, "")
             return report
         finally:
             ledger.close()
 
+    def _retire_ledger(self) -> None:
+        if self._ledger is not None:
+            self._retired.append(self._ledger)
+        self._ledger = None
+        self._seen = (-1, 0.0, 0.0)
+
     def _drop(self) -> None:
-        """Deletes the ledger and the semantic index; the vector cache and the query log stay."""
+        """Deletes the ledger; the query log and the vector cache, unless damaged, stay.
+
+        The folder of the semantic index goes when its successor is opened, under another name: ChromaDB does not open
+        a path a second time in one process after it failed there.
+        """
         with self._guard:
+            if not self._cache_is_whole():
+                shutil.rmtree(self._cache_folder, ignore_errors=True)
             self._close_semantic()
-            if self._ledger is not None:
-                self._ledger.close()
-                self._ledger = None
+            self._retire_ledger()
             for suffix in ("", "-wal", "-shm"):
                 self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
-            shutil.rmtree(self._root.semantic_index, ignore_errors=True)
+
+    def _cache_is_whole(self) -> bool:
+        try:
+            return self.cache.is_whole()
+        except NeedsRepair:
+            return False
+
+    def forget_vectors(self) -> None:
+        """Rewrites the vector cache without the texts that no source holds any more: not a byte of them stays.
+
+        The new folder is complete before it takes the old one's place; a kill in between costs time, no knowledge.
+        Raises NotOwner where another process owns the root.
+        """
+        if not self.own():
+            raise NotOwner("another process owns this memory", where=self._root.path, remedy="End it and try again")
+        try:
+            rows = self.ledger.connection.execute("select distinct text_hash from chunk where text_hash is not null")
+            kept = [TextHash(row[0]) for row in rows]
+            fresh_folder = self._cache_folder.with_name(f"{self._cache_folder.name}.new")
+            shutil.rmtree(fresh_folder, ignore_errors=True)
+            dimensions = self._model.card.dimensions
+            fresh = VectorCache(fresh_folder, dimensions, token_bytes(dimensions))
+            with self._guard:
+                self.cache.copy_of(kept, fresh)
+                fresh.close()
+                self.cache.close()
+                self._cache = self._snapshot = None
+                shutil.rmtree(self._cache_folder)
+                fresh_folder.rename(self._cache_folder)
+        finally:
+            self._lock.release()
 
     # -- another model ------------------------------------------------------------------------------------------
 
@@ -315,8 +370,12 @@ class Indices:
 
     def _settle_semantic(self, ledger: Ledger) -> None:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
+        self.cache.drop_lost()
         name = ledger.note("semantic_folder")
         if not name.startswith(self._model.fingerprint) or not (self._root.semantic_index / name).is_dir():
+            self._start_new_semantic(ledger)
+        elif self._lost_vectors(ledger):
+            logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
             logger.warning("the semantic index did not survive an interrupted run; it is filled again")
@@ -327,13 +386,18 @@ class Indices:
     def _start_new_semantic(self, ledger: Ledger) -> None:
         with self._guard:
             self._close_semantic()
-            old = ledger.note("semantic_folder")
-            number = int(old.rpartition("-")[2] or 0) + 1 if "-" in old else 1
+            old = [ledger.note("semantic_folder"), *_names_in(self._root.semantic_index)]
+            number = 1 + max(int(name.rpartition("-")[2]) if re.search(r"-\d+$", name) else 0 for name in old)
             with ledger.transaction():
                 ledger.set_note("semantic_folder", f"{self._model.fingerprint}-{number}")
                 ledger.set_note("semantic_deleted", "0")
                 ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
+
+    def _lost_vectors(self, ledger: Ledger) -> bool:
+        """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
+        keys = {key for layer in Layer for key in ledger.semantic_keys(layer).values()}
+        return len(self.cache.find(keys)) < len(keys)
 
     def _semantic_is_whole(self, ledger: Ledger) -> bool:
         """Whether the graph holds every passage that the ledger says it holds, with the vector it should have."""
@@ -411,6 +475,10 @@ def remove_other_folders(parent: Path, keep: str) -> None:
         for folder in parent.iterdir():
             if folder.name != keep:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
 
 
 def owner_file(root: MemoryRoot) -> Path:

@@ -18,6 +18,7 @@ from pathlib import Path
 from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
+from memory_server.files import file_identity
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.index.words import extra_words
 
@@ -69,6 +70,12 @@ class Ledger:
             self.connection = _connect(file)
         except sqlite3.DatabaseError as error:
             raise _damaged(file, error) from error
+        self._identity = file_identity(file)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file that was opened is still the one on the disk; a rebuild by another process replaces it."""
+        return file_identity(self._file) == self._identity
 
     def close(self) -> None:
         self.connection.close()
@@ -238,6 +245,14 @@ class Ledger:
         """Chunks that the semantic index has to forget."""
         return [(ChunkId(row[0]), Layer(row[1])) for row in self.connection.execute("select chunk_id, layer from gone")]
 
+    def unfinished(self) -> int:
+        """How many chunks the semantic index has to learn or forget."""
+        row = self.connection.execute(
+            "select (select count(*) from chunk where is_semantic = 0 and text_hash is not null)"
+            " + (select count(*) from gone)"
+        ).fetchone()
+        return int(row[0])
+
     def confirm(self, learnt: Sequence[ChunkId] = (), forgotten: Sequence[ChunkId] = ()) -> None:
         """Notes what the semantic index has done."""
         with self.transaction():
@@ -356,6 +371,7 @@ def _connect(file: Path) -> sqlite3.Connection:
     connection.execute("pragma busy_timeout=10000")
     connection.execute("pragma journal_mode=wal")
     connection.execute("pragma synchronous=normal")
+    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's lower() knows ASCII alone
     version = connection.execute("pragma user_version").fetchone()[0]
     if version == 0:
         connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")
@@ -410,9 +426,9 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
             values.extend(alternatives)
 
     any_of("layer = ?", wanted.layers)
-    any_of("lower(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
-    any_of("lower(project) = ?", [name.casefold() for name in wanted.projects])
-    any_of("lower(machine) = ?", [name.casefold() for name in wanted.machines])
+    any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
+    any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
+    any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
     any_of("kind = ?", [name.casefold() for name in wanted.kinds])
     any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
     if wanted.after:

@@ -4,7 +4,7 @@ Search asks thousands of times a second which source a passage belongs to and wh
 answers that too slowly. The table is immutable: after a change a new one is read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Layer
-from memory_server.index.ledger import Ledger
+from memory_server.index.ledger import Ledger, StoredSource
 
 LAYERS = tuple(Layer)
 
@@ -51,23 +51,26 @@ class Passages:
         return mask
 
 
-def read_passages(ledger: Ledger, vector_keys: Path) -> Passages:
-    """The table as the ledger has it now. `vector_keys`: the key file of the vector cache in use."""
+def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[int, StoredSource]]:
+    """The table as the ledger has it now, and the sources of the same moment.
+
+    `ledger` is one that no other thread uses: the key file of the vector cache, `vector_keys`, stays attached to it.
+    """
     connection = ledger.connection
     connection.execute("attach database ? as cache", (str(vector_keys),))
-    try:
-        found = connection.execute(
-            "select chunk.id, chunk.source, chunk.ordinal, source.layer, coalesce(row.vector, -1),"
-            " coalesce(row.first_token, 0), coalesce(row.tokens, 0), chunk.first_line, chunk.word_count"
-            " from chunk join source on source.id = chunk.source"
-            " left join cache.row on cache.row.text_hash = chunk.text_hash"
-            " where chunk.text_hash is not null order by chunk.id"
-        ).fetchall()
-    finally:
-        connection.execute("detach database cache")
+    connection.execute("begin")
+    found = connection.execute(
+        "select chunk.id, chunk.source, chunk.ordinal, source.layer, coalesce(row.vector, -1),"
+        " coalesce(row.first_token, 0), coalesce(row.tokens, 0), chunk.first_line, chunk.word_count"
+        " from chunk join source on source.id = chunk.source"
+        " left join cache.row on cache.row.text_hash = chunk.text_hash"
+        " where chunk.text_hash is not null order by chunk.id"
+    ).fetchall()
+    sources = ledger.stored_sources()
+    connection.execute("commit")
     ranks = {layer.value: layer.rank for layer in LAYERS}
     table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 9)
-    return Passages(*(np.ascontiguousarray(column) for column in table.T))
+    return Passages(*(np.ascontiguousarray(column) for column in table.T)), sources
 
 
 def rows_of_ids(ledger: Ledger, ids: Sequence[ChunkId]) -> list[int]:

@@ -44,7 +44,7 @@ class SemanticIndex:
                 path=str(folder), settings=Settings(anonymized_telemetry=False, allow_reset=False)
             )
             self._collections = {layer: self._collection(layer) for layer in Layer}
-        except (ChromaError, ValueError, OSError) as error:
+        except (ChromaError, ValueError, OSError, AttributeError) as error:  # the last: its own clean-up then fails
             raise damaged(folder, error) from error
 
     def add(self, layer: Layer, ids: Sequence[ChunkId], vectors: Vectors) -> None:

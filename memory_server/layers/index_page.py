@@ -61,7 +61,8 @@ def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySetting
     newline = "\r\n" if "\r\n" in text else "\n"
     if markers is None:
         before = text if not text or text.endswith(("\n", "\r")) else text + newline
-        before += newline if before and lines[-1].strip() else ""
+        gap = "\r" if before.endswith("\r") else newline  # a line feed behind a lone carriage return would join it
+        before += gap if before and lines[-1].strip() else ""
         begin, end, after = POINTERS_BEGIN + newline, POINTERS_END + newline, ""
     else:
         before = "".join(lines[: markers.begin])

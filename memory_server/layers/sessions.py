@@ -8,7 +8,7 @@ higher revision, which supersedes the older ones. Who writes the statements is t
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ NAMESPACE = uuid.UUID("6f1c0b0e-6d0b-5c8e-9a55-0c1f3a7d2b11")  # for ids of comp
 STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
 SUMMARY_CHARS = 500  # a rule of MIF
 SLUG_WORDS = 6
+NAME_END = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r(?P<revision>\d+))?\.md\Z")
 UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -176,6 +177,24 @@ def newest_files(folder: Path) -> dict[str, Path]:
         if session_id and revision > newest.get(session_id, (0, path))[0]:
             newest[session_id] = (revision, path)
     return {session_id: path for session_id, (_, path) in newest.items()}
+
+
+def superseded_files(files: Iterable[Path]) -> set[Path]:
+    """Those files of compressed sessions that a higher revision of the same session replaces.
+
+    Told by their names; only where one names a revision are files opened, since two sessions may share an id8.
+    """
+    by_id: dict[str, list[tuple[Path, str]]] = {}
+    for path in files:
+        if match := NAME_END.search(path.name):
+            by_id.setdefault(match["id8"], []).append((path, match["revision"] or ""))
+    old: set[Path] = set()
+    for found in by_id.values():
+        if any(revision for _, revision in found):
+            known = [(_identity(path), path) for path, _ in found]
+            highest = {owner: max(r for (o, r), _ in known if o == owner) for (owner, _), _ in known}
+            old |= {path for (owner, revision), path in known if owner and revision < highest[owner]}
+    return old
 
 
 def files_of(folder: Path, session_id: str) -> list[Path]:

@@ -16,9 +16,11 @@ from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
+from memory_server.layers.sessions import superseded_files
 from memory_server.root import MemoryRoot
 
 MAX_SUMMARY_CHARS = 500  # of MIF
+MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
@@ -46,13 +48,21 @@ class TopicHead:
 
 
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
-    """All sources below a memory root, in the order of their paths, layer by layer."""
+    """All sources below a memory root, in the order of their paths, layer by layer.
+
+    Of a compressed session only the newest revision is one.
+    """
     for page in (root.index_page, root.lessons):
         if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
     for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
-        for file in markdown_files(folder):
-            yield SourceFile(root.relative(file), layer)
+        files = list(markdown_files(folder))
+        old = superseded_files(files) if folder == root.sessions else set()
+        for file in files:
+            if file not in old:
+                yield SourceFile(root.relative(file), layer)
+    for file in markdown_files(root.references):
+        yield SourceFile(root.relative(file), Layer.REFERENCE)
 
 
 def markdown_files(folder: Path) -> Iterator[Path]:
@@ -169,6 +179,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
+        head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
     )
 
 

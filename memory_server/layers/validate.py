@@ -27,6 +27,7 @@ from memory_server.layers.topics import (
     is_editors_file,
     is_plain_file,
     is_utf8,
+    markdown_files,
     read_text,
     superseded_by,
     topic_heads,
@@ -81,7 +82,8 @@ class _Source:
 
 def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
     """What is wrong with the files of a root, sorted by path and line; never raises for what stands in a file."""
-    files = list(find_sources(root))
+    files = [source for source in find_sources(root) if source.layer is not Layer.REFERENCE]  # those are of others
+    revisions = {root.relative(file) for file in markdown_files(root.sessions)}  # what a newer one supersedes too
     sources: list[_Source] = []
     problems = [*_settings(root), *_left_out(root), *_read(root, files, sources)]
     schema = FrontmatterSchema()
@@ -92,7 +94,7 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
             problems += _footnotes(source)
     problems += _names(files)
     problems += _ids(sources)
-    problems += _superseded(sources, {file.path for file in files})
+    problems += _superseded(sources, {file.path for file in files} | revisions)
     problems += _index_page(root, settings, {file.path for file in files})
     return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.rule, problem.what))
 

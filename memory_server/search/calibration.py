@@ -4,6 +4,7 @@ Learnt at the end of every reindex from the probe questions, as a function of wh
 so that an index built anew has the same scales.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,9 +92,6 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
 
 
 def _content_mark(ledger: Ledger) -> str:
-    """Differs whenever the searchable passages of this ledger differ."""
-    row = ledger.connection.execute(
-        "select count(*), coalesce(max(id), 0), coalesce(sum(id), 0), coalesce(sum(is_semantic), 0) from chunk"
-        " where text_hash is not null"
-    ).fetchone()
-    return "/".join(map(str, (ledger.note("semantic_folder"), *row)))
+    """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
+    rows = ledger.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
+    return f"{ledger.note('semantic_folder')}/{hashlib.sha256(b''.join(row[0] for row in rows)).hexdigest()}"

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.index.words import CJK_RUN, cjk_pairs
+from memory_server.index.words import CJK_RUN, cjk_pairs, extra_words
 from memory_server.search.query import AllOf, AnyOf, Expression, Not, Term
 
 MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided
@@ -25,18 +25,26 @@ class LiteralMatch:
     source: int
     closeness: int  # 0: as written, as whole words; 1: in another case; 2: inside longer words
     bm25: float  # smaller is better
+    path: str  # of its source; puts equals in an order that a rebuild does not change
     is_spread: bool = False  # the words stand in one source, but not in one passage
 
 
 def find_literal(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None, limit: int
+    connection: sqlite3.Connection,
+    expression: Expression,
+    sources: Container[int] | None,
+    limit: int,
+    *,
+    in_parts: bool = True,
 ) -> list[LiteralMatch]:
     """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
 
-    First as whole words in one passage, then as the beginnings of words, then as parts of words (identifiers alone),
-    then spread over one source. The first of these that finds something answers.
+    First as whole words in one passage, then as parts of names with humps (`Bar` of `fooBar`), then as the beginnings
+    of words, then as parts of words (both identifiers alone), then spread over one source. The first of these that
+    finds something answers. Parts of words cost reading every passage; `in_parts` False leaves them out.
     """
-    for stage in (_in_passages, _in_longer_words, _in_parts_of_words, _in_sources):
+    parts = [_in_parts_of_words] if in_parts else []
+    for stage in (_in_passages, _in_names, _in_longer_words, *parts, _in_sources):
         matches = _best(stage(connection, expression, sources), limit)
         if matches:
             return matches
@@ -44,15 +52,15 @@ def find_literal(
 
 
 def _best(matches: Iterator[LiteralMatch], limit: int) -> list[LiteralMatch]:
-    """The best `limit` matches. They come in the order of bm25, so enough exact ones end the search."""
+    """The best `limit` matches. They come in the order of bm25, so enough exact ones, with their equals, are all."""
     kept: list[LiteralMatch] = []
     exact = 0
     for match in matches:
+        if exact >= limit and match.bm25 > kept[-1].bm25:
+            break
         kept.append(match)
         exact += match.closeness == 0
-        if exact == limit:
-            break
-    return sorted(kept, key=lambda match: (match.closeness, match.bm25, match.row))[:limit]
+    return sorted(kept, key=lambda match: (match.closeness, match.bm25, match.path, match.row))[:limit]
 
 
 def holds(expression: Expression, text: str) -> bool:
@@ -135,6 +143,19 @@ def _in_passages(
     yield from _compared(_candidates(connection, query), expression, sources, least=0) if query else ()
 
 
+def _in_names(
+    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
+) -> Iterator[LiteralMatch]:
+    """Passages in which the words hold beside the parts of their names."""
+    query = fts_query(expression)
+    if not query:
+        return
+    for row, source, path, bm25, context, passage in _candidates(connection, query):
+        text = f"{context}\n{passage}"
+        if (sources is None or source in sources) and holds(expression, f"{text}\n{extra_words(text)}"):
+            yield LiteralMatch(row, source, 2, bm25, path)
+
+
 def _in_longer_words(
     connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
 ) -> Iterator[LiteralMatch]:
@@ -153,7 +174,8 @@ def _in_parts_of_words(
     if len(longest) < 3 and fts_query(expression):
         return
     rows = connection.execute(
-        "select id, source, 0.0, context, passage from chunk where text_hash is not null"
+        "select chunk.id, source, path, 0.0, context, passage from chunk join source on source.id = chunk.source"
+        " where text_hash is not null"
         " and (passage like ? escape '\\' or context like ? escape '\\') limit ?",
         (like := f"%{_escaped_like(longest)}%", like, MAX_CANDIDATES),
     )
@@ -172,34 +194,36 @@ def _in_sources(
 ) -> Iterator[LiteralMatch]:
     """Sources in which the expression holds as a whole, each with the passage that has most of it."""
     query = fts_query(expression)
-    if not query or not isinstance(expression, AllOf):
+    if not query:
         return
     rows = connection.execute(
-        "select source.id, bm25(bodies), source.title, source.body from bodies join source on source.id = bodies.rowid"
-        " where bodies match ? order by rank limit ?",
+        "select source.id, path, bm25(bodies), source.title, source.body from bodies"
+        " join source on source.id = bodies.rowid where bodies match ? order by rank limit ?",
         (query, MAX_CANDIDATES),
     )
-    for source, bm25, title, body in rows:
+    for source, path, bm25, title, body in rows:
         if (sources is None or source in sources) and holds(expression, f"{title}\n{body}"):
             best = _fullest_passage(connection, source, expression)
             if best is not None:
-                yield LiteralMatch(best, source, 1, bm25, is_spread=True)
+                yield LiteralMatch(best, source, 1, bm25, path, is_spread=True)
 
 
-def _fullest_passage(connection: sqlite3.Connection, source: int, expression: AllOf) -> int | None:
+def _fullest_passage(connection: sqlite3.Connection, source: int, expression: Expression) -> int | None:
     """The passage of a source in which most parts of an expression hold; the first of equals."""
     rows = connection.execute(
         "select id, context, passage from chunk where source = ? and text_hash is not null order by ordinal", (source,)
     ).fetchall()
-    wanted = [part for part in expression.parts if not isinstance(part, Not)]
+    parts = expression.parts if isinstance(expression, AllOf) else (expression,)
+    wanted = [part for part in parts if not isinstance(part, Not)]
     counts = [(sum(holds(part, f"{row[1]}\n{row[2]}") for part in wanted), -place) for place, row in enumerate(rows)]
     return int(rows[-max(counts)[1]][0]) if counts else None
 
 
 def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
     return connection.execute(
-        "select chunk.id, chunk.source, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage from words"
-        " join chunk on chunk.id = words.rowid where words match ? order by rank limit ?",
+        "select chunk.id, chunk.source, path, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage"
+        " from words join chunk on chunk.id = words.rowid join source on source.id = chunk.source"
+        " where words match ? order by rank limit ?",
         (query, MAX_CANDIDATES),
     )
 
@@ -208,10 +232,10 @@ def _compared(
     rows: sqlite3.Cursor, expression: Expression, sources: Container[int] | None, *, least: int
 ) -> Iterator[LiteralMatch]:
     wanted = _positive_terms(expression)
-    for row, source, bm25, context, passage in rows:
+    for row, source, path, bm25, context, passage in rows:
         text = f"{context}\n{passage}"
         if (sources is None or source in sources) and holds(expression, text):
-            yield LiteralMatch(row, source, max(least, _closeness(wanted, text)), bm25)
+            yield LiteralMatch(row, source, max(least, _closeness(wanted, text)), bm25, path)
 
 
 def _closeness(terms: Sequence[Term], text: str) -> int:

@@ -7,7 +7,7 @@ written, and the whole log can be switched off. It feeds the weekly report and t
 import datetime as dt
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from memory_server.document import ChunkId, SourcePath
 
 MAX_ROWS = 50_000  # the oldest go first; a year of heavy use is some 20,000
 MAX_QUERY_CHARS = 500
+MAX_READ_CHARS = 10_000  # searched for secrets before the text is cut, so that no half of one is left at the end
 
 SCHEMA = """
 create table if not exists query(
@@ -50,7 +51,7 @@ class QueryLog:
 
     def asked(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
         """Notes a question with the ids of its hits."""
-        text = self._redact(query[:MAX_QUERY_CHARS])
+        text = self._redact(query[:MAX_READ_CHARS].encode("utf-8", "replace").decode("utf-8"))[:MAX_QUERY_CHARS]
         cursor = self._connection.execute(
             "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
             (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
@@ -58,6 +59,9 @@ class QueryLog:
         self._last = cursor.lastrowid
         if self._last and self._last % 1_000 == 0:
             self._connection.execute("delete from query where id <= ?", (self._last - MAX_ROWS,))
+            self._connection.execute(
+                "delete from reading where rowid <= (select max(rowid) from reading) - ?", (MAX_ROWS,)
+            )
 
     def read(self, path: SourcePath, lines: str) -> None:
         """Notes what was read, and after which question."""
@@ -75,6 +79,23 @@ class QueryLog:
             LoggedQuery(dt.datetime.fromisoformat(row[0]), row[1], row[2], tuple(map(ChunkId, json.loads(row[3]))))
             for row in rows
         ]
+
+    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
+        """Removes the questions that these passages answered and the readings of these sources, to the last byte.
+
+        Returns how many questions went.
+        """
+        rows = self._connection.execute("select id, hits from query").fetchall()
+        gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
+        self._connection.executemany("delete from query where id = ?", gone)
+        self._connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
+        self._connection.execute("vacuum")
+        self._connection.execute("pragma wal_checkpoint(truncate)")
+        return len(gone)
+
+    def count(self) -> int:
+        """How many questions are kept."""
+        return int(self._connection.execute("select count(*) from query").fetchone()[0])
 
     def close(self) -> None:
         self._connection.close()

@@ -172,7 +172,11 @@ class Searcher:
         if not candidates:
             return Answer((), self._note(query, nothing), terms)
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
-        found = [(candidate, chunks[candidate.row]) for candidate in candidates if candidate.row in chunks]
+        found = [
+            (candidate, chunk)
+            for candidate in candidates
+            if (chunk := chunks.get(candidate.row)) and chunk.source in self._snapshot.sources  # not since then
+        ]
         if not is_exact:  # the exact search has seen to it itself
             found = [(candidate, chunk) for candidate, chunk in found if not _is_excluded(query, chunk)]
         hits = grouped([self._hit(candidate, chunk) for candidate, chunk in found], per_source)
@@ -262,7 +266,7 @@ def _display(score: float) -> float:
 
 def _literal_reason(match: LiteralMatch) -> Reason:
     manner = ("as written", "in another case", "inside longer words")[match.closeness]
-    return Reason("literal", "all words, spread over the file" if match.is_spread else manner)
+    return Reason("literal", "all words in the file, not in one passage" if match.is_spread else manner)
 
 
 def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:

@@ -14,7 +14,8 @@ from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.cli.searching import AsJson, NoColor
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.intake import waiting
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
 
@@ -69,19 +70,23 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         """What the memory holds, which one it is, and how its indices stand."""
         with environment.open_memory() as memory:
             found = memory.status()
+        left = waiting(environment, environment.choice.root, now())
         choice = environment.choice
         process = daemon_json(choice.root.path)
         keeping = _indexing(environment) if process["pid"] else None
         if as_json:
             ignored = str(choice.ignored) if choice.ignored else None
+            counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
             chosen = {"chosen": choice.reason, "ignored": ignored}
-            data_json({**status_json(found), **chosen, "daemon": process, "indexing": keeping})
+            data_json({**status_json(found), **counts_left, **chosen, "daemon": process, "indexing": keeping})
             return
         data(f"memory    {found.root}  ({choice.reason})")
         if choice.ignored:
             data(f"ignored   {choice.ignored}  (not trusted; `oneiros trust {choice.ignored}` lets it take effect)")
         counts = ", ".join(f"{number} {layer.value}" for layer, number in found.sources.items() if number)
         data(f"sources   {counts or 'none'}")
+        missing = f"{left.not_archived} not archived yet, {left.expiring} of them expire this week: oneiros ingest"
+        data(f"archive   {missing if left.not_archived else 'every session of this machine'}")
         size = f"{found.index_bytes / 1e6:.1f} MB on disk"
         data(f"passages  {found.passages} by words, {found.semantic} by meaning; {size}")
         data(f"model     {found.model}, {found.model_reason}")

@@ -13,7 +13,7 @@ import click
 import typer
 
 from memory_server.errors import OneirosError
-from oneiros.cli import keeping, searching, serving, settling, trainer
+from oneiros.cli import intake, keeping, searching, serving, settling, trainer
 from oneiros.cli.output import talk
 from oneiros.environment import Environment, program_version
 
@@ -42,7 +42,7 @@ def create_app(environment: Environment) -> typer.Typer:
             typer.echo(f"oneiros {program_version()}")
             raise typer.Exit
 
-    for group in (searching, settling, keeping, serving):
+    for group in (searching, settling, intake, keeping, serving):
         group.add_commands(app, environment)
     app.add_typer(trainer.app, name="trainer", help="Watch the trainers that serve a model of this memory.")
     return app

@@ -11,7 +11,7 @@ from rich.text import Text
 from memory_server.answer_text import answer_json, shortened
 from memory_server.document import Answer, Hit
 from memory_server.errors import UsageError
-from memory_server.escaping import shown
+from memory_server.escaping import shown, shown_line
 from memory_server.memory import DEFAULT_LIMIT, Memory
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
@@ -44,18 +44,20 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         method: Callable[..., Answer],
         words: list[str],
         filters: dict[str, list[str] | None],
-        options: tuple[int, int, bool, bool, bool],
+        options: tuple[int, int, bool, bool, bool, bool],
     ) -> None:
-        limit, per_source, as_json, explain, no_color = options
+        limit, per_source, raw, as_json, explain, no_color = options
         text = " ".join([*(_filter_text(filters)), *words])
         try:
+            if raw:
+                raise DaemonLost  # the daemon's route knows no turns; this process reads beside it
             client = Client(environment.variables, environment.choice.root.path)
             answer, behind = client.search(route, text, limit=limit, per_source=per_source)
             say_behind(behind)
         except DaemonLost:
             with environment.open_memory() as memory:
                 bring_level(memory)
-                answer = method(memory, text, limit=limit, per_source=per_source)
+                answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
         if as_json:
             data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
         else:
@@ -78,13 +80,14 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             tag: Narrow = None,
             after: Annotated[str | None, typer.Option(show_default=False)] = None,
             before: Annotated[str | None, typer.Option(show_default=False)] = None,
+            raw: Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")] = False,
             as_json: AsJson = False,
             explain: Explain = False,
             no_color: NoColor = False,
         ) -> None:
             filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
             filters |= {"after": [after] if after else None, "before": [before] if before else None}
-            ask(name, method, words, filters, (limit, per_source, as_json, explain, no_color))
+            ask(name, method, words, filters, (limit, per_source, raw, as_json, explain, no_color))
 
         settings = {"ignore_unknown_options": takes_flags}
         app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
@@ -144,7 +147,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         width = max((len(head.name) for head in heads), default=0)
         for head in heads:
             date = head.date.isoformat() if head.date else " " * 10
-            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown(head.summary)}"))
+            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown_line(head.summary)}"))
         talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
 
 
@@ -152,7 +155,10 @@ def bring_level(memory: Memory) -> None:
     """Indexes a small change before a search, and says what a large one needs."""
     with progress_shown() as show:
         behind = memory.refresh(show)
-    say_behind(len(behind.changed) + len(behind.removed))
+    count = len(behind.changed) + len(behind.removed)
+    if not behind.is_empty and not count:
+        talk("The indices are not complete yet. Bring them level: oneiros reindex")
+    say_behind(count)
 
 
 def say_behind(count: int) -> None:
@@ -192,14 +198,14 @@ def _headline(number: int, hit: Hit) -> Text:
     marks = "".join(
         [
             "  decides" if hit.decides else "",
-            f"  replaced by {hit.replaced_by}" if hit.replaced_by else "",
+            f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]
     )
-    place = (f"{hit.path}:{hit.lines}", "bold")
+    place = (f"{shown_line(hit.path)}:{hit.lines}", "bold")
     head = f"  {date}  {hit.score:.2f}".replace(" 0.", " .")
     return Text.assemble(
-        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown(hit.title)}", (marks, "italic")
+        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown_line(hit.title)}", (marks, "italic")
     )
 
 

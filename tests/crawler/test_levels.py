@@ -24,7 +24,7 @@ def reader(tmp_path: Path) -> SessionReader:
 def test_a_session_in_one_line_names_the_digest(reader: SessionReader) -> None:
     assert reader.read("1111", Depth.LINE) == (
         "2026-03-01  The relay in src/relay.py loses its connection after an hour.  (shipped, 1 commits)"
-        "  more: oneiros drill 11111111 digest\n"
+        "  more: oneiros drill 11111111 --depth digest\n"
     )
 
 
@@ -32,14 +32,14 @@ def test_the_digest_names_the_file(reader: SessionReader) -> None:
     text = reader.read("1111", Depth.DIGEST)
 
     assert "- I decided to send a keepalive every 300 seconds instead of raising the timeout." in text
-    assert text.endswith("The whole file: oneiros drill 11111111 file\n")
+    assert text.endswith("The whole file: oneiros drill 11111111 --depth file\n")
 
 
 def test_the_file_names_the_entries(reader: SessionReader) -> None:
     text = reader.read("1111", Depth.FILE)
 
     assert text.startswith("---\nid: ")
-    assert text.endswith("The entries: oneiros drill 11111111 raw --entry ID\n")
+    assert text.endswith("The entries: oneiros drill 11111111 --depth raw\n")
 
 
 def test_the_entries_are_read_page_by_page(reader: SessionReader) -> None:
@@ -48,7 +48,7 @@ def test_the_entries_are_read_page_by_page(reader: SessionReader) -> None:
     assert text == (
         "[00000001] 2026-03-01 10:00 person\n"
         "The relay in src/relay.py loses its connection after an hour. Please find out why.\n\n"
-        "6 turns more: oneiros drill 11111111 raw --first 1\n"
+        "6 turns more: oneiros drill 11111111 --depth raw --first 1\n"
     )
 
 

@@ -93,6 +93,18 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     assert Redactor().redact(once).text == once
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use [redacted:github-token] x9Kf83mcQ2LpW7ab of the old key",
+        "AccountKey=[redacted:secret] /feed?user=amFdZO3FIyjv4sH6urr4UNZEoz",
+        "Password=[redacted:secret] BRIffguSaLari2CYC6yRnkOP6PGdfyVkASyzGMNXG9SEfNjb6-4z",
+    ],
+)
+def test_the_name_in_a_mask_makes_no_secret_of_what_stands_behind_it(text: str) -> None:
+    assert Redactor().redact(text).text == text
+
+
 @given(st.text(max_size=200))
 def test_text_outside_the_spans_is_untouched(text: str) -> None:
     redacted = Redactor().redact(text)

@@ -195,3 +195,20 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
 
     assert person_settings_file({}, home) == home / ".config" / "oneiros" / "config.toml"
     assert person_settings_file({"XDG_CONFIG_HOME": "/x"}, home) == Path("/x/oneiros/config.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("compressor", "gpt", "Choose one of: extractive, claude-cli, anthropic, openai-url"),
+        ("idle_hours", -1.0, "Give a number from 0 on"),
+        ("budget_day_usd", float("inf"), "Give a number from 0 on"),
+        ("project_aliases", ("old",), "Write name=value"),
+        ("reference_tags", ("=x",), "Write name=value"),
+        ("reference_tags", ("ops=re:(",), "cannot be compiled"),
+        ("deny_words", ("re:[",), "cannot be compiled"),
+    ],
+)
+def test_a_setting_of_the_intake_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        PersonSettings(**{key: value})  # type: ignore[arg-type]  # values of several types in one table

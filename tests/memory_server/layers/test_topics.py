@@ -186,3 +186,19 @@ def test_a_long_summary_is_cut() -> None:
 def test_a_topic_is_named_by_its_path(path: str, words: str, name: str) -> None:
     assert name_in_words(SourcePath(path)) == words
     assert topic_name(SourcePath(path)) == name
+
+
+def test_of_a_session_only_the_newest_revision_is_a_source(tmp_path: Path) -> None:
+    folder = tmp_path / "sessions" / "compressed" / "2026"
+    folder.mkdir(parents=True)
+    for name, session, revision in (
+        ("2026-03-01-a-1111aaaa.md", "1111aaaa-x", 1),
+        ("2026-03-01-a-1111aaaa-r2.md", "1111aaaa-x", 2),
+        ("2026-03-02-b-1111aaaa.md", "1111aaaa-y", 1),
+    ):
+        own = f"extensions:\n  oneiros:\n    sessionId: {session}\n    revision: {revision}\n"
+        (folder / name).write_text(f"---\n{own}---\n\n# A\n", encoding="utf-8")
+
+    names = [Path(source.path).name for source in find_sources(MemoryRoot(tmp_path))]
+
+    assert names == ["2026-03-01-a-1111aaaa-r2.md", "2026-03-02-b-1111aaaa.md"]

@@ -1,0 +1,75 @@
+"""The archive as the memory sees it: sessions with their turns as text, for the index of layer 3 and for reading.
+
+Arguments of tools are shown as `name: value` with their line ends, not as JSON, so that what stands in them can be
+searched for as it is written elsewhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from crawler.archive import Archive
+from crawler.compress.extractive import title_of
+from crawler.facts import arguments_of, facts_of
+from crawler.levels import Depth, SessionReader
+from crawler.turns import Role, Turn
+from memory_server.errors import UsageError
+from memory_server.index.raw import ArchivedSession, ArchivedTurn
+from memory_server.layers.sessions import project_name
+
+
+class ArchivedSessions:
+    """The sessions of one memory root. `archive` is layer 3, `compressed` the folder of layer 2."""
+
+    def __init__(self, archive: Path, compressed: Path):
+        self._records = archive / "sessions"
+        self._archive = Archive(archive)
+        self._reader = SessionReader(self._archive, compressed)
+
+    def marks(self) -> Mapping[str, str]:
+        """Every archived session with size and time of its record, which is replaced whenever entries come."""
+        stats = ((path.stem, path.stat()) for path in sorted(self._records.glob("*.json")))
+        return {session_id: f"{stat.st_size}/{stat.st_mtime_ns}" for session_id, stat in stats}
+
+    def session(self, session_id: str) -> ArchivedSession:
+        """One session with all its turns."""
+        record = self._archive.record(session_id)
+        turns = list(self._archive.turns(session_id))
+        facts = facts_of(turns)
+        return ArchivedSession(
+            session_id=session_id,
+            title=title_of(turns, facts),
+            date=facts.ended.date() if facts.ended else None,
+            project=project_name(record.project or record.cwd),
+            machine=record.machine,
+            turns=[archived_turn(turn) for turn in turns],
+        )
+
+    def at_depth(self, session_id: str, depth: str, first: int) -> str:
+        """A session as text. Raises UsageError for a depth that there is not."""
+        if depth not in set(Depth):
+            raise UsageError(f"there is no depth {depth!r}", remedy=f"Choose one of: {', '.join(Depth)}")
+        reader = replace(self._reader, next_step=next_reading)
+        return reader.read(session_id, Depth(depth), first=first)
+
+
+def archived_turn(turn: Turn) -> ArchivedTurn:
+    """A turn as text: what was called with what, and what came back."""
+    who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
+    arguments = "\n".join(f"{name}: {plain(value)}" for name, value in arguments_of(turn).items())
+    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip())
+
+
+def plain(value: object) -> str:
+    """A value of a tool call without the marks of JSON around its texts."""
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {plain(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return "\n".join(plain(item) for item in value)
+    return str(value)
+
+
+def next_reading(session_id: str, depth: str, first: int = 0) -> str:
+    """How a model reads on."""
+    more = f", first={first + 1}" if first else ""
+    return f'read_memory(name="{session_id}", depth="{depth}"{more})'

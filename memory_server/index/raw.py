@@ -1,0 +1,223 @@
+"""The index of layer 3: the turns of archived sessions, by words alone, in a ledger of their own.
+
+Apart from the others, because there are a hundred times as many turns as statements: they must neither slow nor tilt a
+search that does not ask for them. Derived from the archive, which another package keeps: it comes in as a
+`SessionStore`. A hit's `lines` count the turns of its session. Turns are not embedded: at some 17 passages a second
+and core that costs hours.
+"""
+
+import datetime as dt
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, SourcePath
+from memory_server.embedding.vector_cache import TextHash
+from memory_server.index.build import Progress
+from memory_server.index.ledger import Ledger, SourceState
+from memory_server.index.passages import Passages
+from memory_server.index.snapshot import Snapshot
+
+RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
+PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
+NO_HASH = TextHash(b"raw")  # marks a chunk as searchable; no vector is ever kept under it
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedTurn:
+    """What one role said or did, redacted."""
+
+    who: str  # person, assistant, sub-agent, system, or `tool Bash`
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedSession:
+    """A session as the index needs it."""
+
+    session_id: str
+    title: str
+    date: dt.date | None
+    project: str
+    machine: str
+    turns: Sequence[ArchivedTurn]
+
+
+class SessionStore(Protocol):
+    """What keeps the sessions of a memory: the archive, seen from below."""
+
+    def marks(self) -> Mapping[str, str]:
+        """Every archived session, with a mark that differs whenever its content does."""
+
+    def session(self, session_id: str) -> ArchivedSession:
+        """One session with all its turns."""
+
+    def at_depth(self, session_id: str, depth: str, first: int) -> str:
+        """A session as text, at the depth `line`, `digest`, `file` or `raw`; `first` counts raw turns from 0."""
+
+
+def raw_path(session_id: str) -> SourcePath:
+    return SourcePath(f"{RAW_FOLDER}{session_id}")
+
+
+def session_of_path(path: str) -> str:
+    """The session that a raw source is; empty for any other source."""
+    return path.removeprefix(RAW_FOLDER) if path.startswith(RAW_FOLDER) else ""
+
+
+class RawIndex:
+    """The turns of all archived sessions. Safe to share between threads; several processes may bring it level."""
+
+    def __init__(self, file: Path, store: SessionStore):
+        """Opens nothing yet."""
+        self.store = store
+        self.guard = threading.RLock()
+        self._file = file
+        self._ledger: Ledger | None = None
+        self._snapshot: Snapshot | None = None
+        self._seen = -1
+
+    def close(self) -> None:
+        with self.guard:
+            if self._ledger is not None:
+                self._ledger.close()
+            self._ledger = self._snapshot = None
+
+    @property
+    def ledger(self) -> Ledger:
+        with self.guard:
+            if self._ledger is None:
+                self._ledger = Ledger(self._file)
+            return self._ledger
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to ask; looking makes no file."""
+        if not self._file.exists():
+            return True
+        with self.guard:
+            return self.ledger.connection.execute("select 1 from source limit 1").fetchone() is None
+
+    def changes(self) -> tuple[list[str], list[str]]:
+        """The sessions to read, and those to remove."""
+        marks = self.store.marks()
+        if not marks and not self._file.exists():
+            return [], []
+        known = {session_of_path(path): state.content_hash for path, state in self.ledger.sources().items()}
+        changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
+        return changed, [session_id for session_id in known if session_id not in marks]
+
+    def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None) -> int:
+        """Reads what is new in the archive and drops what is gone; returns how many sessions that were."""
+        changed, removed = self.changes()
+        marks = self.store.marks()
+        ledger = self.ledger if changed or removed else None
+        for session_id in removed:
+            assert ledger is not None
+            with self._changing(ledger):
+                ledger.remove_source(raw_path(session_id))
+        for done, session_id in enumerate(changed, start=1):
+            assert ledger is not None
+            session = self.store.session(session_id)
+            document = as_document(session)
+            chunks = chunks_of(document, session.turns)
+            with self._changing(ledger):
+                state = SourceState(document.path, 0, 0, marks[session_id])
+                ledger.put_source(document, state, chunks, [NO_HASH] * len(chunks))
+            report_progress(Progress("raw turns", done, len(changed)))
+        if ledger is not None:
+            with self._changing(ledger):
+                ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
+        return len(changed) + len(removed)
+
+    @contextmanager
+    def _changing(self, ledger: Ledger) -> Iterator[None]:
+        """A write of this process, whose own connection does not tell it that something changed."""
+        with self.guard, ledger.transaction():
+            yield
+            self._snapshot = None
+
+    def drop(self) -> None:
+        """Deletes the index; the next `bring_level` builds it anew."""
+        self.close()
+        for suffix in ("", "-wal", "-shm"):
+            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+
+    def snapshot(self) -> Snapshot:
+        """The passages as they are now; read again only when they have changed."""
+        with self.guard:
+            generation = self.ledger.generation()
+            if self._snapshot is None or generation != self._seen:
+                no_vectors = np.zeros((0, 1), dtype=np.float32)
+                no_tokens = np.zeros((0, 1), dtype=np.uint8)
+                passages = read_raw_passages(self.ledger)
+                self._snapshot = Snapshot(passages, self.ledger.stored_sources(), no_vectors, no_tokens)
+                self._seen = generation
+            return self._snapshot
+
+
+def as_document(session: ArchivedSession) -> Document:
+    """The head of a session as a source; its body is in its chunks alone."""
+    return Document(
+        path=raw_path(session.session_id),
+        layer=Layer.RAW,
+        title=session.title,
+        body="",
+        body_line=1,
+        date=session.date,
+        kind="episodic",
+        project=session.project,
+        machine=session.machine,
+    )
+
+
+def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[Chunk]:
+    """Every turn in pieces; the number of a turn stands as its line."""
+    chunks: list[Chunk] = []
+    for number, turn in enumerate(turns, start=1):
+        for piece in pieces_of(turn.text):
+            ordinal = len(chunks)
+            identity = hashlib.sha256(f"{document.path}\0{number}\0{ordinal}\0{piece}".encode()).hexdigest()
+            text = f"{turn.who}: {piece}"
+            lines = LineRange(number, number)
+            chunks.append(Chunk(ChunkId(identity[:24]), document.path, ordinal, text, text, (turn.who,), lines))
+    return chunks
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """A text in pieces of some PIECE_CHARS characters, cut at the end of a line or a word where there is one."""
+    position = 0
+    while position < len(text):
+        end = position + PIECE_CHARS
+        if end < len(text):
+            least = position + PIECE_CHARS // 2
+            at = max(text.rfind("\n", least, end), 0) or max(text.rfind(" ", least, end), 0)
+            if at:
+                end = at + 1
+            else:  # an identifier that is longer than what is searched for: cut where it may not be one
+                end = next((place for place in range(end, min(end + 200, len(text))) if text[place] in CUTS), end)
+        if piece := text[position:end].strip():
+            yield piece
+        position = end
+
+
+CUTS = frozenset(" \n\t,;:=&?\"'()[]{}<>|")
+
+
+def read_raw_passages(ledger: Ledger) -> Passages:
+    """The table of passages, without vectors."""
+    found = ledger.connection.execute(
+        "select id, source, ordinal, first_line, word_count from chunk where text_hash is not null order by id"
+    ).fetchall()
+    rows, sources, ordinals, lines, lengths = (
+        np.array(column, dtype=np.int64) for column in (zip(*found, strict=True) if found else [()] * 5)
+    )
+    none, zero = np.full(len(rows), -1, np.int64), np.zeros(len(rows), np.int64)
+    layers = np.full(len(rows), Layer.RAW.rank, np.int64)
+    return Passages(rows, sources, ordinals, layers, none, zero, zero, lines, lengths)

@@ -1,0 +1,238 @@
+"""Taking conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
+
+import dataclasses
+import datetime as dt
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crawler.archive import Archive
+from crawler.ingest import Progress
+from crawler.levels import Depth, SessionReader
+from memory_server.errors import UsageError
+from memory_server.escaping import shown
+from memory_server.index import build
+from memory_server.layers.mif import parse_date
+from memory_server.redaction import Redactor
+from oneiros import forgetting
+from oneiros.cli.output import data, data_json, progress_shown, talk
+from oneiros.cli.searching import AsJson
+from oneiros.environment import Environment, now
+from oneiros.intake import Outcome, Wanted, archive_folder, most_it_costs, run_intake, scan_references
+
+SHOWN_PROBLEMS = 10
+MEGABYTE = 1e6
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
+
+
+def add_commands(app: typer.Typer, environment: Environment) -> None:
+    """Adds the commands of this group."""
+
+    @app.command(epilog="\b\nExample: oneiros ingest --since 2026-03-01 --dry-run")
+    def ingest(
+        paths: Annotated[
+            list[Path] | None, typer.Argument(help="transcripts, or folders of them", show_default=False)
+        ] = None,
+        project: Annotated[str, typer.Option(help="only this one: its path, or the name of its folder")] = "",
+        since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
+        limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
+        dry_run: DryRun = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Take conversations in: archive what is new, compress what is over, and index it.
+
+        Without a path: everything below ~/.claude/projects and the crawl roots of your settings.
+        """
+        root = environment.choice.root
+        wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
+        with environment.open_memory() as memory:
+            announce_cost(environment, wanted)
+            with reading_shown() as show:
+                outcome = run_intake(environment, root, wanted, now(), show)
+            indexed = None
+            if not dry_run:
+                references = scan_references(environment, root)
+                with progress_shown() as show_index:
+                    indexed = memory.reindex(report_progress=show_index)
+        if as_json:
+            data_json(outcome_json(outcome))
+            return
+        for line in outcome_lines(outcome):
+            talk(line)
+        if indexed is not None:
+            if references.written or references.removed or references.moved:
+                talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
+            talk(f"Indexed {indexed.changed} files anew, {indexed.chunks} passages. Ask: oneiros recall 'a question'")
+
+    @app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")
+    def drill(
+        session: Annotated[str, typer.Argument(help="the id of a session, or the beginning of it")],
+        depth: Annotated[Depth, typer.Option(help="how closely to look")] = Depth.LINE,
+        entry: Annotated[str, typer.Option(help="raw: begin at the turn of this entry")] = "",
+        first: Annotated[int, typer.Option(help="raw: begin at this turn, counted from 0")] = 0,
+        turns: Annotated[int, typer.Option(help="raw: so many turns")] = 20,
+    ) -> None:
+        """Read a session at one of four depths; each names the next."""
+        root = environment.choice.root
+        reader = SessionReader(Archive(archive_folder(root)), root.sessions)
+        data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+
+    @app.command(epilog="\b\nExample: oneiros forget 9e4910ab --dry-run")
+    def forget(
+        what: Annotated[str, typer.Argument(help="a session's id, or the path of a transcript")],
+        dry_run: DryRun = False,
+        yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Remove a session for good: archive, compressed files, query log, every index. It does not come back."""
+        with environment.open_memory() as memory:
+            plan = forgetting.plan(environment, memory, what)
+            if not as_json:
+                for line in forgetting.plan_lines(plan):
+                    data(line)
+            if not dry_run:
+                confirm(f"Forget {len(plan.session_ids)} session(s) for good?", yes=yes)
+                forgetting.carry_out(environment, memory, plan)
+        if as_json:
+            data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
+        else:
+            talk(
+                "Nothing was removed." if dry_run else "Forgotten. What is listed above still holds it, if anything is."
+            )
+
+    @app.command(epilog="\b\nExample: oneiros redact --dry-run notes.md")
+    def redact(
+        file: Annotated[Path, typer.Argument(help="a text or transcript")],
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="list what would be masked; the file stays")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Show a text as it would be kept, or with --dry-run only what would be masked."""
+        try:
+            text = (environment.working_folder / file).read_bytes().decode("utf-8", errors="replace")
+        except OSError as error:
+            raise UsageError(f"the file cannot be read ({error.strerror})", where=file, remedy="Name a file") from error
+        found = Redactor(environment.person.deny_words).redact(text)
+        places = [(text.count("\n", 0, span.start) + 1, span) for span in found.spans]
+        if as_json:
+            keys = [{"line": line, "kind": span.kind, "chars": span.end - span.start} for line, span in places]
+            data_json({"file": str(file), "masked": keys})
+        elif dry_run:
+            for line, span in places:
+                data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
+        else:
+            data(shown(found.text).rstrip("\n"))
+        talk(f"{len(found.spans)} secrets; the file was not changed.")
+
+    archive = typer.Typer(help="The archive of everything that was said.", no_args_is_help=True)
+    app.add_typer(archive, name="archive")
+
+    @archive.command(epilog="\b\nExample: oneiros archive verify")
+    def verify(as_json: AsJson = False) -> None:
+        """Read every object of the archive again, and report what is missing or damaged."""
+        kept = Archive(archive_folder(environment.choice.root))
+        problems = kept.verify()
+        if as_json:
+            data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
+        else:
+            for problem in problems:
+                data(str(problem))
+            talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
+        if problems:
+            raise typer.Exit(1)
+
+    def announce_cost(environment: Environment, wanted: Wanted) -> None:
+        """Says before a paid back end is asked what it may cost."""
+        person = environment.person
+        if (
+            person.compressor == "extractive"
+            or wanted.dry_run
+            or not (person.compressor_usd_in or person.compressor_usd_out)
+        ):
+            return
+        plan = run_intake(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
+        talk(
+            f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
+            f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
+        )
+
+
+def day_of(text: str) -> dt.datetime | None:
+    """The beginning of a day as a person typed it; None for an empty text."""
+    if not text:
+        return None
+    day = parse_date(text)
+    if day is None:
+        raise UsageError(f"{text!r} is no day", remedy="Write it as 2026-03-01")
+    return dt.datetime.combine(day, dt.time(), dt.UTC)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something is destroyed. Raises UsageError where nobody can answer."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("this cannot be undone and nobody can be asked here", remedy="Look with --dry-run, then --yes")
+    typer.confirm(question, default=False, err=True, abort=True)
+
+
+@contextmanager
+def reading_shown() -> Iterator[Callable[[Progress], None]]:
+    """The progress of an ingest as megabytes of transcripts on disk."""
+    with progress_shown() as show:
+        yield lambda step: show(
+            build.Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, int(step.bytes / MEGABYTE)))
+        )
+
+
+def outcome_lines(outcome: Outcome) -> Iterator[str]:
+    """What an ingest did, for a person."""
+    for report in outcome.reports:
+        taken = report.ingest
+        for bad in taken.bad_lines[:SHOWN_PROBLEMS]:
+            yield str(bad)
+        if len(taken.bad_lines) > SHOWN_PROBLEMS:
+            yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
+        would = "would be " if taken.is_dry_run else ""
+        refused = f"{len(taken.refused)} refused"
+        yield f"{taken.read} of {taken.files} files {would}read, {taken.unchanged} unchanged, {refused}."
+        yield (
+            f"{taken.entries} new entries in {len(taken.sessions)} sessions; {taken.copies} copies left out,"
+            f" {taken.secrets} secrets masked, {len(taken.bad_lines)} bad lines."
+        )
+        if report.compress is not None:
+            made = report.compress
+            yield (
+                f"{len(made.written)} sessions compressed, {made.unchanged} unchanged, {made.open} still open,"
+                f" {made.empty} without a word" + (f", {made.fallbacks} by the fallback." if made.fallbacks else ".")
+            )
+    if outcome.spent_usd or outcome.estimate_usd:
+        yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
+
+
+def outcome_json(outcome: Outcome) -> dict[str, object]:
+    """What an ingest did, for programs; sums over all roots."""
+    taken = [report.ingest for report in outcome.reports]
+    made = [report.compress for report in outcome.reports if report.compress is not None]
+    refused = [
+        {"path": str(one.path), "verdict": str(one.verdict), "reason": one.reason} for t in taken for one in t.refused
+    ]
+    return {
+        "files": sum(t.files for t in taken),
+        "read": sum(t.read for t in taken),
+        "unchanged": sum(t.unchanged for t in taken),
+        "entries": sum(t.entries for t in taken),
+        "sessions": sorted({session for t in taken for session in t.sessions}),
+        "secrets": sum(t.secrets for t in taken),
+        "bad_lines": [str(bad) for t in taken for bad in t.bad_lines],
+        "refused": refused,
+        "compressed": [str(path) for m in made for path in m.written],
+        "open": sum(m.open for m in made),
+        "fallbacks": sum(m.fallbacks for m in made),
+        "spent_usd": outcome.spent_usd,
+        "estimate_usd": outcome.estimate_usd,
+    }

@@ -1,0 +1,124 @@
+"""Forgetting a session everywhere at once, and saying what still holds it (DESIGN section 9).
+
+Archive, compressed files, proposals, query log and every derived store are clean when `carry_out` returns. Topics that
+cite the session and commits that hold its files are a person's own: they are listed and left.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from crawler.intake import forget, sessions_meant
+from memory_server.document import ChunkId, Layer, SourcePath
+from memory_server.index.indices import NotOwner
+from memory_server.index.raw import raw_path
+from memory_server.layers.sessions import files_of, id8_of
+from memory_server.layers.topics import find_sources
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from oneiros.environment import Environment
+from oneiros.intake import ingest_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What forgetting removes, and what it cannot."""
+
+    session_ids: tuple[str, ...]
+    files: tuple[str, ...]  # compressed files, from the memory root; gone afterwards
+    proposals: tuple[str, ...]  # folders of proposals that name a session; gone afterwards
+    topics: tuple[str, ...]  # that cite a session; left alone
+    commits: tuple[str, ...]  # that hold a compressed file; left alone
+
+
+def plan(environment: Environment, memory: Memory, what: str) -> Plan:
+    """What forgetting would do. Raises ContentError where nothing is known by that name."""
+    root = memory.root
+    sessions = sessions_meant(what, ingest_settings(environment, root), root.sessions)
+    files = [path for session_id in sessions for path in files_of(root.sessions, session_id)]
+    return Plan(
+        session_ids=tuple(sessions),
+        files=tuple(root.relative(path) for path in files),
+        proposals=tuple(root.relative(path) for path in proposals_naming(root, sessions)),
+        topics=tuple(topics_citing(root, sessions)),
+        commits=tuple(commits_holding(root, files)),
+    )
+
+
+def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
+    """Removes what the plan names and rewrites every derived store. Raises NotOwner where a daemon owns the memory."""
+    root = memory.root
+    if not memory.indices.own():  # before anything goes: half a forgetting would be none
+        raise NotOwner("another process owns this memory", where=root.path, remedy="End the daemon, then forget again")
+    paths = [*map(SourcePath, wanted.files), *map(raw_path, wanted.session_ids)]
+    chunks = chunks_of(memory, paths)
+    settings = ingest_settings(environment, root)
+    for session_id in wanted.session_ids:
+        forget(session_id, settings, root.sessions)
+    for folder in wanted.proposals:
+        shutil.rmtree(root.path / folder)
+    memory.forget_queries(chunks, paths)
+    memory.reindex()
+    memory.indices.forget_vectors()
+    memory.reindex(rebuild=True)
+
+
+def chunks_of(memory: Memory, paths: list[SourcePath]) -> set[ChunkId]:
+    """The ids of all passages of some sources, in both ledgers."""
+    ledgers = [memory.indices.ledger]
+    if memory.raw is not None and not memory.raw.is_empty:
+        ledgers.append(memory.raw.ledger)
+    select = "select chunk_id from chunk join source on source.id = chunk.source where path = ?"
+    return {
+        ChunkId(row[0]) for ledger in ledgers for path in paths for row in ledger.connection.execute(select, (path,))
+    }
+
+
+def proposals_naming(root: MemoryRoot, session_ids: list[str]) -> list[Path]:
+    """The folders of proposals in which a session's id stands."""
+    return [
+        folder
+        for folder in sorted((root.path / "proposals").glob("*/"))
+        if any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
+    ]
+
+
+def topics_citing(root: MemoryRoot, session_ids: list[str]) -> Iterator[str]:
+    """The approved files in which a session's id, or the part of it that file names carry, stands."""
+    marks = [*session_ids, *map(id8_of, session_ids)]
+    for source in find_sources(root):
+        if source.layer is Layer.TOPIC and names_any(root.file(source.path), marks):
+            yield source.path
+
+
+def names_any(path: Path, marks: list[str]) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return any(mark in text for mark in marks)
+
+
+def commits_holding(root: MemoryRoot, files: list[Path]) -> list[str]:
+    """The commits of the memory's repository that touch one of these files, newest first, as `hash subject`."""
+    if not files:
+        return []
+    command = ["git", "-C", str(root.path), "log", "--all", "--format=%h %s", "--", *map(str, files)]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return []  # no git, or no repository: nothing holds them
+    return found.splitlines()
+
+
+def plan_lines(wanted: Plan) -> Iterator[str]:
+    """The plan for a person, a line each."""
+    yield from (f"session    {session_id}" for session_id in wanted.session_ids)
+    yield from (f"file       {path}" for path in wanted.files)
+    yield from (f"proposal   {path}" for path in wanted.proposals)
+    yield from (f"cited by   {path}  (stays: edit it yourself)" for path in wanted.topics)
+    yield from (f"commit     {commit}  (stays: rewrite the history yourself)" for commit in wanted.commits)
+
+
+def plan_json(wanted: Plan) -> dict[str, object]:
+    """The plan for programs."""
+    return asdict(wanted)

@@ -1,0 +1,204 @@
+"""The intake as this person has set it up: which folders, which back end, which limits.
+
+Command line, daemon and doctor all start here, so that they take in the same sessions. Nothing here prints.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from crawler.choice import Choice
+from crawler.closed import read_markers
+from crawler.compress.backends import BackEndSettings, Compressor, build_compressor
+from crawler.compress.budget import Budget, Price
+from crawler.compress.extractive import MAX_CHARS
+from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
+from crawler.compress.run import ClosedWhen
+from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
+from crawler.intake import IntakeReport, take_in
+from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
+from memory_server.errors import UsageError
+from memory_server.root import MemoryRoot
+from oneiros.environment import Environment
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRoot:
+    """A folder of transcripts, and the machine on which they were written."""
+
+    folder: Path
+    machine: str
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What a person asks an ingest for; empty fields leave nothing out."""
+
+    paths: Sequence[Path] = ()
+    project: str = ""
+    since: datetime | None = None
+    limit: int | None = None
+    dry_run: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The reports of all roots, and what paid back ends have cost or may cost."""
+
+    reports: list[IntakeReport] = field(default_factory=list)
+    spent_usd: float = 0.0
+    estimate_usd: float = 0.0  # the most that the sessions read can cost
+
+
+def this_machine(environment: Environment) -> str:
+    """The name under which this machine's sessions are filed."""
+    return environment.person.machine or socket.gethostname() or "localhost"
+
+
+def crawl_roots(environment: Environment) -> list[CrawlRoot]:
+    """The client's own folder on this machine, then the folders that the settings name."""
+    machine = this_machine(environment)
+    roots = [CrawlRoot(environment.home / ".claude" / "projects", machine)]
+    for entry in environment.person.crawl_roots:
+        name, separator, folder = entry.partition("=")
+        path = Path(folder if separator else entry)
+        path = environment.home / path.relative_to("~") if path.parts[:1] == ("~",) else path
+        if not path.is_absolute():
+            raise UsageError(f"crawl_roots holds {entry!r}", remedy="Give a whole path, or machine=/a/whole/path")
+        roots.append(CrawlRoot(path, name if separator else machine))
+    return roots
+
+
+def roots_wanted(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
+    """The roots to read: those named, each with the machine of the crawl root it lies in, else all of them.
+
+    Raises UsageError for a named path that does not exist.
+    """
+    known = crawl_roots(environment)
+    if not paths:
+        return [root for root in known if root.folder.exists()]
+    found = []
+    for path in paths:
+        whole = environment.working_folder / path.expanduser()
+        if not whole.exists():
+            raise UsageError("there is no such file or folder", where=whole, remedy="Name a transcript or a folder")
+        machine = next((root.machine for root in known if whole.is_relative_to(root.folder)), this_machine(environment))
+        found.append(CrawlRoot(whole, machine))
+    return found
+
+
+def archive_folder(root: MemoryRoot) -> Path:
+    """Where layer 3 of a memory lies."""
+    return root.path / "sessions" / "archive"
+
+
+def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "") -> IngestSettings:
+    """Where an ingest writes, and what it takes, by the person's settings."""
+    person = environment.person
+    aliases = tuple((old.strip(), new.strip()) for old, _, new in (p.partition("=") for p in person.project_aliases))
+    return IngestSettings(
+        archive=archive_folder(root),
+        state=root.derived / "ingest.sqlite",
+        machine=machine or this_machine(environment),
+        choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny),
+        aliases=aliases,
+        deny_words=person.deny_words,
+    )
+
+
+def closed_when(environment: Environment, now: datetime) -> ClosedWhen:
+    """What this machine knows about which sessions are over."""
+    markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
+    return ClosedWhen(now, markers=markers, idle_hours=environment.person.idle_hours)
+
+
+def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budget:
+    """The money of one run, with what other runs of the day have spent."""
+    person = environment.person
+    limits = {"run_usd": person.budget_run_usd, "day_usd": person.budget_day_usd}
+    return Budget(root.derived / "spent.json", today=now.date(), **limits)
+
+
+def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
+    """The back end of the person's settings."""
+    person = environment.person
+    settings = BackEndSettings(
+        name=person.compressor,
+        model=person.compressor_model,
+        url=person.compressor_url,
+        api_key=environment.variables.get(person.compressor_key_variable, ""),
+        price=Price(person.compressor_usd_in, person.compressor_usd_out),
+        folder=root.derived / "claude-cli",
+    )
+    return build_compressor(settings, budget, pause=time.sleep)
+
+
+def run_intake(
+    environment: Environment,
+    root: MemoryRoot,
+    wanted: Wanted,
+    now: datetime,
+    progress: Callable[[Progress], None] | None = None,
+) -> Outcome:
+    """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's."""
+    budget = spending(environment, root, now)
+    compressor = compressor_of(environment, root, budget)
+    roots = roots_wanted(environment, wanted.paths)
+    machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
+    outcome = Outcome()
+    for machine in machines:
+        report = take_in(
+            [one.folder for one in roots if one.machine == machine],
+            ingest_settings(environment, root, machine),
+            root.sessions,
+            compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
+            closed_when(environment, now),
+            since=wanted.since,
+            limit=wanted.limit,
+            project=wanted.project,
+            dry_run=wanted.dry_run,
+            progress=progress,
+        )
+        outcome.reports.append(report)
+    outcome.spent_usd = budget.spent_in_run
+    outcome.estimate_usd = most_it_costs(environment, outcome)
+    return outcome
+
+
+def most_it_costs(environment: Environment, outcome: Outcome) -> float:
+    """The most that compressing the sessions of a run can cost: every prompt as long as it may be, asked twice."""
+    person = environment.person
+    sessions = sum(len(report.ingest.sessions) for report in outcome.reports)
+    read = sum(report.ingest.bytes_read for report in outcome.reports)
+    price = Price(person.compressor_usd_in, person.compressor_usd_out)
+    if person.compressor == "extractive" or not sessions:
+        return 0.0
+    prompts = min(read, sessions * PROMPT_CHARS) + sessions * len(INSTRUCTIONS)
+    return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
+
+
+def reference_settings(environment: Environment) -> ReferenceSettings:
+    """What of other people's files is indexed as context."""
+    person = environment.person
+    return ReferenceSettings(
+        roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
+        endings=person.reference_endings,
+        tags=pairs_of(person.reference_tags),
+        client_folder=environment.home / ".claude",
+        deny_words=person.deny_words,
+    )
+
+
+def scan_references(environment: Environment, root: MemoryRoot) -> ScanReport:
+    """Brings the references level with the project folders that the settings name."""
+    return scan(reference_settings(environment), root.references)
+
+
+def waiting(environment: Environment, root: MemoryRoot, now: datetime) -> Waiting:
+    """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
+    machine = this_machine(environment)
+    folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
+    return count_waiting(folders, ingest_settings(environment, root, machine), now=now)

@@ -1,0 +1,110 @@
+"""Builds memory roots, topics and sessions, and opens them, with the real packaged model read once a test run."""
+
+import datetime as dt
+import textwrap
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import yaml
+
+from memory_server.document import Answer
+from memory_server.embedding.engine import Embedded, Engine
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+
+NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
+NOWHERE = Path("/nonexistent/hub")  # a hub cache without models, so that the packaged one is taken
+Place = Memory | MemoryRoot | Path
+
+
+def write_topic(place: Place, name: str, body: str, **frontmatter: object) -> Path:
+    """Writes `topics/NAME.md`. `place`: a memory, its root or its folder."""
+    return write_source(place, f"topics/{name}.md", body, **frontmatter)
+
+
+def write_session(place: Place, name: str, *lines: str, **frontmatter: object) -> Path:
+    """Writes a compressed session whose statements are the lines; `name` starts with its date."""
+    body = "# Session\n\n## Outcome\n\n" + "".join(f"- {line}\n" for line in lines)
+    return write_source(place, f"sessions/compressed/{name[:4]}/{name}.md", body, **frontmatter)
+
+
+def write_source(place: Place, path: str, body: str, **frontmatter: object) -> Path:
+    """Writes one Markdown file below a memory root."""
+    file = folder_of(place) / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    head = f"---\n{yaml.safe_dump(frontmatter, allow_unicode=True, sort_keys=False)}---\n\n" if frontmatter else ""
+    file.write_text(head + textwrap.dedent(body), encoding="utf-8", newline="")
+    return file
+
+
+def folder_of(place: Place) -> Path:
+    """The folder that is meant by a memory, a root or a folder."""
+    if isinstance(place, Memory):
+        return place.root.path
+    return place.path if isinstance(place, MemoryRoot) else place
+
+
+def new_root(folder: Path) -> MemoryRoot:
+    """A root that holds nothing but an empty index page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    (folder / "topics").mkdir(exist_ok=True)
+    return MemoryRoot(folder)
+
+
+def open_memory(
+    place: Place,
+    make_engine: Callable[[ModelFiles], Engine],
+    *,
+    person: PersonSettings | None = None,
+    hub_cache: Path = NOWHERE,
+) -> Memory:
+    """A memory with a clock that stands still."""
+    root = MemoryRoot(folder_of(place))
+    person = person or PersonSettings()
+    return Memory(root, person=person, hub_cache=hub_cache, now=lambda: NOON, make_engine=make_engine)
+
+
+class RememberingEngine:
+    """The real engine, which does not read the same text twice in one test run: most fixtures share their texts."""
+
+    def __init__(self, files: ModelFiles):
+        self._engine = OnnxEngine(files)
+        self._known: dict[tuple[str, bool], Embedded] = {}
+        self._guard = threading.Lock()
+
+    @property
+    def dimensions(self) -> int:
+        return self._engine.dimensions
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        missing = [text for text in dict.fromkeys(texts) if (text, as_query) not in self._known]
+        made = self._engine.embed(missing, as_query=as_query)
+        with self._guard:
+            self._known |= {(text, as_query): one for text, one in zip(missing, made, strict=True)}
+        return [self._known[text, as_query] for text in texts]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._engine.count_tokens(texts)
+
+    def close(self) -> None:
+        """Stays open for the next memory."""
+
+
+def names(answer: Answer) -> list[str]:
+    """The names of the files that an answer names, best first, without their endings."""
+    return [Path(hit.path).stem for hit in answer.hits]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Waits until a condition holds; false where it does not within the time."""
+    moment = threading.Event()
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return True
+        moment.wait(0.02)
+    return condition()

@@ -1,0 +1,218 @@
+"""Which model is used, where its files come from, and that the bge path computes what it should."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from memory_server.embedding import model
+from memory_server.embedding.model import (
+    BGE_QUERY_PREFIX,
+    MODELS,
+    ModelFiles,
+    Pooling,
+    find_model,
+    in_hub_cache,
+    model_card,
+    packaged_model,
+)
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair, UsageError
+from tests.bge import RandomBert, write_hub_cache
+from tests.memories import NOWHERE, new_root, open_memory, write_topic
+
+TEXTS = ("The relay listens on port 2525.", "Coffee", "東京 and a rather longer text about the archive " * 3)
+REVISION = "0" * 40  # not the pinned one, whose weights have a known hash
+
+
+@pytest.fixture(scope="module")
+def bert() -> RandomBert:
+    return RandomBert.of_seed(5, words=30_522)
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory, bert: RandomBert) -> Path:
+    """A hub cache that holds a bge-small of random weights."""
+    folder = tmp_path_factory.mktemp("hub")
+    write_hub_cache(folder, "BAAI/bge-small-en-v1.5", REVISION, bert)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bge(hub: Path) -> ModelFiles:
+    return find_model("", hub)
+
+
+def reference(bert: RandomBert, bge: ModelFiles, text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    """CLS of the plain forward pass, of unit length."""
+    ids = Tokenizer.from_file(str(bge.tokenizer)).encode(text).ids
+    first = bert.states(ids)[0]
+    return first / np.linalg.norm(first)
+
+
+def test_bge_gives_the_vectors_of_a_plain_forward_pass(bert: RandomBert, bge: ModelFiles) -> None:
+    embedded = OnnxEngine(bge).embed(TEXTS)
+
+    for text, one in zip(TEXTS, embedded, strict=True):
+        assert np.allclose(one.vector, reference(bert, bge, text), atol=1e-4)
+
+
+def test_bge_gives_the_token_vectors_of_a_plain_forward_pass(bert: RandomBert, bge: ModelFiles) -> None:
+    ids = Tokenizer.from_file(str(bge.tokenizer)).encode(TEXTS[0]).ids
+    expected = bert.states(ids)[1:-1]
+
+    (one,) = OnnxEngine(bge).embed(TEXTS[:1])
+
+    assert np.allclose(one.tokens, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-4)
+    assert [TEXTS[0][first:last] for first, last in one.spans] == [
+        *("The", "relay", "listen", "s", "on", "port"),
+        *("252", "5", "."),
+    ]
+
+
+def test_a_question_to_bge_carries_its_instruction_and_a_passage_does_not(bert: RandomBert, bge: ModelFiles) -> None:
+    (question,) = OnnxEngine(bge).embed(["relay port"], as_query=True)
+
+    assert BGE_QUERY_PREFIX == "Represent this sentence for searching relevant passages: "
+    assert np.allclose(question.vector, reference(bert, bge, BGE_QUERY_PREFIX + "relay port"), atol=1e-4)
+    assert question.spans == ((0, 5), (6, 10))
+    assert len(question.tokens) == 2
+
+
+def test_every_vector_of_bge_has_unit_length(bge: ModelFiles) -> None:
+    for one in OnnxEngine(bge).embed([*TEXTS, "", "x " * 2_000]):
+        assert np.linalg.norm(one.vector) == pytest.approx(1, abs=1e-5)
+        assert np.allclose(np.linalg.norm(one.tokens, axis=1), 1, atol=1e-5)
+
+
+def test_a_text_beyond_the_length_of_the_model_is_cut(bge: ModelFiles) -> None:
+    engine = OnnxEngine(bge)
+
+    assert engine.count_tokens(["x " * 2_000]) == [256]
+    assert len(engine.embed(["x " * 2_000])[0].tokens) == 254
+
+
+def test_a_text_has_the_same_vector_alone_and_in_a_batch(bge: ModelFiles) -> None:
+    engine = OnnxEngine(bge)
+
+    for alone, together in zip((engine.embed([text])[0] for text in TEXTS), engine.embed(TEXTS), strict=True):
+        assert np.allclose(alone.vector, together.vector, atol=1e-5)
+        assert np.allclose(alone.tokens, together.tokens, atol=1e-4)
+
+
+# -- which model ------------------------------------------------------------------------------------------------
+
+
+def test_bge_in_the_hub_cache_is_taken_before_the_packaged_model(bge: ModelFiles) -> None:
+    assert bge.card.name == "bge-small-en-v1.5"
+    assert bge.card.pooling is Pooling.CLS
+    assert bge.reason == "from the hub cache, revision 000000000000"
+
+
+def test_without_a_hub_cache_the_packaged_model_is_taken() -> None:
+    files = find_model("", NOWHERE)
+
+    assert (files.card.name, files.card.pooling, files.reason) == (
+        "all-MiniLM-L6-v2",
+        Pooling.MEAN,
+        "the packaged model",
+    )
+
+
+def test_the_packaged_model_can_be_asked_for_beside_bge(hub: Path) -> None:
+    assert find_model("minilm", hub).card.name == "all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("bge", "bge-small-en-v1.5"),
+        ("BGE-base", "bge-base-en-v1.5"),
+        ("BAAI/bge-large-en-v1.5", "bge-large-en-v1.5"),
+        ("bge-m3", "bge-m3"),
+        ("all-minilm-l6-v2", "all-MiniLM-L6-v2"),
+    ],
+)
+def test_a_model_is_known_by_its_full_and_its_short_name(name: str, found: str) -> None:
+    assert model_card(name).name == found
+
+
+def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"there is no embedding model 'gpt'\. Known ones: bge-small-en-v1\.5"):
+        find_model("gpt", NOWHERE)
+
+
+def test_a_model_that_is_not_here_is_an_error_that_says_how_to_get_it() -> None:
+    with pytest.raises(NeedsRepair, match=r"`oneiros init --model bge-m3 --download` fetches it \(2,290 MB\)"):
+        find_model("bge-m3", NOWHERE)
+
+
+def test_without_any_model_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model.importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(NeedsRepair, match=r"`pip install 'oneiros\[offline\]'`"):
+        find_model("", NOWHERE)
+
+
+def test_a_packaged_model_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "PACKAGED_WEIGHT_HASH", "0" * 64)
+
+    with pytest.raises(NeedsRepair, match=r"not the one that was tested\. Reinstall with"):
+        packaged_model()
+
+
+def test_weights_at_the_pinned_revision_that_are_not_the_pinned_ones_are_refused(tmp_path: Path) -> None:
+    card = MODELS["bge-small-en-v1.5"]
+    snapshot = tmp_path / "models--BAAI--bge-small-en-v1.5" / "snapshots" / card.revision
+    (snapshot / "onnx").mkdir(parents=True)
+    (snapshot / "onnx" / "model.onnx").write_bytes(b"other")
+    (snapshot / "tokenizer.json").write_text("{}", encoding="utf-8")
+
+    with pytest.raises(NeedsRepair, match=r"the weights of bge-small-en-v1\.5 are damaged"):
+        in_hub_cache(card, tmp_path)
+
+
+def test_a_half_downloaded_model_counts_as_absent(hub: Path, tmp_path: Path) -> None:
+    card = MODELS["bge-small-en-v1.5"]
+    snapshot = tmp_path / "models--BAAI--bge-small-en-v1.5" / "snapshots" / card.revision
+    (snapshot / "onnx").mkdir(parents=True)
+    (snapshot / "onnx" / "model.onnx").write_bytes(b"x")
+
+    assert in_hub_cache(card, tmp_path) is None
+    assert find_model("", tmp_path).card.name == "all-MiniLM-L6-v2"
+
+
+def test_a_weight_file_that_is_no_model_is_named_with_a_remedy(bge: ModelFiles, tmp_path: Path) -> None:
+    weights = tmp_path / "model.onnx"
+    weights.write_bytes(b"rubbish")
+
+    with pytest.raises(NeedsRepair, match=r"the model cannot be loaded"):
+        OnnxEngine(dataclasses.replace(bge, weights=weights))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"weight_hash": "1" * 64}, {"pooling": Pooling.MEAN}, {"query_prefix": ""}, {"max_tokens": 128}, {"name": "x"}],
+)
+def test_whatever_changes_a_vector_changes_the_fingerprint(bge: ModelFiles, change: dict[str, str]) -> None:
+    of_card = {key: value for key, value in change.items() if key != "weight_hash"}
+    of_files = {key: value for key, value in change.items() if key == "weight_hash"}
+
+    other = dataclasses.replace(bge, card=dataclasses.replace(bge.card, **of_card), **of_files)  # type: ignore[arg-type]  # one field at a time
+
+    assert other.fingerprint != bge.fingerprint
+    assert len(bge.fingerprint) == 16
+
+
+def test_a_memory_under_bge_keeps_its_vectors_apart_from_those_of_another_model(hub: Path, tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", "The relay listens on port 2525.")
+    for cache in (NOWHERE, hub):
+        with open_memory(root, OnnxEngine, hub_cache=cache) as memory:
+            memory.reindex()
+            assert memory.search_memory("relay port").hits[0].path == "topics/mail.md"
+
+    assert len(list(root.vector_cache.iterdir())) == 2
+    assert len(list(root.semantic_index.iterdir())) == 1

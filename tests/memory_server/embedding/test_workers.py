@@ -1,0 +1,121 @@
+"""The pool of workers: which cores, pinned, every text once and at its place."""
+
+import os
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_server.embedding import workers
+from memory_server.embedding.engine import Embedded
+from memory_server.embedding.workers import MAX_BATCH, MAX_BATCH_TOKENS, NICENESS, WorkerPlan, WorkerPool, usable_cores
+
+CORE = usable_cores()[0]
+
+
+class NotingEngine:
+    """Gives each text its length as a vector, and notes who asked and with how much."""
+
+    dimensions = 1
+
+    def __init__(self, fail_on: str = "(nothing)") -> None:
+        self.batches: list[list[str]] = []
+        self.threads: dict[int, tuple[set[int], int]] = {}
+        self._fail_on = fail_on
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        if self._fail_on in texts:
+            raise MemoryError(self._fail_on)
+        self.batches.append(list(texts))
+        if hasattr(os, "sched_getaffinity"):
+            thread = threading.get_native_id()
+            self.threads[thread] = (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, thread))
+        return [Embedded(np.array([len(text)], np.float32), np.zeros((0, 1), np.float32), ()) for text in texts]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text) for text in texts]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("share", "usable", "cores"),
+    [
+        (0.5, [0, 1, 2, 3], (2, 3)),
+        (1.0, [0, 1, 2, 3], (0, 1, 2, 3)),
+        (0.01, [0, 1, 2, 3], (3,)),
+        (0.5, [4], (4,)),
+        (0.5, [1, 5, 9], (5, 9)),
+    ],
+)
+def test_a_share_of_the_cores_takes_the_last_ones_and_at_least_one(
+    monkeypatch: pytest.MonkeyPatch, share: float, usable: list[int], cores: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(workers, "usable_cores", lambda: usable)
+
+    assert WorkerPlan.of_share(share).cores == cores
+
+
+@pytest.mark.parametrize(("listed", "cores"), [((2, 0), (2, 0)), ((7, 2), (2,)), ((7,), (2, 3)), ((), (2, 3))])
+def test_listed_cores_are_taken_as_far_as_they_may_be_used(
+    monkeypatch: pytest.MonkeyPatch, listed: tuple[int, ...], cores: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(workers, "usable_cores", lambda: [0, 1, 2, 3])
+
+    assert WorkerPlan.of_settings(0.5, listed).cores == cores
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 9_000).map("x".__mul__), max_size=40))
+def test_every_text_comes_back_once_at_its_own_place(texts: list[str]) -> None:
+    with WorkerPool(NotingEngine(), WorkerPlan((CORE, CORE))) as pool:
+        found = dict(pool.embed(texts))
+
+    assert {place: int(one.vector[0]) for place, one in found.items()} == {
+        place: len(text) for place, text in enumerate(texts)
+    }
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 9_000).map("x".__mul__), min_size=1, max_size=40))
+def test_batches_hold_texts_of_like_length_longest_first_and_are_bounded(texts: list[str]) -> None:
+    engine = NotingEngine()
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        list(pool.embed(texts))
+
+    lengths = [len(text) for batch in engine.batches for text in batch]
+    assert lengths == sorted(lengths, reverse=True)
+    for batch in engine.batches:
+        assert len(batch) <= MAX_BATCH
+        assert len(batch) == 1 or len(batch) * max(map(len, batch)) // 3 <= MAX_BATCH_TOKENS
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be pinned here")
+def test_a_worker_is_pinned_to_one_core_and_niced_and_the_asking_thread_is_not() -> None:
+    before = (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+    engine = NotingEngine()
+
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        list(pool.embed(["x"] * 40))
+
+    assert list(engine.threads.values()) == [({CORE}, NICENESS)]
+    assert (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())) == before
+
+
+def test_an_error_of_the_engine_reaches_whoever_asked() -> None:
+    texts = ["good"] * 20 + ["bad"]
+
+    with WorkerPool(NotingEngine(fail_on="bad"), WorkerPlan((CORE,))) as pool, pytest.raises(MemoryError, match="bad"):
+        list(pool.embed(texts))
+
+
+def test_a_pool_that_is_left_early_ends() -> None:
+    engine = NotingEngine()
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        next(pool.embed(["x"] * 200))
+
+    assert len(engine.batches) < 200 / MAX_BATCH

@@ -1,0 +1,403 @@
+"""Whatever happened to the files, a reindex leaves the indices as a build from nothing would."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory_server.document import Layer, SourcePath
+from memory_server.embedding.vector_cache import VectorCache
+from memory_server.errors import NeedsRepair
+from memory_server.index.build import SETTLED_SECONDS, read_state
+from memory_server.index.indices import Indices
+from memory_server.index.ledger import Ledger
+from memory_server.index.semantic import SemanticIndex
+from memory_server.memory import Memory
+from tests.memories import new_root, open_memory, write_session, write_source, write_topic
+from tests.states import WordEngine, semantic_ids, state_of
+
+QUESTIONS = ("relay port", "invoice", "token NOT archive", "robot layer:session")
+WORDS = ("relay", "port", "invoice", "robot", "token", "archive", "fooBar", "東京都")
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing but the outermost loop sees it."""
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> Iterator[Memory]:
+    """A memory of a few topics and a session, indexed."""
+    root = new_root(tmp_path / "memory")
+    for name, sentence in (("mail", "The relay has port 25."), ("shop", "An invoice a robot."), ("key", "A token.")):
+        write_topic(root, name, f"# {name}\n\n{sentence}\n")
+    write_session(root, "2026-01-20-x-aaaaaaaa", "The robot wrote an invoice.", "The archive is full.")
+    for file in root.path.rglob("*.md"):
+        age(file)
+    with open_memory(root, WordEngine) as memory:
+        memory.reindex()
+        yield memory
+
+
+def age(file: Path) -> None:
+    """Makes a file look as if it was saved long ago; one of this moment is looked at again in any case."""
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+
+
+def fresh_state(memory: Memory, folder: Path) -> dict[str, Any]:
+    """What a build from nothing of the same files says."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(memory.root.path, folder, ignore=shutil.ignore_patterns(".oneiros"))
+    with open_memory(folder, WordEngine) as fresh:
+        fresh.reindex()
+        return state_of(fresh, QUESTIONS)
+
+
+def assert_as_fresh(memory: Memory, folder: Path) -> None:
+    assert state_of(memory, QUESTIONS) == fresh_state(memory, folder)
+
+
+# -- sequences --------------------------------------------------------------------------------------------------
+
+NAMES = st.sampled_from(["a", "b", "c", "d/e"])
+BODIES = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), min_size=0, max_size=4).map(
+    lambda parts: "".join(f"# {part}\n\n{part} text.\n\n" for part in parts)
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), NAMES, BODIES),
+        st.tuples(st.just("remove"), NAMES, st.just("")),
+        st.tuples(st.just("rename"), NAMES, NAMES),
+        st.tuples(st.just("reindex"), st.just(""), st.just("")),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def take_step(memory: Memory, kind: str, name: str, more: str) -> None:
+    file = memory.root.topics / f"{name}.md"
+    if kind == "write":
+        write_topic(memory, name, more)
+    elif kind == "reindex":
+        memory.reindex()
+    elif file.exists() and kind == "remove":
+        file.unlink()
+    elif file.exists():
+        target = memory.root.topics / f"{more}.md"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(target)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=STEPS)
+def test_after_any_sequence_of_changes_a_reindex_equals_a_build_from_nothing(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str, str]]
+) -> None:
+    folder = tmp_path_factory.mktemp("steps")
+    with open_memory(new_root(folder / "memory"), WordEngine) as memory:
+        for step in steps:
+            take_step(memory, *step)
+        memory.reindex()
+
+        again = memory.reindex()
+
+        assert (again.changed, again.removed, again.embedded) == (0, 0, 0)
+        assert_as_fresh(memory, folder / "fresh")
+
+
+def test_a_change_to_the_topic_that_was_indexed_last_changes_the_scales_of_the_index(
+    indexed: Memory, tmp_path: Path
+) -> None:
+    (indexed.root.topics / "zebra.md").write_text("# Zebra\n\nA zebra.\n", encoding="utf-8")
+    indexed.reindex()
+    (indexed.root.topics / "zebra.md").write_text(
+        "# Boiling point\n\nThe boiling point of ethanol.\n", encoding="utf-8"
+    )
+    indexed.reindex()
+
+    assert_as_fresh(indexed, tmp_path / "fresh")
+
+
+# -- what a run does --------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_does_nothing(indexed: Memory) -> None:
+    report = indexed.reindex()
+
+    assert (report.changed, report.removed, report.embedded, report.unchanged) == (0, 0, 0, 5)
+
+
+def test_only_what_changed_is_read_and_only_what_is_new_is_embedded(indexed: Memory) -> None:
+    write_topic(indexed, "mail", "# mail\n\nThe relay has port 2525.\n")
+    write_topic(indexed, "copy", "# shop\n\nAn invoice a robot.\n")
+
+    report = indexed.reindex()
+
+    assert (report.changed, report.removed, report.unchanged) == (2, 0, 4)
+    assert (report.embedded, report.from_cache) == (1, 1)
+
+
+def test_what_vanished_is_removed_from_every_index(indexed: Memory) -> None:
+    (indexed.root.topics / "mail.md").unlink()
+
+    report = indexed.reindex()
+
+    assert report.removed == 1
+    assert indexed.search_exact("relay").hits == ()
+    assert len(semantic_ids(indexed)) == indexed.status().passages
+
+
+def test_a_file_that_is_touched_is_not_read_again(indexed: Memory) -> None:
+    os.utime(indexed.root.topics / "mail.md", (1_600_000_000, 1_600_000_000))
+
+    assert [source.path for source in indexed.changes().changed] == ["topics/mail.md"]
+    assert indexed.reindex().changed == 0
+    assert indexed.changes().is_empty
+
+
+def test_a_file_saved_a_moment_ago_is_looked_at_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.md"
+    file.write_text("x", encoding="utf-8")
+    saved = file.stat().st_mtime
+
+    just_now = read_state(file, SourcePath("a.md"), now=saved + SETTLED_SECONDS / 2)
+    later = read_state(file, SourcePath("a.md"), now=saved + 2 * SETTLED_SECONDS)
+
+    assert just_now is not None
+    assert later is not None
+    assert (just_now.modified_ns, later.modified_ns) == (0, file.stat().st_mtime_ns)
+
+
+def test_a_bad_file_is_a_problem_and_the_others_are_indexed(indexed: Memory) -> None:
+    write_topic(indexed, "good", "A wheel.")
+    (indexed.root.topics / "bad.md").write_bytes(b"# Bad\n\n\xff\xfe\n")
+
+    report = indexed.reindex()
+
+    assert [(problem.path, problem.line, problem.rule) for problem in report.problems] == [
+        ("topics/bad.md", 3, "unreadable")
+    ]
+    assert [hit.path for hit in indexed.search_exact("wheel").hits] == ["topics/good.md"]
+
+
+def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
+    bad = indexed.root.topics / "bad.md"
+    bad.write_bytes(b"\xff")
+    indexed.reindex()
+    indexed.reindex()
+    assert [problem.path for problem in indexed.status().problems] == ["topics/bad.md"]
+
+    bad.write_text("# Mended\n", encoding="utf-8")
+    indexed.reindex()
+
+    assert indexed.status().problems == ()
+
+
+def test_another_model_is_another_index_beside_the_old_vectors(indexed: Memory) -> None:
+    before = semantic_ids(indexed)
+    folder = indexed.indices.ledger.note("semantic_folder")
+    indexed.close()
+    with open_memory(indexed, WordEngine) as other:
+        fingerprint = other.model.fingerprint
+        object.__setattr__(other.model, "weight_hash", "0" * 64)
+        other.reindex()
+
+        assert other.indices.ledger.note("semantic_folder") != folder
+        assert semantic_ids(other) == before
+        assert sorted(cache.name for cache in other.root.vector_cache.iterdir()) == sorted(
+            [fingerprint, other.model.fingerprint]
+        )
+
+
+# -- kills between single steps ---------------------------------------------------------------------------------
+
+STEPS_OF_A_RUN: list[tuple[type, str]] = [
+    (Ledger, "put_source"),
+    (Ledger, "remove_source"),
+    (Ledger, "set_problems"),
+    (VectorCache, "append"),
+    (SemanticIndex, "delete"),
+    (SemanticIndex, "add"),
+    (Ledger, "confirm"),
+    (Ledger, "set_note"),
+    (Indices, "snapshot"),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("kind", "step"), STEPS_OF_A_RUN, ids=lambda part: getattr(part, "__name__", part))
+def test_a_kill_at_any_step_is_repaired_by_the_next_run(
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type, step: str, when: str
+) -> None:
+    write_topic(indexed, "mail", "# mail\n\nThe relay has port 2525.\n\n# more\n\nA token.\n")
+    write_topic(indexed, "new", "# new\n\nAn archive.\n")
+    (indexed.root.topics / "shop.md").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, step, killing(getattr(kind, step), when))
+        with pytest.raises(Killed):
+            indexed.reindex()
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again:
+        again.reindex()
+
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+def killing(step: Callable[..., Any], when: str) -> Callable[..., Any]:
+    def killed(*arguments: Any, **options: Any) -> Any:
+        if when == "after":
+            step(*arguments, **options)
+        raise Killed
+
+    return killed
+
+
+@pytest.mark.parametrize("step", [VectorCache.append, SemanticIndex.add, Ledger.confirm, Indices.snapshot])
+def test_a_search_finishes_what_a_kill_interrupted(
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[..., Any]
+) -> None:
+    age(write_topic(indexed, "new", "# new\n\nA wheel.\n"))
+    with monkeypatch.context() as patch:
+        owner = {"append": VectorCache, "add": SemanticIndex, "confirm": Ledger, "snapshot": Indices}[step.__name__]
+        patch.setattr(owner, step.__name__, killing(step, "before"))
+        with pytest.raises(Killed):
+            indexed.reindex()
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again:
+        behind = again.refresh()
+
+        assert behind.is_empty
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+# -- damage -----------------------------------------------------------------------------------------------------
+
+
+def derived(memory: Memory, pattern: str) -> Path:
+    (file,) = memory.root.derived.glob(pattern)
+    return file
+
+
+@pytest.mark.parametrize("pattern", ["vectors/*/vectors.f32", "vectors/*/tokens.bin"])
+@pytest.mark.parametrize("kept", [0.0, 0.5])
+def test_vectors_that_lost_their_tail_are_made_again_by_the_next_run(
+    indexed: Memory, tmp_path: Path, pattern: str, kept: float
+) -> None:
+    indexed.close()
+    file = derived(indexed, pattern)
+    os.truncate(file, int(file.stat().st_size * kept) + 7)
+
+    with open_memory(indexed, WordEngine) as again:
+        again.reindex()
+
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+@pytest.mark.parametrize("lost", ["vectors", "semantic", "ledger.db"])
+def test_a_part_that_was_deleted_is_made_again_by_the_next_run(indexed: Memory, tmp_path: Path, lost: str) -> None:
+    indexed.close()
+    part = indexed.root.derived / lost
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    (indexed.root.topics / "shop.md").unlink()
+
+    with open_memory(indexed, WordEngine) as again:
+        again.reindex()
+
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+def test_what_is_derived_may_be_deleted_under_an_open_memory(indexed: Memory, tmp_path: Path) -> None:
+    indexed.search_exact("relay")
+    shutil.rmtree(indexed.root.derived)
+
+    indexed.reindex()
+
+    assert_as_fresh(indexed, tmp_path / "fresh")
+
+
+def scribble(file: Path, at: float = 0.0) -> None:
+    """Overwrites a stretch of a file with rubbish."""
+    size = file.stat().st_size
+    with file.open("r+b") as stream:
+        stream.seek(int(size * at))
+        stream.write(b"\xa5" * max(1_000, int(size * (1 - at))))
+
+
+@pytest.mark.parametrize("at", [0.0, 0.1])
+@pytest.mark.parametrize("pattern", ["ledger.db", "vectors/*/keys.db"])
+def test_a_damaged_file_is_named_with_its_remedy_and_a_rebuild_mends_it(
+    indexed: Memory, tmp_path: Path, pattern: str, at: float
+) -> None:
+    indexed.close()
+    scribble(derived(indexed, pattern), at)
+
+    with open_memory(indexed, WordEngine) as again:
+        with pytest.raises(NeedsRepair, match=r"Run `oneiros reindex --rebuild`"):
+            again.recall("relay")
+        again.reindex(rebuild=True)
+
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+def test_a_damaged_semantic_index_leaves_the_answers_to_the_exact_scan(indexed: Memory, tmp_path: Path) -> None:
+    expected = state_of(indexed, QUESTIONS)["answers"]
+    indexed.close()
+    for file in indexed.root.semantic_index.rglob("*"):
+        if file.is_file():
+            scribble(file)
+
+    with open_memory(indexed, WordEngine) as again:
+        again.indices.own()
+        answers = [
+            [
+                [[hit.chunk, hit.path, f"{hit.score:.5f}"] for hit in search(question).hits]
+                for search in (again.recall, again.search_memory, again.search_exact)
+            ]
+            for question in QUESTIONS
+        ]
+
+        assert answers == expected
+        with pytest.raises(NeedsRepair, match=r"Run `oneiros reindex --rebuild`"):
+            again.indices.semantic_differences(Layer.TOPIC)
+        again.reindex(rebuild=True)
+        assert_as_fresh(again, tmp_path / "fresh")
+
+
+def test_a_ledger_of_another_format_is_named_with_its_remedy(indexed: Memory) -> None:
+    indexed.indices.ledger.connection.execute("pragma user_version = 99")
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again, pytest.raises(NeedsRepair, match=r"the indices have format 99"):
+        again.recall("relay")
+
+
+def test_the_root_is_written_by_one_process_at_a_time(indexed: Memory) -> None:
+    assert indexed.indices.own()
+    write_source(indexed, "topics/new.md", "A wheel.")
+
+    with open_memory(indexed, WordEngine) as other:
+        with pytest.raises(NeedsRepair, match=r"owns this memory"):
+            other.reindex()
+
+        assert not other.refresh().is_empty
+        assert other.status().owner == f"process {os.getpid()}"
+
+
+def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:
+    before = len(indexed.indices.cache)
+    for number in range(3):
+        write_topic(indexed, f"same{number}", "# Same\n\nThe very same words.\n", title="Same")
+
+    report = indexed.reindex()
+
+    assert report.embedded == 1
+    assert len(indexed.indices.cache) == before + 1
+    assert np.isfinite(indexed.indices.cache.vectors()).all()

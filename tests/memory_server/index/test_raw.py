@@ -1,0 +1,84 @@
+import datetime as dt
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_server.index.raw import PIECE_CHARS, ArchivedSession, ArchivedTurn, RawIndex, pieces_of
+
+
+class Sessions:
+    """A store of sessions in a dict: id -> texts of the assistant's turns."""
+
+    def __init__(self, texts: dict[str, list[str]]):
+        self.texts = texts
+
+    def marks(self) -> Mapping[str, str]:
+        return {session_id: str(hash(tuple(turns))) for session_id, turns in self.texts.items()}
+
+    def session(self, session_id: str) -> ArchivedSession:
+        turns = [ArchivedTurn("assistant", text) for text in self.texts[session_id]]
+        return ArchivedSession(session_id, session_id.title(), dt.date(2026, 3, 1), "app", "laptop", turns)
+
+    def at_depth(self, session_id: str, depth: str, first: int) -> str:
+        return f"{session_id} {depth} {first}"
+
+
+@pytest.fixture
+def store() -> Sessions:
+    return Sessions({"one": ["the relay listens"], "two": ["the printer jams", "again"]})
+
+
+def passages(index: RawIndex) -> list[str]:
+    return [row[0] for row in index.ledger.connection.execute("select passage from chunk order by source, ordinal")]
+
+
+def test_every_turn_is_a_passage_that_names_its_role(tmp_path: Path, store: Sessions) -> None:
+    index = RawIndex(tmp_path / "raw.db", store)
+
+    index.bring_level()
+
+    assert passages(index) == ["assistant: the relay listens", "assistant: the printer jams", "assistant: again"]
+    assert len(index.snapshot().passages) == 3
+    index.close()
+
+
+def test_only_what_changed_in_the_archive_is_read_again(tmp_path: Path, store: Sessions) -> None:
+    index = RawIndex(tmp_path / "raw.db", store)
+    index.bring_level()
+    store.texts["two"] = ["the printer prints"]
+    del store.texts["one"]
+
+    assert index.changes() == (["two"], ["one"])
+    assert index.bring_level() == 2
+    assert (passages(index), index.bring_level()) == (["assistant: the printer prints"], 0)
+    index.close()
+
+
+def test_a_new_index_holds_the_same(tmp_path: Path, store: Sessions) -> None:
+    index = RawIndex(tmp_path / "raw.db", store)
+    index.bring_level()
+    before = passages(index)
+
+    index.drop()
+    index.bring_level()
+
+    assert passages(index) == before
+    index.close()
+
+
+def test_an_empty_archive_makes_no_file(tmp_path: Path) -> None:
+    index = RawIndex(tmp_path / "raw.db", Sessions({}))
+
+    assert (index.bring_level(), index.is_empty) == (0, True)
+    assert not (tmp_path / "raw.db").exists()
+
+
+@given(st.text(alphabet=st.sampled_from("ab \n."), max_size=5_000))
+def test_pieces_lose_nothing_but_white_space_at_their_ends(text: str) -> None:
+    pieces = list(pieces_of(text))
+
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(len(piece) <= PIECE_CHARS + 200 for piece in pieces)

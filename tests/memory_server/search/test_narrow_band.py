@@ -1,0 +1,115 @@
+"""No constant depends on the model: cosines squeezed into a high, narrow band, as bge's are, change no answer."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from memory_server.embedding.engine import Embedded, Engine, Vectors
+from memory_server.embedding.model import ModelFiles
+from memory_server.memory import Memory
+from tests.conftest import MakeEngine
+from tests.garden import write_garden
+from tests.memories import names, new_root, open_memory
+
+SHARE = 0.15  # a cosine c becomes SHARE * c + (1 - SHARE): 0.2 -> 0.88
+
+ANSWERED = (
+    "which port does the relay use",
+    "coffee machine",
+    "when are invoices numbered",
+    "東京都のサーバー",
+    "why was the dashboard slow",
+    "the heater in the basement",
+    "wages of the employees",
+    "relay layer:session",
+)
+UNANSWERED = (
+    "what is the boiling point of ethanol",
+    "who won the world cup in 1974",
+    "how do bees communicate",
+    "capital of Mongolia",
+    "best recipe for lasagna",
+)
+
+
+class NarrowBandEngine:
+    """An engine whose vectors have one more dimension that is the same in all of them, and little of the others."""
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+
+    @property
+    def dimensions(self) -> int:
+        return self._engine.dimensions + 1
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        embedded = self._engine.embed(texts, as_query=as_query)
+        return [Embedded(_squeezed(one.vector[None])[0], _squeezed(one.tokens), one.spans) for one in embedded]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return self._engine.count_tokens(texts)
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def _squeezed(rows: Vectors) -> Vectors:
+    constant = np.full((len(rows), 1), np.sqrt(1 - SHARE))
+    return np.concatenate([np.sqrt(SHARE) * rows, constant], axis=1).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def narrow(
+    tmp_path_factory: pytest.TempPathFactory, real_model: ModelFiles, make_engine: MakeEngine
+) -> Iterator[Memory]:
+    """The shared memory under a model with a high, narrow band of cosines."""
+    card = dataclasses.replace(real_model.card, name="narrow", dimensions=real_model.card.dimensions + 1)
+    files = dataclasses.replace(real_model, card=card)
+    root = new_root(tmp_path_factory.mktemp("narrow") / "memory")
+    write_garden(root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("memory_server.memory.find_model", lambda name, hub_cache: files)
+        memory = open_memory(root, lambda model: NarrowBandEngine(make_engine(model)))
+    with memory:
+        memory.reindex()
+        yield memory
+
+
+def test_the_cosines_of_the_narrow_model_lie_high_and_close(narrow: Memory) -> None:
+    snapshot = narrow.indices.snapshot()
+    places = np.arange(len(snapshot.passages))
+
+    cosines = snapshot.cosines(narrow.embed_query("coffee machine").vector, places)
+
+    assert cosines.min() > 0.8
+    assert cosines.max() - cosines.min() < 0.15
+
+
+@pytest.mark.parametrize("question", ANSWERED)
+def test_a_narrow_band_of_cosines_gives_the_same_hits(garden: Memory, narrow: Memory, question: str) -> None:
+    for wide_search, narrow_search in (
+        (garden.recall, narrow.recall),
+        (garden.search_memory, narrow.search_memory),
+    ):
+        expected, answer = wide_search(question), narrow_search(question)
+
+        assert names(answer) == names(expected)
+        assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in expected.hits], abs=2e-3)
+        assert [(hit.decides, hit.replaced_by) for hit in answer.hits] == [
+            (hit.decides, hit.replaced_by) for hit in expected.hits
+        ]
+
+
+@pytest.mark.parametrize("question", UNANSWERED)
+def test_a_narrow_band_of_cosines_gives_the_same_silence(garden: Memory, narrow: Memory, question: str) -> None:
+    for wide_search, narrow_search in (
+        (garden.recall, narrow.recall),
+        (garden.search_memory, narrow.search_memory),
+    ):
+        assert narrow_search(question).hits == wide_search(question).hits == ()
+
+
+def test_a_narrow_band_of_cosines_finds_the_best_topic_by_meaning(narrow: Memory) -> None:
+    assert names(narrow.search_memory("a machine that makes hot drinks"))[0] == "kitchen"

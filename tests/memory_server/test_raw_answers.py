@@ -1,0 +1,109 @@
+"""The archive through the doors of a memory: tools and depths."""
+
+import asyncio
+import datetime as dt
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from crawler.archived import ArchivedSessions
+from crawler.compress.backends import ExtractiveCompressor
+from crawler.compress.run import ClosedWhen
+from crawler.intake import take_in
+from memory_server.errors import ContentError, UsageError
+from memory_server.mcp_server import create_server
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from tests.crawler.builders import SESSION, settings_in, working_session, write_transcript
+
+NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    """A memory that took one session in."""
+    folder = tmp_path_factory.mktemp("archived")
+    root = MemoryRoot(folder / "mem")
+    root.derived.mkdir(parents=True)
+    root.index_page.write_text("# Memory\n", encoding="utf-8")
+    write_transcript(folder / "live", *working_session())
+    closed = ClosedWhen(NOW, process_start=lambda pid: None)
+    take_in([folder / "live"], settings_in(root.path), root.sessions, ExtractiveCompressor(), closed)
+    store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+    with Memory(root, person=PersonSettings(), hub_cache=folder, now=lambda: NOW, sessions=store) as opened:
+        opened.reindex()
+        yield opened
+
+
+def ask(memory: Memory, tool: str, **arguments: Any) -> str:
+    async def call() -> str:
+        async with Client(create_server(memory, "test")) as client:
+            answer = await client.call_tool(tool, arguments)
+            return "\n".join(block.text for block in answer.content if block.type == "text")
+
+    return asyncio.run(call())
+
+
+def test_turns_answer_when_they_are_asked_for(memory: Memory) -> None:
+    assert "raw (rank 3)" in ask(memory, "search_exact", query="updated", include_raw=True)
+    assert "raw (rank 3)" in ask(memory, "recall", query="peer closed layer:raw")
+
+
+def test_turns_answer_where_nothing_else_holds_the_words(memory: Memory) -> None:
+    text = ask(memory, "search_exact", query='"has been updated"')
+
+    assert "raw (rank 3)" in text and f"sessions/archive/{SESSION}:5" in text
+
+
+def test_a_raw_hit_can_be_read_on(memory: Memory) -> None:
+    text = ask(memory, "read_memory", name=f"sessions/archive/{SESSION}", first=3, last=3)
+
+    assert text.startswith("raw (rank 3)") and "[3] tool Bash" in text
+
+
+def test_a_session_found_by_statement_and_turns_is_one_hit(memory: Memory) -> None:
+    hits = memory.recall("idle timeout of the proxy", include_raw=True).hits
+
+    assert len(hits) == 1 and {reason.arm for reason in hits[0].why} >= {"turns", "semantic"}
+
+
+@pytest.mark.parametrize(("depth", "next_depth"), [("line", "digest"), ("digest", "file"), ("file", "raw")])
+def test_each_depth_names_the_next_as_a_model_would_call_it(memory: Memory, depth: str, next_depth: str) -> None:
+    text = ask(memory, "read_memory", name=SESSION[:8], depth=depth)
+
+    assert f'read_memory(name="{SESSION}", depth="{next_depth}")' in text
+
+
+def test_a_depth_takes_the_path_of_a_hit_and_a_first_turn(memory: Memory) -> None:
+    path = memory.recall("relay").hits[0].path
+
+    assert "keepalive" in memory.read_session(path, "digest")
+    assert memory.read_session(SESSION, "raw", first=7).startswith("[0000000a] ")
+
+
+def test_a_wrong_depth_and_an_unknown_session_are_told_in_one_sentence(memory: Memory) -> None:
+    with pytest.raises(UsageError, match="line, digest, file, raw"):
+        memory.read_session(SESSION, "deep")
+    with pytest.raises(ContentError):
+        memory.read("sessions/archive/nothing")
+
+
+def test_a_rebuilt_index_gives_the_same_answers(memory: Memory) -> None:
+    before = ask(memory, "search_exact", query='"has been updated"')
+
+    memory.reindex(rebuild=True)
+
+    assert ask(memory, "search_exact", query='"has been updated"') == before
+
+
+def test_the_definitions_of_all_tools_stay_small(memory: Memory) -> None:
+    async def definitions() -> str:
+        async with Client(create_server(memory, "test")) as client:
+            tools = await client.list_tools()
+            return json.dumps([tool.model_dump(exclude_none=True, by_alias=True) for tool in tools.tools])
+
+    assert len(asyncio.run(definitions())) < 4_400  # some 1,100 tokens

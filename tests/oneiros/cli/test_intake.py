@@ -1,0 +1,216 @@
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from memory_server.settings import change_setting
+from oneiros.cli.main import main
+from oneiros.environment import Environment
+from tests.crawler.builders import (
+    OTHER_SESSION,
+    SESSION,
+    assistant,
+    person,
+    working_session,
+    write_transcript,
+)
+
+Oneiros = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a memory and one finished conversation."""
+    write_transcript(tmp_path / ".claude" / "projects" / "-work-app", *working_session())
+    return tmp_path
+
+
+@pytest.fixture
+def oneiros(home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    """Runs one command in that home: exit code, stdout, stderr."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments), Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    run("init")
+    return run
+
+
+def other_session(home: Path) -> Path:
+    records = [
+        person(21, "The printer in the hall jams on thick paper.", session=OTHER_SESSION),
+        assistant(22, "Its rollers were worn; I ordered the rollers RM1-4840 for it.", session=OTHER_SESSION),
+    ]
+    return write_transcript(home / ".claude" / "projects" / "-work-app", *records, session=OTHER_SESSION)
+
+
+def test_what_was_said_is_found_after_one_ingest(oneiros: Oneiros) -> None:
+    code, _, err = oneiros("ingest")
+    found = json.loads(oneiros("recall", "why does the relay lose its connection", "--json")[1])
+
+    assert code == 0 and "1 of 1 files read" in err
+    assert found["hits"][0]["layer"] == "session" and "11111111" in found["hits"][0]["path"]
+
+
+def test_ingesting_again_does_nothing(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    again = json.loads(oneiros("ingest", "--json")[1])
+
+    assert (again["read"], again["unchanged"], again["compressed"]) == (0, 1, [])
+
+
+def test_a_dry_run_takes_nothing_in(oneiros: Oneiros, home: Path) -> None:
+    report = json.loads(oneiros("ingest", "--dry-run", "--json")[1])
+
+    assert (report["read"], report["sessions"]) == (1, [SESSION])
+    assert list((home / "mem").rglob("*.zst")) == []
+
+
+def test_a_path_a_project_and_a_limit_narrow_what_is_read(oneiros: Oneiros, home: Path) -> None:
+    path = other_session(home)
+
+    assert json.loads(oneiros("ingest", "--project", "shop", "--json")[1])["read"] == 0
+    assert json.loads(oneiros("ingest", str(path), "--json")[1])["sessions"] == [OTHER_SESSION]
+    assert json.loads(oneiros("ingest", "--limit", "0", "--json")[1])["read"] == 0
+
+
+def test_a_path_that_is_not_there_is_the_persons_error(oneiros: Oneiros) -> None:
+    code, _, err = oneiros("ingest", "nowhere")
+
+    assert code == 2 and "there is no such file or folder" in err
+
+
+def test_a_denied_project_and_a_named_machine_come_from_the_settings(oneiros: Oneiros, home: Path) -> None:
+    settings = home / ".config" / "oneiros" / "config.toml"
+    laptop = home / "synced"
+    write_transcript(laptop, *working_session(session=OTHER_SESSION, cwd="/work/tools"), session=OTHER_SESSION)
+    change_setting(settings, "crawl_roots", [f"laptop={laptop}"])
+    change_setting(settings, "ingest_deny", ["/work/app"])
+
+    report = json.loads(oneiros("ingest", "--json")[1])
+
+    assert report["sessions"] == [OTHER_SESSION]
+    assert oneiros("recall", "relay connection", "machine:laptop")[0] == 0
+    assert oneiros("recall", "relay connection", "machine:desk")[0] == 1
+
+
+def test_a_session_is_read_at_four_depths_that_name_each_next(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    line, digest, file, raw = (oneiros("drill", "11111111", "--depth", d)[1] for d in ("line", "digest", "file", "raw"))
+
+    assert line.strip().endswith("more: oneiros drill 11111111 --depth digest")
+    assert digest.strip().endswith("oneiros drill 11111111 --depth file")
+    assert file.strip().endswith("oneiros drill 11111111 --depth raw")
+    assert "ConnectionResetError" in raw
+
+
+def test_turns_are_found_and_read_by_the_place_of_the_hit(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    hit = json.loads(oneiros("exact", "ConnectionResetError", "layer:raw", "--json")[1])["hits"][0]
+    code, text, _ = oneiros("read", f"{hit['path']}:{hit['first_line']}")
+
+    assert (hit["layer"], hit["path"]) == ("raw", f"sessions/archive/{SESSION}")
+    assert code == 0 and "ConnectionResetError" in text
+
+
+def test_what_is_forgotten_is_in_no_file_and_stays_out(oneiros: Oneiros, home: Path) -> None:
+    path = other_session(home)
+    oneiros("ingest")
+    oneiros("exact", "RM1-4840", "--raw")
+
+    code, out, _ = oneiros("forget", OTHER_SESSION, "--yes")
+    path.unlink()
+
+    held = [file for file in (home / "mem").rglob("*") if file.is_file() and b"RM1-4840" in file.read_bytes()]
+    assert (code, held) == (0, [])
+    assert OTHER_SESSION in out
+    assert [file for file in (home / "mem").rglob("*") if OTHER_SESSION in file.name] == []
+    assert oneiros("recall", "relay connection")[0] == 0
+    other_session(home)
+    assert json.loads(oneiros("ingest", "--json")[1])["sessions"] == []
+
+
+def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    topic = home / "mem" / "topics" / "relay.md"
+    topic.write_text(f"# Relay\n\nIt needs a keepalive.[^1]\n\n[^1]: session {SESSION}\n", encoding="utf-8")
+    git = ["git", "-C", str(home / "mem"), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "-A"], check=True)
+    subprocess.run([*git, "commit", "-qm", "Keep sessions"], check=True)
+
+    plan = json.loads(oneiros("forget", SESSION, "--dry-run", "--json")[1])
+
+    assert plan["topics"] == ["topics/relay.md"] and plan["commits"][0].endswith("Keep sessions")
+    assert not plan["forgotten"] and oneiros("drill", SESSION)[0] == 0
+
+
+def test_nothing_is_forgotten_where_nobody_can_be_asked(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    code, _, err = oneiros("forget", SESSION)
+
+    assert code == 2 and "--yes" in err
+    assert oneiros("drill", SESSION)[0] == 0
+
+
+def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+
+    with FileLock(home / "mem" / ".oneiros" / "lock"):
+        code, _, err = oneiros("forget", SESSION, "--yes")
+
+    assert code == 3 and "another process owns this memory" in err
+    assert oneiros("drill", SESSION)[0] == 0
+
+
+def test_a_damaged_archive_is_a_finding(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    assert oneiros("archive", "verify")[0] == 0
+    next((home / "mem").rglob("*.zst")).write_bytes(b"damage")
+
+    code, out, _ = oneiros("archive", "verify")
+
+    assert code == 1 and "damaged" in out
+
+
+def test_redact_shows_what_would_go_and_leaves_the_file(oneiros: Oneiros, home: Path) -> None:
+    file = home / "notes.txt"
+    file.write_text("one\npassword = 'hunter22x!'\n", encoding="utf-8")
+
+    code, out, _ = oneiros("redact", "--dry-run", "notes.txt")
+
+    assert (code, out) == (0, "notes.txt:2: secret, 10 characters\n")
+    assert "hunter22x" in file.read_text(encoding="utf-8")
+
+
+def test_status_and_doctor_say_what_is_not_archived_yet(oneiros: Oneiros) -> None:
+    before = json.loads(oneiros("status", "--json")[1])
+    checks = {one["check"]: one for one in json.loads(oneiros("doctor", "--json")[1])["checks"]}
+    oneiros("ingest")
+    after = json.loads(oneiros("status", "--json")[1])
+
+    assert (before["not_archived"], before["expiring"], after["not_archived"]) == (1, 0, 0)
+    assert checks["archive"]["repair"] == "oneiros ingest"
+    assert after["sources"]["raw"] == 1
+
+
+def test_references_answer_only_where_nothing_else_does_or_when_asked(oneiros: Oneiros, home: Path) -> None:
+    project = home / "shop"
+    project.mkdir()
+    (project / "README.md").write_text("# Shop\n\nThe relay of the shop is a Zebra-77.\n", encoding="utf-8")
+    change_setting(home / ".config" / "oneiros" / "config.toml", "reference_roots", [str(project)])
+    oneiros("ingest")
+
+    alone = json.loads(oneiros("exact", "Zebra-77", "--json")[1])
+    beside = json.loads(oneiros("exact", "relay", "--json")[1])
+
+    assert [hit["layer"] for hit in alone["hits"]] == ["reference"]
+    assert "reference" not in [hit["layer"] for hit in beside["hits"]] and beside["hits"]
