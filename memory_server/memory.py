@@ -277,9 +277,10 @@ class Memory:
         text = read_text(self.root.file(source.path))
         document = as_document(source, parse_frontmatter(text))
         lines = split_lines(text)
+        count = max(1, len(lines))  # an empty file has one empty line
         first = max(1, first)
-        last = min(len(lines), last if last is not None else len(lines))
-        if first > len(lines) or last < first:
+        last = min(count, last if last is not None else count)
+        if first > count or last < first:
             raise UsageError(
                 f"{source.path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
             )

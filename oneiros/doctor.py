@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory_server.document import ChunkId, Layer
-from memory_server.errors import OneirosError
+from memory_server.errors import ContentError, OneirosError
 from memory_server.memory import MAX_LIMIT, Memory
 from memory_server.search.query import parse_query
 from oneiros.environment import Environment, now
@@ -161,9 +161,16 @@ def _check_meaning(memory: Memory) -> Iterator[Finding]:
 
 
 def _check_reading(memory: Memory) -> Iterator[Finding]:
+    unreadable = []
     for head in memory.topics():
-        memory.read(head.path)
-    yield Finding("read", "ok", "every topic can be read back")
+        try:
+            memory.read(head.path)
+        except ContentError:
+            unreadable.append(head.path)
+    if unreadable:
+        yield Finding("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
+    else:
+        yield Finding("read", "ok", "every topic can be read back")
 
 
 def _check_archive(environment: Environment, memory: Memory) -> Iterator[Finding]:

@@ -64,12 +64,20 @@ def _settle_git(root: MemoryRoot) -> Iterator[str]:
     inside = _git(root.path, "rev-parse", "--show-toplevel")
     is_own = inside is None or Path(inside).resolve() == root.path.resolve()
     ignore = root.path / ".gitignore"
-    if not ignore.exists():
-        replace_file(ignore, DERIVED_IGNORED if is_own else DERIVED_IGNORED + PRIVATE_IGNORED)
+    _add_lines(ignore, DERIVED_IGNORED if is_own else DERIVED_IGNORED + PRIVATE_IGNORED)
     if inside is None and _git(root.path, "init", "--quiet") is not None:
         yield "It is a git repository of its own; nothing was committed."
     elif not is_own:
         yield f"It lies in the repository {inside}: conversations are git-ignored there."
+
+
+def _add_lines(file: Path, wanted: str) -> None:
+    """Adds those lines to a file that it does not have yet."""
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    missing = [line for line in wanted.splitlines() if line not in text.splitlines()]
+    if any(not line.startswith("#") for line in missing):
+        newline = "" if not text or text.endswith("\n") else "\n"
+        replace_file(file, text + newline + "".join(f"{line}\n" for line in missing))
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

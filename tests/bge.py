@@ -98,7 +98,7 @@ def write_hub_cache(hub: Path, repository: str, revision: str, bert: RandomBert)
 def onnx_model(bert: RandomBert) -> Any:
     """The graph of the weights, with inputs and output named as in the files on the hub."""
     nodes: list[Any] = []
-    constants = {
+    constants: dict[str, NDArray[Any]] = {
         "heads": np.array([0, 0, HEADS, HIDDEN // HEADS], np.int64),
         "joined": np.array([0, 0, HIDDEN], np.int64),
         "root": np.array(np.sqrt(HIDDEN // HEADS), np.float32),
@@ -147,6 +147,6 @@ def onnx_model(bert: RandomBert) -> Any:
         for name in ("input_ids", "attention_mask", "token_type_ids")
     ]
     output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", HIDDEN])
-    tensors = [numpy_helper.from_array(value, name) for name, value in {**bert.weights, **constants}.items()]
+    tensors = [numpy_helper.from_array(value, name) for name, value in [*bert.weights.items(), *constants.items()]]
     graph = helper.make_graph(nodes, "bert", inputs, [output], tensors)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)

@@ -49,7 +49,8 @@ class WordEngine:
 
 def _word_vector(word: str) -> Vectors:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "little")
-    return unit_rows(np.random.default_rng(seed).standard_normal((1, DIMENSIONS)).astype(np.float32))[0]
+    row: Vectors = unit_rows(np.random.default_rng(seed).standard_normal((1, DIMENSIONS)).astype(np.float32))[0]
+    return row
 
 
 def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:

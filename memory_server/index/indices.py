@@ -456,6 +456,10 @@ class Indices:
         from memory_server.index.semantic import SemanticIndex  # noqa: PLC0415  half a second that most commands save
 
         name = ledger.note("semantic_folder")
+        if not (self._root.semantic_index / name).is_dir() and ledger.counts()["semantic"]:
+            raise NeedsRepair(  # opened all the same it would be empty and pass for whole
+                "the semantic index is gone", where=self._root.semantic_index / name, remedy="Run `oneiros reindex`"
+            )
         remove_other_folders(self._root.semantic_index, keep=name)
         return SemanticIndex(self._root.semantic_index / name)
 

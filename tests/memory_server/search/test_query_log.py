@@ -1,0 +1,92 @@
+"""The local query log: what it keeps, what it masks, and that it never stands in the way."""
+
+import datetime as dt
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_server.document import ChunkId, SourcePath
+from memory_server.redaction import redact
+from memory_server.search.query_log import LoggedQuery, QueryLog
+from memory_server.settings import PersonSettings
+from tests.conftest import MakeEngine
+from tests.memories import NOON, new_root, open_memory, write_topic
+
+SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[QueryLog]:
+    opened = QueryLog(tmp_path / "queries.db", redact, lambda: NOON)
+    yield opened
+    opened.close()
+
+
+def test_a_question_is_kept_with_its_hits_and_what_was_then_read(log: QueryLog, tmp_path: Path) -> None:
+    log.asked("recall", "relay port", [ChunkId("a"), ChunkId("b")])
+    log.read(SourcePath("topics/mail.md"), "3-4")
+
+    rows = sqlite3.connect(tmp_path / "queries.db").execute("select path, lines, query from reading").fetchall()
+
+    assert log.queries() == [LoggedQuery(NOON, "recall", "relay port", (ChunkId("a"), ChunkId("b")))]
+    assert rows == [("topics/mail.md", "3-4", 1)]
+
+
+def test_questions_without_an_answer_can_be_listed(log: QueryLog) -> None:
+    log.asked("recall", "found", [ChunkId("a")])
+    log.asked("recall", "missed", [])
+
+    assert [query.query for query in log.queries(without_hits=True)] == ["missed"]
+
+
+def test_a_secret_is_masked_also_where_the_text_is_cut(log: QueryLog) -> None:
+    for before in (0, 480, 495, 499):
+        log.asked("recall", "x " * (before // 2) + " " * (before % 2) + SECRET, [])
+
+    for query in log.queries():
+        assert "ghp_a" not in query.query
+        assert "a1B2" not in query.query
+
+
+def test_half_surrogates_and_nul_bytes_are_kept_as_something(log: QueryLog) -> None:
+    log.asked("recall", "relay \ud800 \0", [])
+
+    assert len(log.queries()) == 1
+
+
+def test_the_oldest_questions_go_first(log: QueryLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memory_server.search.query_log.MAX_ROWS", 100)
+    for number in range(1_000):
+        log.asked("recall", f"q{number}", [])
+        log.read(SourcePath("a.md"), "1")
+
+    assert log.count() == 100
+    assert log.queries()[0] == LoggedQuery(NOON, "recall", "q999", ())
+    assert log.queries()[-1].at == dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
+
+
+def test_the_log_survives_a_rebuild_and_can_be_switched_off(tmp_path: Path, make_engine: MakeEngine) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", "The relay listens on port 2525.")
+    with open_memory(root, make_engine) as memory:
+        memory.reindex()
+        memory.search_exact("2525")
+        memory.reindex(rebuild=True)
+        assert memory.status().queries_logged == 1
+    with open_memory(root, make_engine, person=PersonSettings(query_log=False)) as memory:
+        memory.search_exact("2525")
+        assert memory.status().queries_logged == 1
+
+
+def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEngine) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", "The relay listens on port 2525.")
+    with open_memory(root, make_engine) as memory:
+        memory.reindex()
+        root.query_log.write_bytes(b"no database at all" * 100)
+
+        assert memory.search_exact("2525").hits
+        assert memory.read("mail").text == "The relay listens on port 2525."
+        assert memory.status().queries_logged == 0

@@ -1,0 +1,64 @@
+"""Answers as text: within their budget, the same bytes for the same answer, nothing passing for a hit of its own."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_text, reading_text, shortened
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.memory import Reading
+
+
+def hit(passage: str, title: str = "Title", path: str = "topics/a.md") -> Hit:
+    return Hit(ChunkId("0" * 24), passage, SourcePath(path), LineRange(3, 4), Layer.TOPIC, title, None, score=0.5)
+
+
+def test_a_hit_is_a_head_its_passage_and_how_to_read_on() -> None:
+    assert answer_text(Answer((hit("One.\n\nTwo."),)), 2_000) == (
+        "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | 0.50\n"
+        "   | One.\n"
+        "   | Two.\n"
+        'Read on: read_memory(name="topics/a.md", first=1, last=24).'
+    )
+
+
+def test_an_answer_without_hits_is_its_note() -> None:
+    assert answer_text(Answer((), "Nothing here. Try recall."), 2_000) == "Nothing here. Try recall."
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.builds(hit, st.text(max_size=3_000), st.text(max_size=400)), min_size=1, max_size=30),
+    st.integers(200, 2_400),
+)
+def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], budget: int) -> None:
+    text = answer_text(Answer(tuple(hits)), budget)
+
+    assert len(text) <= budget * 4 + 2 * MIN_PASSAGE_CHARS + 400
+    assert len(text) < 10_000
+    for line in text.split("\n"):
+        assert line.startswith(("   | ", "Read on: ", "(")) or line.split(".")[0].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("passage", "terms", "chars", "cut"),
+    [
+        ("short", (), 10, "short"),
+        ("one two three four", (), 9, "one two …"),
+        ("aaaa bbbb cccc dddd eeee ffff gggg", ("ffff",), 12, "… eeee ffff …"),
+        ("x" * 30, (), 10, "x" * 10 + " …"),
+    ],
+)
+def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, ...], chars: int, cut: str) -> None:
+    assert shortened(passage, terms, chars) == cut
+
+
+def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
+    text = "".join(f"line {number} of a long file\n" for number in range(1, 1_001))
+    reading = Reading(SourcePath("topics/a.md"), Layer.TOPIC, "A", None, LineRange(1, 1_000), 1_000, text)
+
+    shown = reading_text(reading)
+
+    last = int(shown.splitlines()[-2].split()[1])
+    assert len(shown) < 10_000
+    assert shown.endswith(f'(cut for length; read on with read_memory(name="topics/a.md", first={last + 1}))')

@@ -1,0 +1,75 @@
+"""Whole processes: a closed pipe, ^C, strange bytes, and an environment without colour."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memory_server.root import MemoryRoot
+from tests.memories import new_root, write_topic
+
+REPOSITORY = Path(__file__).parent.parent.parent
+ONEIROS = [sys.executable, "-c", "from oneiros.cli.main import run; run()"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    found = new_root(tmp_path / "memory")
+    for number in range(40):
+        write_topic(found, f"t{number}", f"# Topic {number}\n\nThe relay {number} listens on a port. 🚀\n")
+    return found
+
+
+def started(root: MemoryRoot, *arguments: str | bytes, **options: object) -> "subprocess.Popen[bytes]":
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
+        "HOME": str(root.path.parent / "home"),
+        "ONEIROS_ROOT": str(root.path),
+    }
+    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # options as given
+        [*ONEIROS, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+
+
+def test_a_closed_pipe_ends_quietly_with_0(root: MemoryRoot) -> None:
+    for arguments in (("topics", "--json"), ("topics",), ("config",)):
+        process = started(root, *arguments)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+
+        with process.stderr as talk:
+            error = talk.read().decode()
+
+        assert (process.wait(), [line for line in error.splitlines() if " topics. " not in line]) == (0, [])
+
+
+def test_an_argument_that_is_not_utf8_is_only_text(root: MemoryRoot) -> None:
+    for arguments in (("exact", b"\xff\xfe"), ("exact", b"\xff\xfe", "--json"), ("read", b"\xff")):
+        process = started(root, *arguments)
+
+        _, error = process.communicate()
+
+        assert process.returncode in (1, 2), error.decode()
+        assert b"unexpectedly" not in error
+
+
+def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> None:
+    for number in range(300):
+        write_topic(root, f"more{number}", f"# More {number}\n\n" + f"Sentence {number} about a port. " * 30)
+    process = started(root, "reindex")
+    vectors = root.vector_cache
+    while process.poll() is None and not list(vectors.glob("*/vectors.f32")):
+        pass  # bounded by the run itself
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    assert process.returncode == 130, error.decode()
+    assert b"Interrupted. What was done is kept" in error
+
+    kept = sum(file.stat().st_size for file in vectors.glob("*/vectors.f32")) // (384 * 4)
+
+    assert 0 < kept < 341
