@@ -22,10 +22,10 @@ Result = TypeVar("Result")
 ERAS = ("legacy", "2026-07-28")
 REPOSITORY = Path(__file__).parent.parent.parent
 TOOLS = {
-    "search_memory": ["query", "limit", "per_source"],
-    "search_exact": ["query", "limit", "per_source"],
-    "recall": ["query", "limit", "per_source"],
-    "read_memory": ["name", "first", "last"],
+    "search_memory": ["query", "limit", "per_source", "include_raw"],
+    "search_exact": ["query", "limit", "per_source", "include_raw"],
+    "recall": ["query", "limit", "per_source", "include_raw"],
+    "read_memory": ["name", "first", "last", "depth"],
     "memory_status": [],
 }
 
@@ -206,7 +206,7 @@ def test_a_forged_hit_in_a_title_or_passage_stays_inside_its_own_hit(memory: Mem
         (
             "recall",
             {"query": "x", "limitt": 3},
-            "There is no argument 'limitt'. Did you mean 'limit'? Known ones: query, limit, per_source.",
+            "There is no argument 'limitt'. Did you mean 'limit'? Known ones: query, limit, per_source, include_raw.",
         ),
         ("recall", {"query": "x", "layer": "topic"}, "There is no argument 'layer'."),
         ("memory_status", {"verbose": True}, "There is no argument 'verbose'. Known ones: none."),
