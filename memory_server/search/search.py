@@ -17,7 +17,7 @@ from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores
 from memory_server.search.calibration import read_calibration
-from memory_server.search.literal import LiteralMatch, find_literal, holds
+from memory_server.search.literal import LiteralMatch, find_literal, holds, is_identifier
 from memory_server.search.precedence import with_precedence
 from memory_server.search.query import Query
 from memory_server.search.ranking import ARM_HITS, FLOOR, Ranker, Ranking
@@ -72,18 +72,19 @@ class Searcher:
 
     def exact(self, query: Query, limit: int, per_source: int) -> Answer:
         """Passages that hold every word, as written before in another case before inside longer words."""
+        candidates = self._literal(query, limit * max(per_source, 5))
+        terms = tuple(term.text for term in query.terms())
+        return self._answer(query, candidates, limit, per_source, terms, nothing=NOTHING_EXACT, is_exact=True)
+
+    def _literal(self, query: Query, limit: int) -> list[Candidate]:
         scope = self._scope(query)
         sources = scope.sources if scope.sources is not None else SourcesOf(self._snapshot.sources, scope.layers)
-        connection = self._indices.ledger.connection
-        wanted = limit * max(per_source, 5)
-        matches = find_literal(connection, query.expression, sources, wanted)
+        matches = find_literal(self._indices.ledger.connection, query.expression, sources, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
-        candidates = [
+        return [
             Candidate(match.row, 1.0 - 0.2 * match.closeness, (_literal_reason(match),), {"bm25": match.bm25})
             for match in matches
         ]
-        terms = tuple(term.text for term in query.terms())
-        return self._answer(query, candidates, limit, per_source, terms, nothing=NOTHING_EXACT, is_exact=True)
 
     def by_meaning(self, query: Query, limit: int, per_source: int) -> Answer:
         """Passages near in meaning."""
@@ -107,10 +108,16 @@ class Searcher:
     def recall(
         self, query: Query, limit: int, per_source: int, *, second_look: bool = True, floor: float = FLOOR
     ) -> Answer:
-        """Passages by words and meaning together; none where the memory does not answer the question."""
+        """Passages by words and meaning together; none where the memory does not answer the question.
+
+        What is asked in nothing but identifiers is answered first by the passages that hold them letter by letter.
+        """
         words, ranking = self._ranked(query, second_look)
-        is_silent = ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES
-        candidates = [] if is_silent else self._recalled(ranking)
+        literal = self._literal(query, limit) if all(map(is_identifier, query.terms())) else []
+        is_silent = ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES and not literal
+        named = {candidate.row for candidate in literal}
+        others = [] if is_silent else [one for one in self._recalled(ranking) if one.row not in named]
+        candidates = [*literal, *others]
         looked_up = tuple(term.word for term in words.terms)
         answer = self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
         return replace(answer, confidence=ranking.confidence)

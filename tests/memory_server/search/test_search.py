@@ -531,3 +531,14 @@ def test_the_vectors_of_a_memory_are_those_of_its_passages(garden: Memory) -> No
 
     made = garden.engine().embed([text])[0].vector
     assert np.allclose(garden.indices.cache.vectors()[kept.vector], made, atol=1e-6)
+
+
+def test_recall_answers_an_identifier_first_by_the_passage_that_holds_it_letter_by_letter(memory: Memory) -> None:
+    write_topic(memory, "raw", "Raw output, no colours, no raw escapes: nothing else is written.")
+    write_topic(memory, "flags", "Start it with --no-raw where the output goes to a file.")
+    memory.reindex()
+
+    answer = memory.recall("--no-raw")
+
+    assert names(answer)[0] == "flags"
+    assert answer.hits[0].why[0].arm == "literal"
