@@ -128,7 +128,11 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             data(shown(found.text).rstrip("\n"))
         talk(f"{len(found.spans)} secrets; the file was not changed.")
 
-    archive = typer.Typer(help="The archive of everything that was said.", no_args_is_help=True)
+    archive = typer.Typer(
+        help="The archive of everything that was said.",
+        no_args_is_help=True,
+        epilog="\b\nExample: oneiros archive verify",
+    )
     app.add_typer(archive, name="archive")
 
     @archive.command(epilog="\b\nExample: oneiros archive verify")

@@ -46,7 +46,12 @@ def create_app(environment: Environment) -> typer.Typer:
 
     for group in (searching, settling, intake, keeping, serving):
         group.add_commands(app, environment)
-    app.add_typer(trainer.app, name="trainer", help="Watch the trainers that serve a model of this memory.")
+    app.add_typer(
+        trainer.app,
+        name="trainer",
+        help="Watch the trainers that serve a model of this memory.",
+        epilog="\b\nExample: oneiros trainer status --once",
+    )
     return app
 
 

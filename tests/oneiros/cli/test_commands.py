@@ -67,7 +67,8 @@ def own(shell: Shell) -> Path:
         (["exact", ""], 2),
         (["exact", "x", "--limit", "0"], 2),
         (["exact", "x", "--limit", "many"], 2),
-        (["exact", "x", "--nosuch"], 2),
+        (["recall", "x", "--nosuch"], 2),
+        (["exact", "x", "--nosuch"], 1),  # a flag is something to look for
         (["exact"], 2),
         (["exact", "x", "--layer", "nosuch"], 2),
         (["exact", "x", "--after", "someday"], 2),
@@ -148,11 +149,16 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("reindex", "--dry-run")) == ["changed", "removed", "unchanged"]
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "passages", "semantic", "changed", "removed", "problems"),
-        *("index_bytes", "owner", "queries_logged", "chosen", "ignored"),
+        *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored"),
+        *("daemon", "indexing"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
-        *("trusted_roots", "embedding_share", "embedding_cores", "query_log", "structured_output", "answer_tokens"),
+        *("trusted_roots", "embedding_share", "embedding_cores", "embedding_engine", "query_log", "structured_output"),
+        *("answer_tokens", "crawl_roots", "machine", "ingest_allow", "ingest_deny", "deny_words", "project_aliases"),
+        *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
+        *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
+        *("reference_endings", "reference_tags", "idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]
 
@@ -338,6 +344,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     assert code == 0
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
+        "archive": "ok",
         "memory": "",
         "read": "ok",
     }
