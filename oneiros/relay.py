@@ -194,22 +194,27 @@ class Relay:
             self._connect(repeat_initialize=bool(self._initialized))
 
     def _connect(self, *, repeat_initialize: bool = False) -> None:
-        """Connects to the daemon, or leaves why it cannot in `_why_down`."""
-        now = time.monotonic()
-        self._starts = [at for at in self._starts if now - at < START_WINDOW]
-        if len(self._starts) >= MAX_STARTS:
-            return
-        self._starts.append(now)
-        try:
-            self._daemon = started(os.environ, self._root, "mcp")
-            if repeat_initialize and self._initialize is not None:
-                self._repeat_initialize()
-            self._daemon.setblocking(False)
-        except (DaemonUnreachable, OSError) as error:
-            if self._daemon is not None:
-                self._daemon.close()
-            self._daemon = None
-            self._why_down = f"oneiros: {error}"
+        """Connects to the daemon, or leaves why it cannot in `_why_down`.
+
+        A second try finds the next daemon where the first met one that was just ending.
+        """
+        for _ in range(2):
+            now = time.monotonic()
+            self._starts = [at for at in self._starts if now - at < START_WINDOW]
+            if len(self._starts) >= MAX_STARTS:
+                return
+            self._starts.append(now)
+            try:
+                self._daemon = started(os.environ, self._root, "mcp")
+                if repeat_initialize and self._initialize is not None:
+                    self._repeat_initialize()
+                self._daemon.setblocking(False)
+                return
+            except (DaemonUnreachable, OSError) as error:
+                if self._daemon is not None:
+                    self._daemon.close()
+                self._daemon = None
+                self._why_down = f"oneiros: the daemon cannot be reached ({error}). Run `oneiros doctor`."
 
     _why_down = "oneiros: the daemon cannot be reached. Run `oneiros doctor`."
 

@@ -63,7 +63,7 @@ def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> 
         write_topic(root, f"more{number}", f"# More {number}\n\n" + f"Sentence {number} about a port. " * 30)
     process = started(root, "reindex")
     vectors = root.vector_cache
-    while process.poll() is None and not list(vectors.glob("*/vectors.f32")):
+    while process.poll() is None and not any(file.stat().st_size for file in vectors.glob("*/vectors.f32")):
         pass  # bounded by the run itself
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
