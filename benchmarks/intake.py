@@ -218,7 +218,7 @@ def read_all_turns(folder: Path) -> dict[str, float]:
 
 def write_noise(path: Path, megabytes: int) -> None:
     """A session whose bytes are nearly all progress, request logs and file history, as new clients write them."""
-    common = {"sessionId": "00000000-0000-4000-8000-000000000001", "cwd": "/work/app", "version": "2.1.330"}
+    common = {"sessionId": "00000000-0000-4000-8000-000000000001", "cwd": "/srv/app", "version": "2.1.330"}
     filler = "x" * 1500
     makers: list[dict[str, Any]] = [
         {"type": "progress", "data": {"type": "bash_progress", "output": filler}},

@@ -25,6 +25,7 @@ LOOK_SECONDS = 10.0  # how often a vanished parent is looked for
 LATE_SECONDS = 60.0  # how long answers are awaited after the client has closed its end
 MAX_STARTS = 5  # within a minute; then the relay says so instead of trying again
 START_WINDOW = 60.0
+ENDING_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # how long a daemon that was killed may take to be gone
 SERVER_ERROR = -32000  # the first of JSON-RPC's range for a server's own errors
 
 GONE = "oneiros: the daemon went away during this request and is being started again. Ask once more."
@@ -196,14 +197,15 @@ class Relay:
     def _connect(self, *, repeat_initialize: bool = False) -> None:
         """Connects to the daemon, or leaves why it cannot in `_why_down`.
 
-        A second try finds the next daemon where the first met one that was just ending.
+        A daemon that was killed still takes connections while the system clears it away, and resets them; so a reset is
+        waited out before another daemon is asked for.
         """
-        for _ in range(2):
-            now = time.monotonic()
-            self._starts = [at for at in self._starts if now - at < START_WINDOW]
-            if len(self._starts) >= MAX_STARTS:
-                return
-            self._starts.append(now)
+        now = time.monotonic()
+        self._starts = [at for at in self._starts if now - at < START_WINDOW]
+        if len(self._starts) >= MAX_STARTS:
+            return
+        self._starts.append(now)
+        for seconds in ENDING_SECONDS:
             try:
                 self._daemon = started(os.environ, self._root, "mcp")
                 if repeat_initialize and self._initialize is not None:
@@ -215,6 +217,9 @@ class Relay:
                     self._daemon.close()
                 self._daemon = None
                 self._why_down = f"oneiros: the daemon cannot be reached ({error}). Run `oneiros doctor`."
+                if isinstance(error, DaemonUnreachable):
+                    return
+                time.sleep(seconds)
 
     _why_down = "oneiros: the daemon cannot be reached. Run `oneiros doctor`."
 

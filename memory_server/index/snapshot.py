@@ -35,5 +35,15 @@ class Snapshot:
             found[known] = self.vectors[rows[known]] @ question
         return found
 
-    def source_of(self, place: int) -> StoredSource:
-        return self.sources[int(self.passages.sources[place])]
+    def reading_order(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A number for each of these passages that rises by path and place in the source: what decides between equals.
+
+        Rows of the ledger would not do, since a rebuild numbers them anew.
+        """
+        keys = [
+            (self.sources[int(self.passages.sources[place])].path, int(self.passages.ordinals[place]))
+            for place in places
+        ]
+        ranks = np.empty(len(keys), dtype=np.int64)
+        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        return ranks

@@ -23,6 +23,7 @@ RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
+TIE = 6  # decimals beyond which two cosines are equal
 FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
 
 
@@ -61,7 +62,9 @@ class SemanticArm:
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
         cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
-        order = best_first(cosines, places, limit)
+        chosen = best_first(cosines, places, limit)
+        reading = snapshot.reading_order(places[chosen])
+        order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]
         return Found(places[order], cosines[order])
 
     def _nearest_ids(self, question: Vectors, scope: Scope, limit: int) -> list[ChunkId] | None:

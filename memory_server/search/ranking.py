@@ -32,6 +32,7 @@ SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each wi
 PASSAGES_OF_SOURCE = 3  # passages nearest to the question
 POOL = 120  # passages that are looked at a second time; fewer cost answers, more bring none
 FLOOR = 2.8  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
 
 
@@ -77,7 +78,7 @@ class Ranker:
             weights = FIRST_LOOK
         scores = fused(features, weights)
         final = shared_in_line(scores, self._lines(pool))
-        order = np.lexsort((pool, -scores, -final))
+        order = np.lexsort((self.snapshot.reading_order(pool), -scores.round(TIE), -final.round(TIE)))
         order = order[self.scope.mask(self.snapshot)[pool[order]]]
         return Ranking(
             pool[order],

@@ -37,14 +37,14 @@ def test_an_alias_keeps_a_moved_project_together(tmp_path: Path) -> None:
     ("allow", "deny", "taken"),
     [
         ((), (), True),
-        (("/work",), (), True),
+        (("/srv",), (), True),
         (("/home",), (), False),
-        ((), ("/work/app",), False),
-        ((), ("/work/ap",), True),
-        (("/work",), ("/work/app",), False),
+        ((), ("/srv/app",), False),
+        ((), ("/srv/ap",), True),
+        (("/srv",), ("/srv/app",), False),
         (("*/app",), (), True),
         ((), ("*/secret*",), True),
     ],
 )
 def test_deny_wins_over_allow(allow: tuple[str, ...], deny: tuple[str, ...], taken: bool) -> None:
-    assert Choice(allow, deny).takes("/work/app/.git", "/work/app/src") is taken
+    assert Choice(allow, deny).takes("/srv/app/.git", "/srv/app/src") is taken

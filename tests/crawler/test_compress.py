@@ -62,7 +62,7 @@ def test_a_digest_tells_goal_decision_error_outcome_and_what_is_open(tmp_path: P
 def test_the_frontmatter_counts_what_happened(tmp_path: Path) -> None:
     _, session = compress(tmp_path, *working_session())
 
-    assert (session.cwd, session.branch, session.outcome) == ("/work/app", "main", "shipped")
+    assert (session.cwd, session.branch, session.outcome) == ("/srv/app", "main", "shipped")
     assert session.turns == {"assistant": 3, "person": 1, "tool": 3}
     assert session.tools == {"Bash": 2, "Edit": 1}
     assert session.tokens == {"input": 60, "output": 30}

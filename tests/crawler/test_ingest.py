@@ -172,7 +172,7 @@ def test_a_sub_agents_file_belongs_to_its_session(ingester: Ingester, tmp_path: 
 
 def test_a_denied_project_is_refused_and_allowed_later(tmp_path: Path) -> None:
     path = write_transcript(tmp_path / "live", *working_session())
-    denied = settings_in(tmp_path / "root", choice=Choice(deny=("/work/app",)))
+    denied = settings_in(tmp_path / "root", choice=Choice(deny=("/srv/app",)))
     with Ingester(denied) as ingester:
         report = ingester.ingest([path])
         assert [refusal.verdict for refusal in report.refused] == [Verdict.DENIED]
@@ -243,7 +243,7 @@ def test_no_secret_reaches_the_disk_from_any_field(tmp_path: Path) -> None:
     nested = {"env": [{"TOKEN": secret}], "note": f"x {secret}"}
     write_transcript(
         tmp_path / "live",
-        person(1, f"use {secret}", cwd=f"/work/{secret}", gitBranch=f"fix-{secret}"),
+        person(1, f"use {secret}", cwd=f"/srv/{secret}", gitBranch=f"fix-{secret}"),
         assistant(2, f"I use {secret}", call("Bash", "c", command=f"curl -H 'x: {secret}'", nested=nested)),
         result(3, "c", f"token {secret}", {"type": "text", "text": f"also {secret}"}),
         queued(f"and {secret}"),
@@ -274,7 +274,7 @@ def test_a_dry_run_counts_and_writes_nothing(ingester: Ingester, tmp_path: Path)
 def test_since_limit_and_project_choose_files(ingester: Ingester, tmp_path: Path) -> None:
     old = write_transcript(tmp_path / "live", *working_session())
     os.utime(old, (1_000_000_000, 1_000_000_000))
-    other = working_session(session=OTHER_SESSION, cwd="/work/other")
+    other = working_session(session=OTHER_SESSION, cwd="/srv/other")
     for item in other:
         item["uuid"] = item["uuid"].replace("-4000-", "-4001-")
     write_transcript(tmp_path / "live", *other, session=OTHER_SESSION)

@@ -89,9 +89,9 @@ def test_a_path_that_is_not_there_is_the_persons_error(oneiros: Oneiros) -> None
 def test_a_denied_project_and_a_named_machine_come_from_the_settings(oneiros: Oneiros, home: Path) -> None:
     settings = home / ".config" / "oneiros" / "config.toml"
     laptop = home / "synced"
-    write_transcript(laptop, *working_session(session=OTHER_SESSION, cwd="/work/tools"), session=OTHER_SESSION)
+    write_transcript(laptop, *working_session(session=OTHER_SESSION, cwd="/srv/tools"), session=OTHER_SESSION)
     change_setting(settings, "crawl_roots", [f"laptop={laptop}"])
-    change_setting(settings, "ingest_deny", ["/work/app"])
+    change_setting(settings, "ingest_deny", ["/srv/app"])
 
     report = json.loads(oneiros("ingest", "--json")[1])
 
