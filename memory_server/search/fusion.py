@@ -20,6 +20,7 @@ NEIGHBOUR_WORDS = (0.5, 0.25)  # share of the counts of words one and two passag
 NEIGHBOUR_MEANING = (0.7, 0.4)  # likewise of scaled cosines
 LINE_MEAN = 0.6  # a long line is judged by its pieces' mean too, so that one lucky piece does not win
 BEST_OF_SOURCE = 3
+DECIMALS = 5  # of a scale: what the order of rows changes in a sum lies beyond
 
 FIRST_LOOK: Mapping[str, float] = {"words_near": 3.0, "words_source": 3.0, "meaning": 0.8, "meaning_near": 0.5}
 SECOND_LOOK: Mapping[str, float] = {
@@ -52,7 +53,8 @@ def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Sc
     deviations, which do not. A linear map of all cosines cancels exactly.
     """
     middle = float(np.median(typical))
-    return Scale(middle, max(1e-9, 0.5 * (float(np.median(best)) - middle) + 1.5 * float(typical.std())))
+    unit = 0.5 * (float(np.median(best)) - middle) + 1.5 * float(typical.std(dtype=np.float64))
+    return Scale(round(middle, DECIMALS), max(10.0**-DECIMALS, round(unit, DECIMALS)))
 
 
 def near_sum(values: Scores, runs: Places, shares: Sequence[float]) -> Scores:
