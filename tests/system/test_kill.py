@@ -33,7 +33,7 @@ def change_something(house: House, chance: random.Random) -> None:
 def answers(memory: Memory) -> list[object]:
     asked = [f"the {word} met" for word in WORDS]
     return [
-        [(hit.path, hit.lines, round(hit.score, 4)) for hit in method(text, limit=20, per_source=5).hits]
+        [(hit.path, hit.lines, round(hit.score, 6)) for hit in method(text, limit=20, per_source=5).hits]
         for text in asked
         for method in (memory.search_exact, memory.recall, memory.search_memory)
     ]
