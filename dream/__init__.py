@@ -1,1 +1,1 @@
-"""Turns transcripts into small diffs that a person accepts or rejects."""
+"""Turns what was said in sessions into small changes of topics, which a person accepts or rejects."""
