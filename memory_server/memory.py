@@ -45,7 +45,7 @@ from memory_server.search.calibration import calibrate
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
-from memory_server.search.search import Searcher
+from memory_server.search.search import EMPTY, Searcher
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, change_setting, read_memory_settings
 
@@ -57,6 +57,7 @@ JOINED_HITS = 100  # of either search, before the two are joined
 TURNS_READ = 20  # of an archived session, where no end is named
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
+NOT_INDEXED = "Nothing of this memory is indexed yet (files: %d). Run `oneiros reindex`, then ask again."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
@@ -148,6 +149,8 @@ class Memory:
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
         self._hub_cache = hub_cache
+        self.before_search: Callable[[bool], str] = lambda _: ""  # is told whether the indices were ever complete,
+        # waits for the run that matters, and says in a sentence what is still missing
         self.embedding = EmbeddingControl(self._worker_plan)
 
     def __enter__(self) -> "Memory":
@@ -196,10 +199,21 @@ class Memory:
         self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
     ) -> Answer:
         query = parse_query(text)
+        under_way = self.before_search(self._is_indexed())
         with self._repairable(), self.indices.gate.searching():
             answer = self._answered(tool, query, request, method)
         self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
-        return answer
+        return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
+
+    def _is_indexed(self) -> bool:
+        """Whether a run has ever brought these indices to their end."""
+        with self._repairable():
+            return self.indices.ledger.note(CALIBRATION_NOTE) != ""
+
+    def _with_what_waits(self, answer: Answer) -> Answer:
+        """An answer from empty indices says so where the disk holds more than they do."""
+        waiting = len(self.changes().changed) if answer.note == EMPTY else 0
+        return replace(answer, note=NOT_INDEXED % waiting) if waiting else answer
 
     def _answered(
         self, tool: str, query: Query, request: Request, method: Callable[[Searcher, Query, int, int], Answer]

@@ -22,6 +22,8 @@ MOST_SETTLE_SECONDS = 0.6  # however often it changes: what stands there is inde
 ROOT_RETRY_SECONDS = 1.0  # while another process owns the root
 FIRST_RETRY_SECONDS = 2.0  # after a failure
 LAST_RETRY_SECONDS = 300.0
+FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
+START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
 
 
 class Keeper:
@@ -41,6 +43,7 @@ class Keeper:
         self._runs = 0
         self._error = ""
         self._last: Report | None = None
+        self._began_at: float | None = time.monotonic()  # of the run under way or, at the start, due
         self.watching: Callable[[], str] = lambda: ""  # how changes are seen
         self._thread = threading.Thread(target=self._work, name="keeper")
 
@@ -71,6 +74,23 @@ class Keeper:
         with self._wake:
             self._wake.wait_for(lambda: self._served >= ticket or self._is_closed, timeout=seconds)
             return self._served >= ticket
+
+    def before_search(self, is_indexed: bool) -> str:
+        """Waits for the run that a question needs, for a bounded time: the one that makes the indices, or the one that
+        looks at the start for what has changed meanwhile. A sentence where the indices are still not made.
+        """
+        with self._wake:
+            if is_indexed and self._served:
+                return ""
+            if self._began_at is not None:
+                bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
+                left = self._began_at + bound - time.monotonic()
+                self._wake.wait_for(lambda: self._is_closed or self._began_at is None, timeout=max(0.0, left))
+            if is_indexed:
+                return ""
+            if self._began_at is None:
+                return f"This memory could not be indexed: {self._error}" if self._error else ""
+        return f"This memory is being indexed for the first time{_how_far(self._stage)}. Ask again in a moment."
 
     @property
     def is_busy(self) -> bool:
@@ -152,6 +172,7 @@ class Keeper:
         with self._wake:
             rebuild, anyway = self._rebuild, self._anyway
             self._rebuild = self._anyway = False
+            self._began_at = time.monotonic()
             return self._wanted, rebuild, anyway
 
     def _run(self, rebuild: bool, anyway: bool) -> None:
@@ -170,9 +191,15 @@ class Keeper:
         with self._wake:
             self._stage = Progress("idle", 0, 0)
             self._served = max(self._served, ticket)
+            self._began_at = None
             self._wake.notify_all()
         self._on_change()
 
     def _closed_within(self, seconds: float) -> bool:
         with self._wake:
             return self._wake.wait_for(lambda: self._is_closed, timeout=seconds)
+
+
+def _how_far(stage: Progress) -> str:
+    """`, embedding 3 of 40`; empty where that is not known yet."""
+    return f", {stage.stage} {stage.done} of {stage.total}" if stage.total else ""

@@ -70,6 +70,7 @@ class Service:
         self.activity = Activity()
         self.keeper = Keeper(memory, self.activity.note)
         self.watcher = Watcher(memory, self.keeper.poke)
+        memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
         self._person_seen = _modified(environment.person_file)
         self._again = False

@@ -1,0 +1,95 @@
+"""The keeper of the indices, and what a question is told while they are made for the first time."""
+
+import datetime as dt
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from memory_server.embedding.engine import Embedded
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from oneiros import keeper as keeper_module
+from oneiros.keeper import Keeper
+
+
+class HeldEngine(OnnxEngine):
+    """The real engine, which embeds no passage before it is let go."""
+
+    may_go = threading.Event()
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        if not as_query:
+            assert self.may_go.wait(60)
+        return super().embed(texts, as_query=as_query)
+
+
+def held_engine(files: ModelFiles) -> HeldEngine:
+    return HeldEngine(files)
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    (tmp_path / "topics").mkdir()
+    (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+    (tmp_path / "topics" / "mail.md").write_text("# Mail\n\nThe relay listens on port 2525.\n", encoding="utf-8")
+    HeldEngine.may_go.clear()
+    opened = Memory(
+        MemoryRoot(tmp_path),
+        person=PersonSettings(),
+        hub_cache=tmp_path,
+        now=lambda: dt.datetime.now(dt.UTC),
+        make_engine=held_engine,
+    )
+    with opened:
+        yield opened
+    HeldEngine.may_go.set()
+
+
+@pytest.fixture
+def keeper(memory: Memory) -> Iterator[Keeper]:
+    kept = Keeper(memory)
+    memory.before_search = kept.before_search
+    yield kept
+    HeldEngine.may_go.set()
+    kept.close()
+
+
+def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper) -> None:
+    asked, answers = threading.Event(), []
+
+    def before_search(is_indexed: bool) -> str:
+        asked.set()
+        return keeper.before_search(is_indexed)
+
+    memory.before_search = before_search
+    keeper.start()
+    asking = threading.Thread(target=lambda: answers.append(memory.search_memory("where does the relay listen")))
+    asking.start()
+    assert asked.wait(60)
+
+    HeldEngine.may_go.set()
+    asking.join(60)
+
+    assert [hit.path for hit in answers[0].hits] == ["topics/mail.md"]
+
+
+def test_a_question_is_told_how_far_the_first_index_is(
+    memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "FIRST_INDEX_SECONDS", 0.0)
+    keeper.start()
+
+    answer = memory.search_memory("where does the relay listen")
+
+    assert answer.note.startswith("This memory is being indexed for the first time")
+
+
+def test_without_a_keeper_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:
+    answer = memory.search_exact("2525")
+
+    assert answer.note == "Nothing of this memory is indexed yet (files: 2). Run `oneiros reindex`, then ask again."
