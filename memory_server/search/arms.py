@@ -24,6 +24,7 @@ RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
+UNKNOWN_WORD = 0.5  # of a name's weight: an unknown name tells that nobody spoke of it, a word may have a synonym
 FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
 
 
@@ -113,7 +114,9 @@ class KeywordArm:
         postings = read_postings(self.connection, looked_up(terms, total))
         content = {term.stem: term for term in terms if not term.is_stop}
         known = sum(rarity(term.holders, total) for term in content.values() if term.holders)
-        unknown = sum(rarity(0, total) for term in content.values() if not term.holders)
+        unknown = sum(
+            rarity(0, total) * (1.0 if term.is_name else UNKNOWN_WORD) for term in content.values() if not term.holders
+        )
         mass = max(known, sum(rarity(term.holders, total) for term, _ in postings), 1e-9)
         touched, runs = _touched(snapshot, [table.rows for _, table in postings])
         lengths = snapshot.passages.lengths.astype(np.float64)

@@ -31,7 +31,9 @@ ARM_HITS = 200  # each arm proposes so many
 SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each with its
 PASSAGES_OF_SOURCE = 3  # passages nearest to the question
 POOL = 120  # passages that are looked at a second time; fewer cost answers, more bring none
-FLOOR = 2.8  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+FLOOR = 2.87  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+JUDGED = ("meaning", "meaning_near", "tokens_near")  # the scores whose best tell whether there is an answer at all
+COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
 
@@ -140,14 +142,12 @@ class Ranker:
 
     def _confidence(self, features: Mapping[str, Scores], pool: Places) -> float:
         """How sure it is that the memory answers the question, from the best of each kind of score."""
-        found = features["meaning"].max()
-        if "tokens" in features:
-            found = 0.5 * (found + features["tokens"].max())
+        found = np.mean([features[name].max() for name in JUDGED if name in features])
         covered = float(self.words.covered_at(pool).max())
         content = [term for term in self.words.terms if not term.is_stop]
         if 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999:
-            return max(FLOOR, float(found + covered))
-        return float(found + covered * self.words.known)
+            return max(FLOOR, float(found + COVERED * covered))
+        return float(found + COVERED * covered * self.words.known)
 
     def _lines(self, places: Places) -> Places:
         """A number for each line of each source."""

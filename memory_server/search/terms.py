@@ -27,6 +27,7 @@ class Term:
     last: int  # behind its last character
     holders: int  # passages that hold the stem
     is_stop: bool
+    is_name: bool = False  # written like one: with a capital inside a sentence, a digit, or a capital inside the word
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,14 @@ def question_terms(connection: sqlite3.Connection, stemmer: Stemmer, text: str) 
         if stem:
             row = connection.execute("select doc from stem_counts where term = ?", (stem,)).fetchone()
             is_stop = word.casefold() in STOP_WORDS
-            terms.append(Term(word, stem, first, last, row[0] if row else 0, is_stop))
+            is_name = looks_like_a_name(word, starts=not text[:first].strip())
+            terms.append(Term(word, stem, first, last, row[0] if row else 0, is_stop, is_name))
     return terms
+
+
+def looks_like_a_name(word: str, *, starts: bool) -> bool:
+    """Whether a word is written as names and identifiers are. `starts`: it is the first of the question."""
+    return (word[:1].isupper() and not starts) or any(char.isupper() or char.isdigit() for char in word[1:])
 
 
 def looked_up(terms: Sequence[Term], passages: int) -> list[Term]:

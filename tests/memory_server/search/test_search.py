@@ -103,6 +103,13 @@ def test_when_nothing_is_relevant_the_answer_is_nothing(garden: Memory, question
         assert answer.note
 
 
+@pytest.mark.parametrize(("name", "word"), [("Quintara", "quintara"), ("zx81", "zaxon"), ("quinTara", "quintara")])
+def test_an_unknown_name_makes_recall_less_sure_than_an_unknown_word(garden: Memory, name: str, word: str) -> None:
+    by_name, by_word = (garden.recall(f"which relay port of {unknown} is open") for unknown in (name, word))
+
+    assert by_name.confidence < by_word.confidence
+
+
 def test_an_empty_memory_says_that_it_is_empty(memory: Memory) -> None:
     (memory.root.path / "MEMORY.md").write_text("", encoding="utf-8")
     memory.reindex()
