@@ -3,7 +3,8 @@
 Every memory is asked its own questions and those of the others: of another conversation, or of another project's
 documents. The curve shows, for each floor, how many of its own answered questions a memory would still answer and how
 many foreign ones would get a hit. Beside it the questions that the data sets themselves call unanswerable, which are
-harder: they ask the right memory for what was never said.
+harder: they ask the right memory for what was never said. Every second memory served to choose the floor; its figures
+and those of the others are printed apart.
 
     python -m benchmarks.silence --format locomo --data ../shared/data/locomo --json out.json
     python -m benchmarks.silence --format docs --data DOCS --queries docs_queries.jsonl --json out.json
@@ -32,6 +33,7 @@ class Asked:
     """How sure the memory was of one question."""
 
     memory: str
+    is_learnt_on: bool  # of the memories that the floor was chosen on
     kind: str  # own, foreign, unanswerable
     confidence: float
     is_found: bool  # an own question whose evidence is among the first ten
@@ -53,11 +55,13 @@ def main() -> None:
     cases = load_cases(options.format, options.data, options.queries)
     if options.format == "docs":
         cases = [part for case in cases for part in by_project(case)]
-    asked = [answer for case in cases for answer in ask(case, cases, options.vectors.resolve())]
+    vectors = options.vectors.resolve()
+    asked = [answer for number, case in enumerate(cases) for answer in ask(case, cases, vectors, number % 2 == 1)]
     print_curve(asked)
     if options.json:
         rows = {f"{floor:.2f}": shares(asked, floor) for floor in (*FLOORS, FLOOR)}
-        options.json.write_text(json.dumps({"dataset": options.format, "floor": FLOOR, "curve": rows}, indent=1))
+        found = {"dataset": options.format, "floor": FLOOR, "curve": rows, "parts": parts(asked)}
+        options.json.write_text(json.dumps(found, indent=1))
 
 
 def by_project(case: Case) -> list[Case]:
@@ -72,26 +76,30 @@ def by_project(case: Case) -> list[Case]:
     return [part for part in parts.values() if part.questions]
 
 
-def ask(case: Case, cases: Sequence[Case], vectors: Path) -> list[Asked]:
+def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) -> list[Asked]:
     """A memory's own questions, some of every other memory, and the unanswerable ones."""
     with built_memory(case, vectors) as memory:
-        own = [_ask_one(memory, case, "own", question) for question in case.questions]
         foreign = [
-            _ask_one(memory, case, "foreign", question)
+            question
             for other in cases
             if other is not case
             for question in other.questions[:: max(1, len(other.questions) // FOREIGN_EACH)][:FOREIGN_EACH]
         ]
-        return [*own, *foreign, *(_ask_one(memory, case, "unanswerable", question) for question in case.unanswerable)]
+        kinds = {"own": case.questions, "foreign": foreign, "unanswerable": case.unanswerable}
+        return [
+            _ask_one(memory, case, is_learnt_on, kind, question)
+            for kind, questions in kinds.items()
+            for question in questions
+        ]
 
 
-def _ask_one(memory: Memory, case: Case, kind: str, question: Question) -> Asked:
+def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question: Question) -> Asked:
     per_source = 10 if case.has_sessions else 1
     answer = memory.searcher().recall(parse_query(question.text), 10, per_source, floor=NO_FLOOR)
     units = {
         case.unit_of_file.get(hit.path) or case.unit_of_line.get((hit.path, hit.lines.first)) for hit in answer.hits
     }
-    return Asked(case.name, kind, answer.confidence, bool(units & question.evidence))
+    return Asked(case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence))
 
 
 def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
@@ -102,6 +110,14 @@ def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
         "unanswerable": [one for one in asked if one.kind == "unanswerable"],
     }
     return {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
+
+
+def parts(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
+    """The shares at the default floor, of the memories that it was chosen on and of the others."""
+    return {
+        name: shares([one for one in asked if one.is_learnt_on is is_learnt_on], FLOOR)
+        for name, is_learnt_on in (("tuned", True), ("held", False))
+    }
 
 
 def print_curve(asked: Sequence[Asked]) -> None:
@@ -118,9 +134,12 @@ def print_curve(asked: Sequence[Asked]) -> None:
             )
             + mark
         )
-    print("\nat the default floor, by memory")
-    for name in dict.fromkeys(one.memory for one in asked):
-        found = shares([one for one in asked if one.memory == name], FLOOR)
+    by_memory = {
+        name: shares([one for one in asked if one.memory == name], FLOOR)
+        for name in dict.fromkeys(one.memory for one in asked)
+    }
+    print("\nat the default floor, by memory and by part")
+    for name, found in (*by_memory.items(), *parts(asked).items()):
         print(f"  {name:<16}" + "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
 
 

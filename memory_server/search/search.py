@@ -68,7 +68,7 @@ class Searcher:
         self._indices = indices
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._snapshot = indices.snapshot()
+        self.snapshot = indices.snapshot()
 
     def exact(self, query: Query, limit: int, per_source: int) -> Answer:
         """Passages that hold every word, as written before in another case before inside longer words."""
@@ -78,7 +78,7 @@ class Searcher:
 
     def _literal(self, query: Query, limit: int) -> list[Candidate]:
         scope = self._scope(query)
-        sources = scope.sources if scope.sources is not None else SourcesOf(self._snapshot.sources, scope.layers)
+        sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
         matches = find_literal(self._indices.ledger.connection, query.expression, sources, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [
@@ -89,11 +89,11 @@ class Searcher:
     def by_meaning(self, query: Query, limit: int, per_source: int) -> Answer:
         """Passages near in meaning."""
         scope, question = self._scope(query), self._embed_query(query.text)
-        found = self._semantic.find(self._snapshot, question.vector, scope, limit * max(per_source, 5))
+        found = self._semantic.find(self.snapshot, question.vector, scope, limit * max(per_source, 5))
         scaled = read_calibration(self._indices.ledger).meaning(found.scores)
-        if not len(scaled) or (scaled[0] < MEANING_FLOOR and len(self._snapshot.passages) > FEW_PASSAGES):
+        if not len(scaled) or (scaled[0] < MEANING_FLOOR and len(self.snapshot.passages) > FEW_PASSAGES):
             return self._answer(query, [], limit, per_source, (), nothing=NOTHING_NEAR)
-        rows = self._snapshot.passages.rows[found.places]
+        rows = self.snapshot.passages.rows[found.places]
         candidates = [
             Candidate(
                 int(row),
@@ -112,9 +112,9 @@ class Searcher:
 
         What is asked in nothing but identifiers is answered first by the passages that hold them letter by letter.
         """
-        words, ranking = self._ranked(query, second_look)
+        words, ranking = self.ranked(query, second_look)
         literal = self._literal(query, limit) if all(map(is_identifier, query.terms())) else []
-        is_silent = ranking.confidence < floor and len(self._snapshot.passages) > FEW_PASSAGES and not literal
+        is_silent = ranking.confidence < floor and len(self.snapshot.passages) > FEW_PASSAGES and not literal
         named = {candidate.row for candidate in literal}
         others = [] if is_silent else [one for one in self._recalled(ranking) if one.row not in named]
         candidates = [*literal, *others]
@@ -122,19 +122,20 @@ class Searcher:
         answer = self._answer(query, candidates, limit, per_source, looked_up, nothing=NOTHING_KNOWN)
         return replace(answer, confidence=ranking.confidence)
 
-    def _ranked(self, query: Query, second_look: bool) -> tuple[WordScores, Ranking]:
+    def ranked(self, query: Query, second_look: bool = True) -> tuple[WordScores, Ranking]:
+        """What recall's answer is made of: the question's words as looked up, and the passages in order."""
         question = self._embed_query(query.text)
         connection, scope = self._indices.ledger.connection, self._scope(query)
         terms = question_terms(connection, self._stemmer, query.text)
-        words = KeywordArm(connection).find(self._snapshot, terms)
-        weights = token_weights(question, terms, len(self._snapshot.passages))
+        words = KeywordArm(connection).find(self.snapshot, terms)
+        weights = token_weights(question, terms, len(self.snapshot.passages))
         calibration = read_calibration(self._indices.ledger)
-        semantic = self._semantic.find(self._snapshot, question.vector, scope, ARM_HITS)
-        ranker = Ranker(self._snapshot, calibration, scope, question, words, weights)
+        semantic = self._semantic.find(self.snapshot, question.vector, scope, ARM_HITS)
+        ranker = Ranker(self.snapshot, calibration, scope, question, words, weights)
         return words, ranker.rank(semantic, second_look=second_look)
 
     def _recalled(self, ranking: Ranking) -> list[Candidate]:
-        rows = self._snapshot.passages.rows[ranking.places]
+        rows = self.snapshot.passages.rows[ranking.places]
         candidates = []
         for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
@@ -143,10 +144,10 @@ class Searcher:
 
     def any_passage(self) -> tuple[ChunkId, str] | None:
         """Some passage of the searched layers that has a vector, with its text; None where there is none."""
-        mask = Scope(DEFAULT_LAYERS, None).mask(self._snapshot) & (self._snapshot.passages.vectors >= 0)
+        mask = Scope(DEFAULT_LAYERS, None).mask(self.snapshot) & (self.snapshot.passages.vectors >= 0)
         if not mask.any():
             return None
-        row = int(self._snapshot.passages.rows[int(mask.argmax())])
+        row = int(self.snapshot.passages.rows[int(mask.argmax())])
         chunk = self._indices.ledger.chunks([row]).get(row)
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
@@ -161,7 +162,7 @@ class Searcher:
         return Scope(layers, frozenset(self._indices.ledger.allowed_sources(query.filter)))
 
     def _rank(self, match: LiteralMatch) -> int:
-        source = self._snapshot.sources.get(match.source)
+        source = self.snapshot.sources.get(match.source)
         return source.layer.rank if source else len(Layer) + 1
 
     def _answer(
@@ -182,7 +183,7 @@ class Searcher:
         found = [
             (candidate, chunk)
             for candidate in candidates
-            if (chunk := chunks.get(candidate.row)) and chunk.source in self._snapshot.sources  # not since then
+            if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources  # not since then
         ]
         if not is_exact:  # the exact search has seen to it itself
             found = [(candidate, chunk) for candidate, chunk in found if not _is_excluded(query, chunk)]
@@ -195,7 +196,7 @@ class Searcher:
         return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores=scores)
 
     def _hit(self, candidate: Candidate, chunk: StoredChunk) -> Hit:
-        source = self._snapshot.sources[chunk.source]
+        source = self.snapshot.sources[chunk.source]
         return Hit(
             chunk=chunk.id,
             passage=chunk.passage,
@@ -209,9 +210,9 @@ class Searcher:
         )
 
     def _note(self, query: Query, nothing: str) -> str:
-        if len(self._snapshot.passages) == 0:
+        if len(self.snapshot.passages) == 0:
             return EMPTY
-        if not query.filter.is_empty and not self._scope(query).mask(self._snapshot).any():
+        if not query.filter.is_empty and not self._scope(query).mask(self.snapshot).any():
             return NOTHING_ALLOWED
         return f"{CUT} {nothing}" if query.is_cut else nothing
 
@@ -224,9 +225,9 @@ class Searcher:
         scale = read_calibration(self._indices.ledger).meaning
         vectors: dict[ChunkId, Vectors] = {}
         for name, row in found.items():
-            places = self._snapshot.passages.places([row])
-            if len(places) and (at := int(self._snapshot.passages.vectors[places[0]])) >= 0:
-                vectors[name] = np.array(self._snapshot.vectors[at])
+            places = self.snapshot.passages.places([row])
+            if len(places) and (at := int(self.snapshot.passages.vectors[places[0]])) >= 0:
+                vectors[name] = np.array(self.snapshot.vectors[at])
 
         def alike(first: Hit, second: Hit) -> bool:
             one, other = vectors.get(first.chunk), vectors.get(second.chunk)
@@ -240,7 +241,7 @@ class Searcher:
         """What approved sources say that they supersede: target -> the source that says so."""
         return {
             target.removeprefix("./"): source.path
-            for source in self._snapshot.sources.values()
+            for source in self.snapshot.sources.values()
             if source.layer is Layer.TOPIC
             for target in source.supersedes
         }

@@ -14,3 +14,14 @@ def house() -> Iterator[House]:
         yield built
     finally:
         built.close()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[House]:
+    """A house whose daemon runs for all tests of a module."""
+    built = House()
+    try:
+        built.serve()
+        yield built
+    finally:
+        built.close()

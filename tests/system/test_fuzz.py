@@ -1,9 +1,7 @@
 """The REST routes under requests made from their own description: never a server error, never an open door."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -13,16 +11,6 @@ from oneiros.runtime import daemon_state, read_token
 from tests.system.house import House
 
 HARMLESS_ERRORS = {400, 401, 403, 404, 405, 413, 415, 421, 422}
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[House]:
-    house = House()
-    try:
-        house.serve()
-        yield house
-    finally:
-        house.close()
 
 
 def test_no_request_that_the_description_allows_breaks_the_daemon(served: House) -> None:

@@ -2,7 +2,7 @@
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -30,16 +30,6 @@ def ask(
     answer = json.loads(text) if text else {}
     assert isinstance(answer, dict)
     return response.status, answer
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[House]:
-    house = House()
-    try:
-        house.serve()
-        yield house
-    finally:
-        house.close()
 
 
 def test_nobody_passes_without_the_token_from_another_host_or_origin(served: House) -> None:
