@@ -26,7 +26,7 @@ from memory_server.search.fusion import SECOND_LOOK, Places, Scores, fused, shar
 from memory_server.search.query import parse_query
 
 SETS = (("locomo", "locomo", None), ("beam", "beam", None), ("docs", "docs", "eval/docs_queries.jsonl"))
-STEPS = (0.0, 0.5, 0.75, 1.33, 2.0)  # factors tried on one weight at a time
+STEPS = (0.5, 0.7, 1.4, 2.0)  # factors tried on one weight at a time
 LEAST_GAIN = 0.0005  # below it a step is noise
 AIMS = ("recall@5", "recall@10", "mrr")
 
@@ -110,10 +110,10 @@ def learn(pools: Mapping[str, Sequence[Pool]]) -> dict[str, float]:
     while best > before:
         before = best
         for name in SECOND_LOOK:
-            for factor in STEPS:
-                tried = {**weights, name: weights[name] * factor}
-                if (reached := aim(parts, tried)) > best + LEAST_GAIN:
-                    best, weights = reached, tried
+            tried = [{**weights, name: weights[name] * factor} for factor in STEPS]
+            reached, found = max(((aim(parts, one), one) for one in tried), key=lambda pair: pair[0])
+            if reached > best + LEAST_GAIN:
+                best, weights = reached, found
     return weights
 
 

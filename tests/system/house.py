@@ -1,5 +1,6 @@
 """A whole house for tests: a memory in a temporary home, its processes, and clients that speak to them."""
 
+import fcntl
 import json
 import os
 import queue
@@ -7,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,6 +30,12 @@ def wait_until(is_true: Callable[[], bool], seconds: float = 30.0) -> None:
     while not is_true():
         assert time.monotonic() < end, f"not in {seconds} s: {is_true}"
         time.sleep(0.02)
+
+
+def unread_bytes(pipe: int) -> int:
+    """How much of what was written to a pipe nobody has read yet."""
+    answer = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
+    return int.from_bytes(answer, sys.byteorder)
 
 
 class House:
@@ -156,6 +164,13 @@ class RelayClient:
         assert self.process.stdin is not None
         self.process.stdin.write(text)
         self.process.stdin.flush()
+
+    def hand_on(self, message: Mapping[str, Any]) -> None:
+        """Sends a message and waits until the relay has read it and rests again: then it has passed it on."""
+        self.send(message)
+        assert self.process.stdin is not None
+        pipe, relay = self.process.stdin.fileno(), psutil.Process(self.process.pid)
+        wait_until(lambda: unread_bytes(pipe) == 0 and relay.status() == psutil.STATUS_SLEEPING)
 
     def receive(self) -> dict[str, Any]:
         """The next message; fails where the relay ends or says nothing."""

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -36,8 +35,7 @@ def test_a_killed_daemon_costs_one_error_and_nothing_else(house: House) -> None:
     client = house.relay().initialize()
     client.text("recall", query="cat")
     house.daemon().suspend()
-    client.send({"id": "lost", "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "cat"}}})
-    time.sleep(0.2)  # until the relay has handed it on
+    client.hand_on({"id": "lost", "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "cat"}}})
 
     house.daemon().kill()
 
