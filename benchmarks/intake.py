@@ -11,6 +11,7 @@ apart, since nobody knows who wrote it.
 import argparse
 import json
 import lzma
+import os
 import platform
 import resource
 import subprocess
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,11 @@ def measure_speed(data: Path, folder: Path, figures: Figures) -> None:
     noise = folder / "noise.jsonl"
     write_noise(noise, NOISE_MB)
     figures.mb_per_s_noise = read_rate([noise])
+    figures.details |= {
+        "mb_per_cpu_second": read_rate(paths, time.process_time) if paths else 0.0,
+        "mb_per_cpu_second_noise": read_rate([noise], time.process_time),
+        "load_while_reading": round(os.getloadavg()[0], 1),
+    }
     long_lines = folder / "long"
     long_lines.mkdir()
     write_long_lines(long_lines / "long.jsonl", LARGE_LINE_MB)
@@ -193,16 +199,16 @@ def measure_speed(data: Path, folder: Path, figures: Figures) -> None:
     figures.peak_mb = round(json.loads(answer.stdout)["peak_mb"], 1)
 
 
-def read_rate(paths: list[Path]) -> float:
+def read_rate(paths: list[Path], clock: Callable[[], float] = time.perf_counter) -> float:
     """Megabytes a second from file to turns, the best of three."""
     size = sum(path.stat().st_size for path in paths)
     best = 0.0
     for _ in range(3):
-        started = time.perf_counter()
+        started = clock()
         for path in paths:
             for _turn in turns_in(path):
                 pass
-        best = max(best, size / 1e6 / (time.perf_counter() - started))
+        best = max(best, size / 1e6 / (clock() - started))
     return round(best, 1)
 
 

@@ -24,7 +24,7 @@ from crawler.foreign import RECORDS_JUDGED, judge
 from crawler.foreign import Verdict as Whose
 from crawler.injected import is_own_session
 from crawler.masking import EntryRedactor
-from crawler.tail import FileState, TailState, Verdict, continues, copy_key, windows
+from crawler.tail import FileState, PrefixHash, TailState, Verdict, copy_key
 from crawler.transcript import BadLine, TranscriptReader, open_transcript
 from memory_server.errors import NeedsRepair
 from memory_server.layers.sessions import project_name
@@ -305,8 +305,12 @@ class _FileRead:
         self.session_id = self.source = self.cwd = ""
         self.offset = self.line = 0
         self._stream = stream
-        if known and known.verdict is Verdict.TAKEN and not file.is_packed and continues(stream, known):
-            self.offset, self.line = known.offset, known.line
+        self._hash = PrefixHash()
+        if known and known.verdict is Verdict.TAKEN and not file.is_packed:
+            if self._hash.carry_on(stream, known.offset) == known.prefix:
+                self.offset, self.line = known.offset, known.line
+            else:
+                self._hash = PrefixHash()
 
     def judge(self) -> Refusal | None:
         """Finds out session, source and folder from the first records; a refusal where the file is not to be taken."""
@@ -338,13 +342,11 @@ class _FileRead:
         return TranscriptReader(self._stream, path=str(self.file.path), offset=self.offset, line=self.line)
 
     def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
-        head, tail = (b"", b"") if self.file.is_packed else windows(self._stream, reader.offset)
         return replace(
             self.state_refused(Refusal(self.file.path, Verdict.TAKEN, "")),
             offset=reader.offset,
             line=reader.line,
-            head=head,
-            tail=tail,
+            prefix=b"" if self.file.is_packed else self._hash.carry_on(self._stream, reader.offset),
             rules=rules,
         )
 

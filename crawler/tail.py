@@ -1,8 +1,8 @@
 """Where reading stopped in each file, so that an append costs the new bytes only.
 
-A file is known by machine and path. Inode, size and time of change tell an untouched file without opening it; hashes
-of the first and the last bytes that were read tell an append from a rewrite. Everything here can be rebuilt: without
-it every file is read again, and the archive drops what it has.
+A file is known by machine and path. Inode, size and time of change tell an untouched file without opening it; a hash
+of everything that was read tells an append from a rewrite, wherever in the file that was. Everything here can be
+rebuilt: without it every file is read again, and the archive drops what it has.
 """
 
 import hashlib
@@ -16,13 +16,14 @@ from typing import BinaryIO
 
 from crawler.entry import Entry
 
-WINDOW_BYTES = 64 * 1024  # hashed at both ends of what was read; a client that appends changes neither
+PIECE_BYTES = 1 << 20  # read and hashed at once
 BUSY_SECONDS = 30.0
+VERSION = 2  # of the table of files; one of another version is dropped, and every file read again
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS files(
     machine TEXT, path TEXT, inode INTEGER, size INTEGER, changed_ns INTEGER, offset INTEGER, line INTEGER,
-    head BLOB, tail BLOB, session_id TEXT, source TEXT, verdict TEXT, reason TEXT, rules TEXT, is_gone INTEGER,
+    prefix BLOB, session_id TEXT, source TEXT, verdict TEXT, reason TEXT, rules TEXT, is_gone INTEGER,
     PRIMARY KEY (machine, path));
 CREATE TABLE IF NOT EXISTS copies(key TEXT PRIMARY KEY, session_id TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -51,8 +52,7 @@ class FileState:
     verdict: Verdict
     offset: int = 0  # bytes consumed; a torn last line is not
     line: int = 0
-    head: bytes = b""
-    tail: bytes = b""
+    prefix: bytes = b""  # hash of the bytes consumed
     session_id: str = ""
     source: str = ""
     reason: str = ""
@@ -72,7 +72,8 @@ class TailState:
         self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
-        self._db.executescript(SCHEMA)
+        if not self._is_settled():
+            self._settle()
 
     def close(self) -> None:
         self._db.close()
@@ -139,6 +140,16 @@ class TailState:
             self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?)", copies)
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
 
+    def _is_settled(self) -> bool:
+        return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+
+    def _settle(self) -> None:
+        with self._transaction():
+            if self._is_settled():
+                return  # another process was faster
+            for statement in ("DROP TABLE IF EXISTS files", *SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
+                self._db.execute(statement)
+
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         self._db.execute("BEGIN IMMEDIATE")
@@ -151,8 +162,8 @@ class TailState:
 
 
 COLUMNS = (
-    "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "head", "tail", "session_id", "source",
-    "reason", "rules", "is_gone",
+    "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "prefix", "session_id", "source", "reason",
+    "rules", "is_gone",
 )  # fmt: skip
 
 
@@ -163,18 +174,20 @@ def state_of(row: tuple[object, ...]) -> FileState:
     return FileState(**values)  # type: ignore[arg-type]  # the columns are the fields
 
 
-def windows(stream: BinaryIO, offset: int) -> tuple[bytes, bytes]:
-    """Hashes of the first and the last bytes before an offset; moves the stream."""
-    stream.seek(0)
-    head = stream.read(min(offset, WINDOW_BYTES))
-    stream.seek(max(0, offset - WINDOW_BYTES))
-    tail = stream.read(min(offset, WINDOW_BYTES))
-    return short_hash(head), short_hash(tail)
+class PrefixHash:
+    """A hash of the first bytes of a file that can be carried on as more of them are read."""
 
+    def __init__(self) -> None:
+        self._state = hashlib.blake2b(digest_size=16)
+        self._length = 0
 
-def continues(stream: BinaryIO, known: FileState) -> bool:
-    """Whether a file still begins with what was read of it."""
-    return known.offset > 0 and windows(stream, known.offset) == (known.head, known.tail)
+    def carry_on(self, stream: BinaryIO, length: int) -> bytes:
+        """The hash of so many bytes from the start of the file, or of all there are; moves the stream."""
+        stream.seek(self._length)
+        while piece := stream.read(min(length - self._length, PIECE_BYTES)):
+            self._state.update(piece)
+            self._length += len(piece)
+        return self._state.digest()
 
 
 def copy_key(entry: Entry) -> str:

@@ -21,6 +21,7 @@ import msgspec
 from crawler.classify import Record, classify
 from crawler.entry import Entry, in_side_chain
 
+BUFFER_BYTES = 1 << 18  # of a plain file: lines of some kilobytes come out of the default buffer in pieces
 HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
 API_REQUEST = b'"type":"api-request'
 RECORD_START = re.compile(rb'\{\s*"[A-Za-z_]+"\s*:')
@@ -92,7 +93,7 @@ class TranscriptReader:
         text = stripped(raw)
         if not text:
             return
-        if API_REQUEST in text[:HEAD_BYTES] and text.endswith(b"}"):
+        if text.find(API_REQUEST, 0, HEAD_BYTES) >= 0 and text.endswith(b"}"):
             self.skipped["api-request"] += 1
             return
         try:
@@ -136,7 +137,7 @@ def open_transcript(path: Path) -> BinaryIO:
     """The bytes of a transcript, unpacked where its name ends in `.xz`."""
     if path.suffix == ".xz":
         return cast(BinaryIO, lzma.open(path, "rb"))
-    return path.open("rb")
+    return path.open("rb", buffering=BUFFER_BYTES)
 
 
 def entries_in(path: Path) -> Iterator[Entry]:

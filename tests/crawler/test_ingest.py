@@ -1,6 +1,8 @@
 import multiprocessing
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,6 +77,34 @@ def test_a_rewritten_file_is_read_again_and_nothing_is_kept_twice(ingester: Inge
 
     assert report.entries == 1
     assert len(texts(ingester.archive)) == 8
+
+
+def test_a_rewrite_in_the_middle_is_noticed_though_more_was_appended(ingester: Ingester, tmp_path: Path) -> None:
+    start, end = (person(n, f"{n} " + "words " * 14_000) for n in (1, 5))
+    path = write_transcript(tmp_path / "live", start, person(3, "an old line"), end)
+    ingester.ingest([path])
+    with path.open("r+b") as stream:  # the inode stays
+        stream.write(to_lines(start, person(4, "a newer one"), end, person(7, "and more")))
+
+    ingester.ingest([path])
+
+    assert [text for text in texts(ingester.archive) if len(text) < 100] == ["an old line", "a newer one", "and more"]
+
+
+def test_a_table_of_files_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    settings = settings_in(tmp_path / "root")
+    with Ingester(settings) as first:
+        first.ingest([path])
+        before = state_of(first.archive)
+    with closing(sqlite3.connect(settings.state)) as connection:
+        connection.executescript("DROP TABLE files; CREATE TABLE files(machine TEXT); PRAGMA user_version = 0")
+
+    with Ingester(settings) as second:
+        report = second.ingest([path])
+
+    assert (report.read, report.entries) == (1, 0)
+    assert state_of(second.archive) == before
 
 
 def test_a_truncated_file_keeps_its_archive(ingester: Ingester, tmp_path: Path) -> None:
