@@ -1,8 +1,9 @@
 """Which conversations are taken in, and which project they belong to.
 
 By default every project is taken in. A deny list wins over an allow list; an allow list, once it names anything, shuts
-out all others. A person excludes a single conversation by a mark in their own words. A project is its git common
-directory, so that worktrees, renames and sub-directories share one memory; outside git it is the folder.
+out all others. A memory inside a project's repository takes in that project alone. A person excludes a single
+conversation by a mark in their own words. A project is its git common directory, so that worktrees, renames and
+sub-directories share one memory; outside git it is the folder.
 """
 
 from collections.abc import Mapping
@@ -20,9 +21,12 @@ class Choice:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     exclude_marks: tuple[str, ...] = EXCLUDE_MARKS
+    only: str = ""  # the identity of the one project whose sessions may come in; empty: any
 
     def takes(self, project: str, cwd: str) -> bool:
         """Whether a session of this project, started in this folder, is taken in."""
+        if self.only and project != self.only:
+            return False
         if any(covers(rule, project) or covers(rule, cwd) for rule in self.deny):
             return False
         return not self.allow or any(covers(rule, project) or covers(rule, cwd) for rule in self.allow)

@@ -181,7 +181,7 @@ class Ingester:
         """What must be equal for an old verdict to hold: the choice, for files that the choice judged."""
         if state and state.verdict in (Verdict.FOREIGN, Verdict.OWN, Verdict.EXCLUDED):
             return ""
-        return repr((self._settings.choice.allow, self._settings.choice.deny))
+        return repr((self._settings.choice.allow, self._settings.choice.deny, self._settings.choice.only))
 
     def _ingest_file(self, file: FoundFile, report: IngestReport, *, project: str) -> None:
         with self._locked(), open_transcript(file.path) as stream:
@@ -192,7 +192,7 @@ class Ingester:
             read = _FileRead(file, stream, state)
             refusal = read.judge()
             if refusal is None and not self._takes(read):
-                refusal = Refusal(file.path, Verdict.DENIED, "the settings leave out its project")
+                refusal = Refusal(file.path, Verdict.DENIED, self._reason_to_deny(read))
             if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
                 return
             report.read += 1
@@ -205,6 +205,11 @@ class Ingester:
 
     def _takes(self, read: "_FileRead") -> bool:
         return self._settings.choice.takes(self._projects.of(read.cwd), read.cwd)
+
+    def _reason_to_deny(self, read: "_FileRead") -> str:
+        only = self._settings.choice.only
+        is_foreign = only and self._projects.of(read.cwd) != only
+        return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
 
     def _take(self, read: "_FileRead", report: IngestReport) -> None:
         reader = read.reader()

@@ -46,17 +46,25 @@ def take_in(
     project: str = "",
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> IntakeReport:
     """Ingests what is new below the paths, then compresses every closed session that has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
-    does nothing. Raises NeedsRepair when another process keeps the archive locked.
+    does nothing. `check` is called after each file and each session; what it raises ends the intake there, and nothing
+    is lost. Raises NeedsRepair when another process keeps the archive locked.
     """
+
+    def read_on(step: Progress) -> None:
+        check()
+        if progress:
+            progress(step)
+
     with Ingester(settings) as ingester:
-        report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=progress)
+        report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on)
         if dry_run or compressor is None:
             return IntakeReport(report, None)
-        written = compress_closed(ingester.archive, compressed, compressor, closed_when)
+        written = compress_closed(ingester.archive, compressed, compressor, closed_when, progress=lambda *_: check())
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IntakeReport(report, written)

@@ -21,6 +21,7 @@ from memory_server.files import replace_file
 Settings = TypeVar("Settings")
 
 COMPRESSORS = ("extractive", "claude-cli", "anthropic", "openai-url")
+TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 REFERENCE_ENDINGS = (".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".yml", ".yaml", ".toml")
 
 
@@ -67,12 +68,16 @@ class PersonSettings:
     reference_roots: tuple[str, ...] = ()  # project folders whose files are indexed as context
     reference_endings: tuple[str, ...] = REFERENCE_ENDINGS  # of the files that are read there
     reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
+    reference_minutes: float = 10.0  # between two looks of the daemon at those files; 0: only at `oneiros ingest`
+    daily_at: str = "04:00"  # when the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`
     idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
     http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
     memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
 
     def __post_init__(self) -> None:
         self._check_intake()
+        if self.daily_at and not TIME_OF_DAY.fullmatch(self.daily_at):
+            raise UsageError(f"daily_at is {self.daily_at!r}", remedy="Write a time as 04:00, or nothing for never")
         if not 0 < self.embedding_share <= 1:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
         if self.embedding_engine not in ("onnx", "torch"):
@@ -89,7 +94,8 @@ class PersonSettings:
     def _check_intake(self) -> None:
         if self.compressor not in COMPRESSORS:
             raise UsageError(f"compressor is {self.compressor!r}", remedy=f"Choose one of: {', '.join(COMPRESSORS)}")
-        for key in ("idle_hours", "compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd"):
+        prices = ("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd")
+        for key in ("idle_hours", *prices, "reference_minutes"):
             if not 0 <= getattr(self, key) < math.inf:
                 raise UsageError(f"{key} is {getattr(self, key)}", remedy="Give a number from 0 on")
         for key in ("project_aliases", "reference_tags"):

@@ -5,12 +5,12 @@ Command line, daemon and doctor all start here, so that they take in the same se
 
 import socket
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from crawler.choice import Choice
+from crawler.choice import Choice, git_common_directory
 from crawler.closed import read_markers
 from crawler.compress.backends import BackEndSettings, Compressor, build_compressor
 from crawler.compress.budget import Budget, Price
@@ -90,6 +90,14 @@ def roots_wanted(environment: Environment, paths: Sequence[Path]) -> list[CrawlR
     return found
 
 
+def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
+    """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
+    if not paths:
+        return crawl_roots(environment)
+    roots = roots_wanted(environment, paths)
+    return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
+
+
 def archive_folder(root: MemoryRoot) -> Path:
     """Where layer 3 of a memory lies."""
     return root.path / "sessions" / "archive"
@@ -103,10 +111,18 @@ def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "
         archive=archive_folder(root),
         state=root.derived / "ingest.sqlite",
         machine=machine or this_machine(environment),
-        choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny),
+        choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
         aliases=aliases,
         deny_words=person.deny_words,
     )
+
+
+def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
+    """The identity of the project in whose repository a memory lies; empty where it is a repository of its own."""
+    repository = git_common_directory(root.path)
+    if repository is None or repository.parent == root.path.resolve():
+        return ""
+    return aliases.get(str(repository), str(repository))
 
 
 def closed_when(environment: Environment, now: datetime) -> ClosedWhen:
@@ -142,8 +158,12 @@ def run_intake(
     wanted: Wanted,
     now: datetime,
     progress: Callable[[Progress], None] | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's."""
+    """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's.
+
+    `check` is called now and then; what it raises ends the intake, and nothing is lost.
+    """
     budget = spending(environment, root, now)
     compressor = compressor_of(environment, root, budget)
     roots = roots_wanted(environment, wanted.paths)
@@ -161,6 +181,7 @@ def run_intake(
             project=wanted.project,
             dry_run=wanted.dry_run,
             progress=progress,
+            check=check,
         )
         outcome.reports.append(report)
     outcome.spent_usd = budget.spent_in_run
@@ -178,6 +199,20 @@ def most_it_costs(environment: Environment, outcome: Outcome) -> float:
         return 0.0
     prompts = min(read, sessions * PROMPT_CHARS) + sessions * len(INSTRUCTIONS)
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
+
+
+def is_news(outcome: Outcome) -> bool:
+    """Whether an intake left anything to be indexed."""
+    return any(report.ingest.entries or (report.compress and report.compress.written) for report in outcome.reports)
+
+
+def outcome_sentence(outcome: Outcome) -> str:
+    """What an intake did, in one sentence."""
+    entries = sum(report.ingest.entries for report in outcome.reports)
+    sessions = {session for report in outcome.reports for session in report.ingest.sessions}
+    written = sum(len(report.compress.written) for report in outcome.reports if report.compress)
+    spent = f", {outcome.spent_usd:.2f} USD spent" if outcome.spent_usd else ""
+    return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}"
 
 
 def reference_settings(environment: Environment) -> ReferenceSettings:

@@ -21,9 +21,11 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
-from oneiros.environment import Environment, program_version
+from oneiros.environment import Environment, now, program_version
+from oneiros.jobs import daemon_jobs
 from oneiros.keeper import Keeper
 from oneiros.mcp_lines import LineServer
+from oneiros.schedule import Schedule, schedule_file
 from oneiros.watch import Watcher
 
 logger = logging.getLogger(__name__)
@@ -72,6 +74,8 @@ class Service:
         self.watcher = Watcher(memory, self.keeper.poke)
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
+        jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self.keeper.poke(anyway=True))
+        self.schedule = Schedule(schedule_file(memory.root), jobs, now, self.activity.note)
         self._person_seen = _modified(environment.person_file)
         self._again = False
         self._started = time.monotonic()
@@ -80,10 +84,12 @@ class Service:
     def run(self) -> bool:
         self.keeper.start()
         self.watcher.start()
+        self.schedule.start()
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         try:
             anyio.run(self._serve)
         finally:
+            self.schedule.close()
             self.watcher.close()
             self.keeper.close()
         logger.info("ended")
@@ -136,7 +142,7 @@ class Service:
                 logger.warning("the memory has gone; ending")
                 self._end.set()
             idle = person.idle_minutes * 60
-            if idle and self.activity.idle_seconds() > idle and not self.keeper.is_busy:
+            if idle and self.activity.idle_seconds() > idle and not (self.keeper.is_busy or self.schedule.running):
                 logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
                 self._end.set()
             is_old = time.monotonic() - self._started > LEAST_UPTIME_SECONDS

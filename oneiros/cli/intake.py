@@ -18,11 +18,24 @@ from memory_server.escaping import shown
 from memory_server.index import build
 from memory_server.layers.mif import parse_date
 from memory_server.redaction import Redactor
+from memory_server.root import require_memory
 from oneiros import forgetting
-from oneiros.cli.output import data, data_json, progress_shown, talk
+from oneiros.cli.keeping import brought_level
+from oneiros.cli.output import data, data_json, data_line, progress_shown, talk
 from oneiros.cli.searching import AsJson
 from oneiros.environment import Environment, now
-from oneiros.intake import Outcome, Wanted, archive_folder, most_it_costs, run_intake, scan_references
+from oneiros.follow import Follower
+from oneiros.intake import (
+    Outcome,
+    Wanted,
+    archive_folder,
+    is_news,
+    most_it_costs,
+    outcome_sentence,
+    roots_to_follow,
+    run_intake,
+    scan_references,
+)
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6
@@ -42,32 +55,21 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
         limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
         dry_run: DryRun = False,
+        follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
         as_json: AsJson = False,
     ) -> None:
         """Take conversations in: archive what is new, compress what is over, and index it.
 
         Without a path: everything below ~/.claude/projects and the crawl roots of your settings.
         """
-        root = environment.choice.root
+        if follow and (dry_run or limit is not None):
+            raise UsageError("--follow goes with neither --dry-run nor --limit", remedy="Give one of them")
+        require_memory(environment.choice.root)
         wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
-        with environment.open_memory() as memory:
-            announce_cost(environment, wanted)
-            with reading_shown() as show:
-                outcome = run_intake(environment, root, wanted, now(), show)
-            indexed = None
-            if not dry_run:
-                references = scan_references(environment, root)
-                with progress_shown() as show_index:
-                    indexed = memory.reindex(report_progress=show_index)
-        if as_json:
-            data_json(outcome_json(outcome))
-            return
-        for line in outcome_lines(outcome):
-            talk(line)
-        if indexed is not None:
-            if references.written or references.removed or references.moved:
-                talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
-            talk(f"Indexed {indexed.changed} files anew, {indexed.chunks} passages. Ask: oneiros recall 'a question'")
+        announce_cost(environment, wanted)
+        ingest_once(environment, wanted, as_json=as_json, one_line=follow)
+        if follow:
+            ingest_on(environment, wanted, as_json=as_json)
 
     @app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")
     def drill(
@@ -163,6 +165,48 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
             f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
         )
+
+
+def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> None:
+    """One intake with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
+    root = environment.choice.root
+    with reading_shown() as show:
+        outcome = run_intake(environment, root, wanted, now(), show)
+    references = indexed = None
+    if not wanted.dry_run:
+        references = scan_references(environment, root)
+        indexed = brought_level(environment)
+    if as_json:
+        say_json(outcome, one_line=one_line)
+        return
+    for line in outcome_lines(outcome):
+        talk(line)
+    if references and (references.written or references.removed or references.moved):
+        talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
+    if indexed:
+        files, passages = indexed["changed"], indexed["chunks"]
+        talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
+
+
+def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
+    """Takes in what is written from here on, and says so where that was something; ends by an interruption alone."""
+    folders = [one.folder for one in roots_to_follow(environment, wanted.paths)]
+    with Follower(folders) as follower:
+        talk(f"Following {len(folders)} folders by {follower.manner}; ^C ends it.")
+        while True:
+            outcome = run_intake(environment, environment.choice.root, wanted, now())
+            if is_news(outcome):
+                brought_level(environment)
+                if as_json:
+                    say_json(outcome, one_line=True)
+                else:
+                    talk(f"{now().astimezone():%H:%M:%S}  {outcome_sentence(outcome)}")
+            if not follower.wait():
+                return
+
+
+def say_json(outcome: Outcome, *, one_line: bool) -> None:
+    (data_line if one_line else data_json)(outcome_json(outcome))
 
 
 def day_of(text: str) -> dt.datetime | None:

@@ -16,6 +16,7 @@ from oneiros.cli.serving import daemon_json
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import waiting
+from oneiros.schedule import JobState, read_moment, read_states, schedule_file
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
 
@@ -44,26 +45,19 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         as_json: AsJson = False,
     ) -> None:
         """Bring the indices level with the disk."""
-        if not dry_run and (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
-            _show_report(found, as_json=as_json)
+        if not dry_run:
+            _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
             return
         with environment.open_memory() as memory:
-            if dry_run:
-                changes = memory.changes()
-                planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
-                if as_json:
-                    data_json({**planned, "unchanged": changes.unchanged})
-                else:
-                    for name, paths in planned.items():
-                        for path in paths:
-                            data(f"{name}  {path}")
-                    talk(
-                        f"{len(changes.changed)} to read, {len(changes.removed)} to remove, {changes.unchanged} level."
-                    )
-                return
-            with progress_shown() as show:
-                report = memory.reindex(rebuild=rebuild, report_progress=show)
-        _show_report(dataclasses.asdict(report), as_json=as_json)
+            changes = memory.changes()
+        planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
+        if as_json:
+            data_json({**planned, "unchanged": changes.unchanged})
+            return
+        for name, paths in planned.items():
+            for path in paths:
+                data(f"{name}  {path}")
+        talk(f"{len(changes.changed)} to read, {len(changes.removed)} to remove, {changes.unchanged} level.")
 
     @app.command(epilog="\b\nExample: oneiros status --json")
     def status(as_json: AsJson = False) -> None:
@@ -78,7 +72,9 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             ignored = str(choice.ignored) if choice.ignored else None
             counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
             chosen = {"chosen": choice.reason, "ignored": ignored}
-            data_json({**status_json(found), **counts_left, **chosen, "daemon": process, "indexing": keeping})
+            jobs = [dataclasses.asdict(job) for job in read_states(schedule_file(choice.root))]
+            running = {"daemon": process, "indexing": keeping, "schedule": jobs}
+            data_json({**status_json(found), **counts_left, **chosen, **running})
             return
         data(f"memory    {found.root}  ({choice.reason})")
         if choice.ignored:
@@ -94,6 +90,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         data(f"indices   {'level with the disk' if not behind else f'{behind} files behind: oneiros reindex'}")
         data(f"owner     {found.owner or 'no process'}")
         data(f"daemon    {_daemon_text(process, keeping)}")
+        for job in read_states(schedule_file(choice.root)):
+            data(f"schedule  {job_text(job)}")
         data(f"queries   {found.queries_logged} in the local log")
         for problem in found.problems:
             data(f"problem   {problem}")
@@ -113,6 +111,14 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
                     console.print(f"         {finding.repair}")
         if any(finding.state == "failed" for finding in findings):
             raise typer.Exit(3)
+
+
+def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[str, Any]:
+    """Brings the indices level, by the daemon where one runs; the report of the run."""
+    if (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
+        return found
+    with environment.open_memory() as memory, progress_shown() as show:
+        return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
 
 
 def _reindexed_by_daemon(environment: Environment, *, rebuild: bool) -> dict[str, Any] | None:
@@ -152,6 +158,20 @@ def _indexing(environment: Environment) -> dict[str, Any] | None:
         return Client(environment.variables, environment.choice.root.path).ask("GET", "/api/indexing", seconds=5.0)
     except DaemonLost:
         return None
+
+
+def job_text(job: JobState) -> str:
+    """What a job of the daemon did last and when it is due, by the clock on the wall."""
+    done, tried, due = (moment_text(text) for text in (job.done, job.tried, job.next))
+    last = f"{done}: {job.said}" if done else "not yet"
+    failed = f"; failed {tried}: {job.error}" if job.error else ""
+    return f"{job.name}  {last}{failed}; {f'next {due}' if due else 'switched off'}"
+
+
+def moment_text(text: str) -> str:
+    """A moment for a person; empty for none."""
+    moment = read_moment(text)
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
 
 
 def _daemon_text(process: dict[str, object], keeping: dict[str, Any] | None) -> str:

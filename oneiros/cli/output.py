@@ -34,6 +34,11 @@ def data_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def data_line(value: Any) -> None:
+    """One JSON object on a line of its own, at once: for a stream that somebody reads while it is written."""
+    print(json.dumps(value, ensure_ascii=False), flush=True)
+
+
 def styled(*, no_color: bool = False) -> Console:
     """A console for stdout that leaves text as it is: nothing in it is markup."""
     return Console(no_color=no_color or None, highlight=False, markup=False, emoji=False, soft_wrap=True)

@@ -33,6 +33,13 @@ def test_an_alias_keeps_a_moved_project_together(tmp_path: Path) -> None:
     assert Projects({"/old/app": "/new/app"}).of("/old/app") == "/new/app"
 
 
+def test_a_memory_of_one_project_takes_no_other_in_whatever_is_allowed() -> None:
+    choice = Choice(allow=("/srv",), only="/srv/app/.git")
+
+    assert choice.takes("/srv/app/.git", "/srv/app/src")
+    assert not choice.takes("/srv/shop/.git", "/srv/shop")
+
+
 @pytest.mark.parametrize(
     ("allow", "deny", "taken"),
     [

@@ -207,6 +207,8 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
         ("reference_tags", ("=x",), "Write name=value"),
         ("reference_tags", ("ops=re:(",), "cannot be compiled"),
         ("deny_words", ("re:[",), "cannot be compiled"),
+        ("daily_at", "24:00", "Write a time as 04:00, or nothing for never"),
+        ("reference_minutes", -1.0, "Give a number from 0 on"),
     ],
 )
 def test_a_setting_of_the_intake_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:

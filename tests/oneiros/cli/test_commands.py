@@ -150,7 +150,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "passages", "semantic", "changed", "removed", "problems"),
         *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored"),
-        *("daemon", "indexing"),
+        *("daemon", "indexing", "schedule"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
@@ -158,7 +158,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("answer_tokens", "crawl_roots", "machine", "ingest_allow", "ingest_deny", "deny_words", "project_aliases"),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
-        *("reference_endings", "reference_tags", "idle_minutes", "http_port", "memory_ceiling_mb"),
+        *("reference_endings", "reference_tags", "reference_minutes", "daily_at"),
+        *("idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]
 

@@ -202,6 +202,38 @@ def test_status_and_doctor_say_what_is_not_archived_yet(oneiros: Oneiros) -> Non
     assert after["sources"]["raw"] == 1
 
 
+def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = home / "app"
+    (app / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(app)], check=True)
+    projects = home / ".claude" / "projects"
+    own = [person(31, "The lamp is green.", session=OTHER_SESSION, cwd=str(app / "src"))]
+    write_transcript(projects / "-app", *own, session=OTHER_SESSION)
+    environment = Environment({"ONEIROS_ROOT": str(app / "memory")}, home, app)
+    main(["init"], environment)
+    capsys.readouterr()
+
+    main(["ingest", "--json"], environment)
+
+    report = json.loads(capsys.readouterr().out)
+    assert report["sessions"] == [OTHER_SESSION]
+    assert [one["reason"] for one in report["refused"]] == [f"this memory is of the project {app / '.git'}"]
+
+
+def test_ingest_where_no_memory_is_makes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["ingest"], Environment({"ONEIROS_ROOT": str(home / "none")}, home, home))
+
+    assert code == 3 and "oneiros init" in capsys.readouterr().err
+    assert not (home / "none").exists()
+
+
+def test_following_goes_with_neither_a_dry_run_nor_a_limit(oneiros: Oneiros) -> None:
+    assert oneiros("ingest", "--follow", "--dry-run")[0] == 2
+    assert oneiros("ingest", "--follow", "--limit", "1")[0] == 2
+
+
 def test_references_answer_only_where_nothing_else_does_or_when_asked(oneiros: Oneiros, home: Path) -> None:
     project = home / "shop"
     project.mkdir()

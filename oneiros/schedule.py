@@ -1,0 +1,237 @@
+"""The daemon's jobs by the clock: what runs at a time of day, and what runs every so many minutes.
+
+A job runs once when its time has come. What was missed, since no daemon ran, the machine slept or its clock was set
+forward, is caught up once, however many times it was missed; a clock set back makes no job wait for it. What each job
+did last stands in one file of the derived folder, so that `oneiros status` can say it without a daemon. Jobs run one
+after the other on a thread of its own, niced. What they do is the caller's: `jobs.py` names them.
+"""
+
+import datetime as dt
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Protocol
+
+from memory_server.errors import OneirosError
+from memory_server.files import replace_file
+from memory_server.root import MemoryRoot
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 20.0  # between two looks at the clock; waiting for a moment itself would not notice a jump
+RETRY = dt.timedelta(minutes=15)  # after a job failed
+END_SECONDS = 5.0  # for the job under way when the schedule is closed; every job bears a kill
+NICENESS = 10
+
+
+class When(Protocol):
+    """A rule that says when a job is due."""
+
+    def follows(self, moment: dt.datetime) -> dt.datetime:
+        """The first time the job is due after a moment. All times are aware."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """At a time of day by the wall clock, every day or on one day of the week."""
+
+    time: dt.time
+    weekday: int | None = None  # 0: Monday
+    zone: dt.tzinfo | None = None  # None: the machine's
+
+    def follows(self, moment: dt.datetime) -> dt.datetime:
+        day = moment.astimezone(self.zone).date()
+        while True:
+            due = self._on(day)
+            if due > moment and self.weekday in (None, day.weekday()):
+                return due
+            day += dt.timedelta(days=1)
+
+    def _on(self, day: dt.date) -> dt.datetime:
+        """The moment on a day; each day has its own offset from UTC."""
+        wall = dt.datetime.combine(day, self.time)
+        return wall.replace(tzinfo=self.zone) if self.zone else wall.astimezone()
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """So long after the last time."""
+
+    minutes: float
+
+    def follows(self, moment: dt.datetime) -> dt.datetime:
+        return moment + dt.timedelta(minutes=self.minutes)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to be done by the clock.
+
+    `when` is asked at each look, so that a changed setting counts at once; None switches the job off. `work` returns
+    one sentence on what it did; it is handed a function that raises Closed where the daemon ends, and calls it now and
+    then.
+    """
+
+    name: str
+    when: Callable[[], When | None]
+    work: Callable[[Callable[[], None]], str]
+
+
+class Closed(Exception):
+    """The schedule was closed while a job ran; the job is due again."""
+
+
+@dataclass(slots=True)
+class JobState:
+    """What is known of one job. Times are ISO 8601 in UTC."""
+
+    name: str
+    since: str = ""  # when the job was first seen; nothing that was due before was missed
+    done: str = ""  # when it last succeeded
+    said: str = ""  # what it then did
+    tried: str = ""  # when it last failed; empty after a success
+    error: str = ""
+    next: str = ""  # when it is due; empty where it is switched off
+
+
+class Schedule:
+    """Runs its jobs until it is closed."""
+
+    def __init__(
+        self,
+        file: Path,
+        jobs: Sequence[Job],
+        now: Callable[[], dt.datetime],
+        on_change: Callable[[], None] = lambda: None,
+    ):
+        """`on_change` is called after every job, so that the daemon does not count as idle meanwhile."""
+        self._file = file
+        self._jobs = jobs
+        self._now = now
+        self._on_change = on_change
+        self._states = {state.name: state for state in read_states(file)}
+        self._closed = threading.Event()
+        self._running = ""
+        self._thread = threading.Thread(target=self._work, name="schedule", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Tells the job under way to end, and waits for a bounded time."""
+        self._closed.set()
+        if self._thread.ident is not None:
+            self._thread.join(END_SECONDS)
+
+    @property
+    def running(self) -> str:
+        """The job under way; empty where none is."""
+        return self._running
+
+    def run_due(self) -> list[str]:
+        """Runs every job whose time has come, once; returns their names."""
+        before = {name: asdict(state) for name, state in self._states.items()}
+        ran = [job.name for job in self._jobs if not self._closed.is_set() and self._run_if_due(job)]
+        self._states = {job.name: self._states[job.name] for job in self._jobs if job.name in self._states}
+        if {name: asdict(state) for name, state in self._states.items()} != before:
+            self._save()
+        return ran
+
+    def _run_if_due(self, job: Job) -> bool:
+        now = self._now()
+        state = self._states.setdefault(job.name, JobState(job.name, since=written_moment(now)))
+        settle(state, now)
+        when = job.when()
+        due = due_at(when, state) if when else None
+        is_due = due is not None and due <= now
+        if is_due:
+            self._run(job, state)
+            when = job.when()
+            due = due_at(when, state) if when else None
+        state.next = written_moment(due) if due else ""
+        return is_due
+
+    def _run(self, job: Job, state: JobState) -> None:
+        self._running = job.name
+        try:
+            state.said = job.work(self._check)
+            state.done, state.tried, state.error = written_moment(self._now()), "", ""
+            logger.info("%s: %s", job.name, state.said)
+        except Closed:
+            logger.info("%s: the daemon ends; it is due again at the next start", job.name)
+        except Exception as error:  # the outermost loop of a job: the others must run all the same
+            state.tried = written_moment(self._now())
+            state.error = str(error) if isinstance(error, OneirosError) else f"it failed unexpectedly: {error!r}"
+            logger.error("%s: %s", job.name, state.error, exc_info=not isinstance(error, OneirosError))
+        finally:
+            self._running = ""
+            self._save()
+            self._on_change()
+
+    def _check(self) -> None:
+        self._on_change()
+        if self._closed.is_set():
+            raise Closed
+
+    def _save(self) -> None:
+        """Notes the states; a full disk must not end the schedule."""
+        try:
+            replace_file(self._file, json.dumps([asdict(state) for state in self._states.values()], indent=1) + "\n")
+        except OSError as error:
+            logger.warning("what the schedule did cannot be noted: %s", error)
+
+    def _work(self) -> None:
+        if hasattr(os, "sched_setaffinity"):  # where the priority of one thread can be lowered
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        while not self._closed.is_set():
+            self.run_due()
+            self._closed.wait(LOOK_SECONDS)
+
+
+def settle(state: JobState, now: dt.datetime) -> None:
+    """Brings times of the future, which only a clock that was set back leaves, to the present; damaged ones too."""
+    for name in ("since", "done", "tried"):
+        text = getattr(state, name)
+        moment = read_moment(text)
+        if (text or name == "since") and (moment is None or moment > now):
+            setattr(state, name, written_moment(now))
+
+
+def due_at(when: When, state: JobState) -> dt.datetime:
+    """When a job is next due; in the past where it was missed."""
+    since, done, tried = read_moment(state.since), read_moment(state.done), read_moment(state.tried)
+    assert since is not None  # settled
+    due = when.follows(max(since, done) if done else since)
+    return max(due, tried + RETRY) if tried else due
+
+
+def schedule_file(root: MemoryRoot) -> Path:
+    """Where the states of a memory's jobs stand."""
+    return root.derived / "schedule.json"
+
+
+def read_states(file: Path) -> list[JobState]:
+    """What the jobs of a memory did last; nothing where that is not known."""
+    names = {field.name for field in fields(JobState)}
+    try:
+        rows = json.loads(file.read_text(encoding="utf-8"))
+        return [JobState(**{key: str(row[key]) for key in names & row.keys()}) for row in rows]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []
+
+
+def written_moment(moment: dt.datetime) -> str:
+    return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
+
+
+def read_moment(text: str) -> dt.datetime | None:
+    """A moment as it was written; None where it is none."""
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

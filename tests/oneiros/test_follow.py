@@ -1,0 +1,88 @@
+import errno
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
+
+from oneiros import follow
+from oneiros.follow import Follower
+from tests.system.house import wait_until
+
+
+class Exhausted(BaseObserver):
+    """A system without a free watch."""
+
+    def __init__(self) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+
+@contextmanager
+def looking(folder: Path, make_observer: Callable[[], BaseObserver] = Observer) -> Iterator[tuple[Follower, list[int]]]:
+    """A follower with a thread that counts the looks."""
+    looks = [0]
+
+    def count() -> None:
+        while follower.wait():
+            looks[0] += 1
+
+    with Follower([folder], make_observer) as follower:
+        thread = threading.Thread(target=count)
+        thread.start()
+        try:
+            yield follower, looks
+        finally:
+            follower.close()
+            thread.join()
+
+
+def test_a_written_transcript_leads_to_a_look_also_in_a_new_folder(tmp_path: Path) -> None:
+    with looking(tmp_path) as (follower, looks):
+        wait_until(lambda: follower.watched == {tmp_path}, 60)
+        file = tmp_path / "-work-app" / "a.jsonl"
+
+        file.parent.mkdir()
+        wait_until(lambda: looks[0] > 0, 50)
+        before = looks[0]
+        file.write_text("{}\n", encoding="utf-8")
+
+        wait_until(lambda: looks[0] > before, 50)
+        assert follower.manner == "events"
+
+
+def test_without_file_events_it_looks_every_few_seconds_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+
+    with looking(tmp_path, Exhausted) as (follower, looks):
+        wait_until(lambda: looks[0] > 2, 60)
+
+    assert follower.manner == "polling every 0 s (no space left on device)"
+
+
+def test_watches_that_run_out_lead_to_regular_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(follow, "POLL_SECONDS", 0.01)
+
+    def exhausted_later() -> BaseObserver:
+        observer = Observer()
+        monkeypatch.setattr(observer, "schedule", lambda *_, **__: Exhausted())
+        return observer
+
+    with looking(tmp_path, exhausted_later) as (follower, looks):
+        wait_until(lambda: looks[0] > 2, 60)
+
+    assert follower.manner.startswith("polling")
+
+
+def test_closing_ends_a_wait(tmp_path: Path) -> None:
+    with looking(tmp_path) as (follower, looks):
+        wait_until(lambda: follower.watched == {tmp_path}, 60)
+
+        follower.close()
+
+        assert not follower.wait()
+    assert looks[0] == 0

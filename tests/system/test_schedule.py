@@ -1,0 +1,95 @@
+"""The daemon takes in what is new by the clock, and the command line goes on while it runs."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
+from tests.system.house import House, wait_until
+
+MISSED = "2026-01-01T04:00:00+00:00"
+
+
+def projects(house: House) -> Path:
+    return house.folder / ".claude" / "projects" / "-work-app"
+
+
+def missed(house: House, *names: str) -> None:
+    """As if no daemon had run for a long time."""
+    states = [{"name": name, "since": MISSED, "done": MISSED} for name in names]
+    file = house.root / ".oneiros" / "schedule.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(states), encoding="utf-8")
+
+
+def jobs(house: House) -> dict[str, dict[str, Any]]:
+    return {job["name"]: job for job in json.loads(house.command("status", "--json").stdout)["schedule"]}
+
+
+def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells(house: House) -> None:
+    write_transcript(projects(house), *working_session())
+    missed(house, "ingest")
+
+    house.serve()
+
+    client = house.relay().initialize()
+    wait_until(lambda: "after an hour" in client.text("recall", query="why does the relay lose its connection"), 60)
+    assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
+    assert "schedule  ingest  20" in house.command("status").stdout
+
+
+def test_the_daemon_scans_references_by_the_clock(house: House) -> None:
+    shop = house.folder / "shop"
+    shop.mkdir()
+    (shop / "README.md").write_text("# Shop\n\nThe till of the shop is a Zebra-77.\n", encoding="utf-8")
+    house.settle(reference_roots=[str(shop)])
+    missed(house, "references")
+
+    house.serve()
+
+    client = house.relay().initialize()
+    wait_until(lambda: "Zebra-77" in client.text("search_exact", query="Zebra-77"), 60)
+
+
+def test_a_schedule_that_is_switched_off_takes_nothing_in(house: House) -> None:
+    write_transcript(projects(house), *working_session())
+    house.settle(daily_at="", reference_minutes=0)
+    missed(house, "ingest")
+
+    house.serve()
+
+    wait_until(lambda: jobs(house)["references"]["since"] != "", 60)
+    assert jobs(house)["ingest"]["done"] == MISSED
+    assert "switched off" in house.command("status").stdout
+
+
+def test_an_ingest_beside_a_running_daemon_is_found_by_it(house: House) -> None:
+    house.serve()
+    write_transcript(projects(house), *working_session())
+
+    house.command("ingest")
+
+    assert "keepalive" in house.relay().initialize().text("search_exact", query="keepalive", include_raw=True)
+
+
+def test_following_takes_in_what_is_written_and_ends_by_an_interruption(house: House) -> None:
+    write_transcript(projects(house), *working_session())
+    command = [sys.executable, "-c", "from oneiros.cli.main import run; run()", "ingest", "--follow", "--json"]
+    with subprocess.Popen(command, env=dict(house.variables), stdout=subprocess.PIPE, text=True) as process:
+        overdue = threading.Timer(100, process.kill)
+        overdue.start()
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        records = [person(21, "The printer jams.", session=OTHER_SESSION), assistant(22, "It is worn out.")]
+        write_transcript(projects(house), *records, session=OTHER_SESSION)
+
+        second = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+
+        assert (first["sessions"], second["sessions"], second["entries"]) == ([SESSION], [OTHER_SESSION], 2)
+        assert process.wait(timeout=60) == 130
+        overdue.cancel()
