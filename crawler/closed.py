@@ -6,15 +6,18 @@ process that lives or does not, or nothing was written for some hours. The marke
 """
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
+END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writes last
+NO_ENDS: Mapping[str, datetime] = MappingProxyType({})
 ProcessStart = Callable[[int], datetime | None]
 
 
@@ -44,6 +47,31 @@ def read_markers(folder: Path) -> Iterator[LiveMarker]:
         yield LiveMarker(marker.pid, marker.session_id, started)
 
 
+class _End(msgspec.Struct):
+    session_id: str
+    at: datetime
+
+
+def note_end(file: Path, session_id: str, at: datetime) -> None:
+    """Notes that the client said a session is over."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab") as stream:
+        stream.write(msgspec.json.encode(_End(session_id, at)) + b"\n")
+
+
+def read_ends(file: Path) -> dict[str, datetime]:
+    """When each session's end was last seen; lines of another shape, which a kill can leave, are passed over."""
+    ends: dict[str, datetime] = {}
+    for line in file.read_bytes().splitlines() if file.exists() else ():
+        try:
+            end = msgspec.json.decode(line, type=_End)
+        except msgspec.MsgspecError:
+            continue
+        if end.at.tzinfo is not None:
+            ends[end.session_id] = end.at
+    return ends
+
+
 def is_running(marker: LiveMarker, process_start: ProcessStart) -> bool:
     """Whether the marker's own process lives: a pid may belong to another process by now, which started later."""
     began = process_start(marker.pid)
@@ -57,16 +85,17 @@ def is_closed(
     *,
     last_written: datetime,
     now: datetime,
-    ended: Collection[str] = (),
+    ended: Mapping[str, datetime] = NO_ENDS,
     markers: Collection[LiveMarker] = (),
     process_start: ProcessStart,
     idle_hours: float = IDLE_HOURS,
 ) -> bool:
-    """Whether a session is over. `ended` are the sessions whose SessionEnd was seen; all times are aware."""
+    """Whether a session is over. `ended`: when the SessionEnd of each was seen; all times are aware."""
     own = [marker for marker in markers if marker.session_id == session_id]
     if any(is_running(marker, process_start) for marker in own):
         return False
-    return session_id in ended or bool(own) or now - last_written >= timedelta(hours=idle_hours)
+    was_ended = session_id in ended and last_written <= ended[session_id] + END_SLACK  # else it was resumed
+    return was_ended or bool(own) or now - last_written >= timedelta(hours=idle_hours)
 
 
 def process_start(pid: int) -> datetime | None:

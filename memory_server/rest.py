@@ -102,8 +102,12 @@ def create_api(
     *,
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
+    on_event: Callable[[str, object], None] = lambda *_: None,
 ) -> FastAPI:
-    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it."""
+    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
+
+    `on_event` is told each event of the client that a hook hands on, with what the client said of it.
+    """
     api = FastAPI(
         title="oneiros",
         version=version,
@@ -138,6 +142,7 @@ def create_api(
     @api.post("/api/hook")
     def hook(told: Hook) -> dict[str, Any]:
         """Takes note of an event of the client. `output` is what the hook prints."""
+        on_event(told.event, told.input)
         return {"event": told.event, "output": ""}
 
     return api

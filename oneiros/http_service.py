@@ -44,9 +44,10 @@ async def serve_http(
     on_request: Callable[[], None],
     on_restart: Callable[[], None],
     on_port: Callable[[int], None],
+    on_event: Callable[[str, object], None],
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
-    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart)
+    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event)
     guarded = Guard(app, token, on_request)
     loopback = _loopback_socket(memory.person.http_port)
     on_port(loopback.getsockname()[1])
@@ -85,9 +86,10 @@ def create_app(
     *,
     on_stop: Callable[[], None] = lambda: None,
     on_restart: Callable[[], None] = lambda: None,
+    on_event: Callable[[str, object], None] = lambda *_: None,
 ) -> FastAPI:
     """REST with MCP at `/mcp` beside it; without the guard."""
-    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart)
+    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart, on_event=on_event)
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from crawler.choice import Choice, git_common_directory
-from crawler.closed import read_markers
+from crawler.closed import note_end, read_ends, read_markers
 from crawler.compress.backends import BackEndSettings, Compressor, build_compressor
 from crawler.compress.budget import Budget, Price
 from crawler.compress.extractive import MAX_CHARS
@@ -20,6 +20,7 @@ from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
 from crawler.intake import IntakeReport, take_in
 from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
+from crawler.tail import is_uuid
 from memory_server.errors import UsageError
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
@@ -125,10 +126,25 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
     return aliases.get(str(repository), str(repository))
 
 
-def closed_when(environment: Environment, now: datetime) -> ClosedWhen:
+def ends_file(root: MemoryRoot) -> Path:
+    """Where the ends of sessions are noted that the client told."""
+    return root.derived / "ended.jsonl"
+
+
+def note_event(root: MemoryRoot, event: str, told: object, now: datetime) -> bool:
+    """Takes note of what a hook was told; True where a session has ended, so that there is something to take in."""
+    session_id = told.get("session_id") if isinstance(told, dict) else None
+    if event != "SessionEnd" or not isinstance(session_id, str) or not is_uuid(session_id):
+        return False
+    note_end(ends_file(root), session_id, now)
+    return True
+
+
+def closed_when(environment: Environment, root: MemoryRoot, now: datetime) -> ClosedWhen:
     """What this machine knows about which sessions are over."""
+    ended = read_ends(ends_file(root))
     markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
-    return ClosedWhen(now, markers=markers, idle_hours=environment.person.idle_hours)
+    return ClosedWhen(now, ended, markers, idle_hours=environment.person.idle_hours)
 
 
 def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budget:
@@ -175,7 +191,7 @@ def run_intake(
             ingest_settings(environment, root, machine),
             root.sessions,
             compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
-            closed_when(environment, now),
+            closed_when(environment, root, now),
             since=wanted.since,
             limit=wanted.limit,
             project=wanted.project,

@@ -114,7 +114,9 @@ class Schedule:
         self._now = now
         self._on_change = on_change
         self._states = {state.name: state for state in read_states(file)}
+        self._asked: set[str] = set()  # jobs that are due whatever the clock says
         self._closed = threading.Event()
+        self._wake = threading.Event()
         self._running = ""
         self._thread = threading.Thread(target=self._work, name="schedule", daemon=True)
 
@@ -124,8 +126,14 @@ class Schedule:
     def close(self) -> None:
         """Tells the job under way to end, and waits for a bounded time."""
         self._closed.set()
+        self._wake.set()
         if self._thread.ident is not None:
             self._thread.join(END_SECONDS)
+
+    def ask(self, name: str) -> None:
+        """Runs a job soon, unless it is switched off."""
+        self._asked.add(name)
+        self._wake.set()
 
     @property
     def running(self) -> str:
@@ -147,7 +155,9 @@ class Schedule:
         settle(state, now)
         when = job.when()
         due = due_at(when, state) if when else None
-        is_due = due is not None and due <= now
+        is_asked = job.name in self._asked
+        self._asked.discard(job.name)
+        is_due = due is not None and (is_asked or due <= now)
         if is_due:
             self._run(job, state)
             when = job.when()
@@ -189,7 +199,8 @@ class Schedule:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         while not self._closed.is_set():
             self.run_due()
-            self._closed.wait(LOOK_SECONDS)
+            self._wake.wait(LOOK_SECONDS)
+            self._wake.clear()
 
 
 def settle(state: JobState, now: dt.datetime) -> None:

@@ -22,6 +22,7 @@ from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
 from oneiros.environment import Environment, now, program_version
+from oneiros.intake import note_event
 from oneiros.jobs import daemon_jobs
 from oneiros.keeper import Keeper
 from oneiros.mcp_lines import LineServer
@@ -128,6 +129,7 @@ class Service:
             on_request=self.activity.note,
             on_restart=self._restart,
             on_port=self._note_port,
+            on_event=self._take_event,
         )
         ended.set()
 
@@ -174,6 +176,10 @@ class Service:
         assert self._end is not None
         self._again = True
         self._end.set()
+
+    def _take_event(self, event: str, told: object) -> None:
+        if note_event(self._memory.root, event, told, now()):
+            self.schedule.ask("ingest")
 
     def _note_port(self, port: int) -> None:
         write_state(self._sockets.root, port=port, version=program_version())

@@ -5,7 +5,7 @@ leaves the old files and at most a temporary one, and running again ends the sam
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,7 +37,7 @@ class ClosedWhen:
     """What is known about which sessions are over (see `closed.py`)."""
 
     now: datetime
-    ended: Collection[str] = ()
+    ended: Mapping[str, datetime] = field(default_factory=dict)
     markers: Collection[LiveMarker] = ()
     idle_hours: float = IDLE_HOURS
     process_start: ProcessStart = process_start

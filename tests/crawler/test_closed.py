@@ -3,7 +3,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from crawler.closed import LiveMarker, is_closed, process_start, read_markers
+from crawler.closed import LiveMarker, is_closed, note_end, process_start, read_ends, read_markers
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 STARTED = NOW - timedelta(hours=3)
@@ -12,7 +12,7 @@ STARTED = NOW - timedelta(hours=3)
 def closed(
     *,
     idle_hours: float = 1.0,
-    ended: tuple[str, ...] = (),
+    ended: datetime | None = None,
     marker: LiveMarker | None = None,
     process: datetime | None = None,
 ) -> bool:
@@ -20,7 +20,7 @@ def closed(
         "s",
         last_written=NOW - timedelta(hours=idle_hours),
         now=NOW,
-        ended=ended,
+        ended={"s": ended} if ended else {},
         markers=[marker] if marker else [],
         process_start=lambda pid: process,
     )
@@ -35,7 +35,22 @@ def test_a_session_that_was_idle_for_hours_is_closed() -> None:
 
 
 def test_a_session_whose_end_was_seen_is_closed_at_once() -> None:
-    assert closed(idle_hours=0, ended=("s",))
+    assert closed(idle_hours=0, ended=NOW)
+
+
+def test_a_session_that_was_resumed_after_its_end_is_open() -> None:
+    assert not closed(idle_hours=1, ended=NOW - timedelta(hours=2))
+
+
+def test_ends_are_kept_and_a_torn_line_is_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "ended.jsonl"
+    for session_id, at in (("a", STARTED), ("b", STARTED), ("a", NOW)):
+        note_end(file, session_id, at)
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write('{"session_id": "c"')
+
+    assert read_ends(file) == {"a": NOW, "b": STARTED}
+    assert read_ends(tmp_path / "none") == {}
 
 
 def test_a_session_whose_process_lives_is_open_however_long_it_was_idle() -> None:

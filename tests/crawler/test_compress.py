@@ -25,7 +25,7 @@ LATER = datetime(2026, 3, 5, tzinfo=UTC)
 
 
 def closed(now: datetime = LATER, *, ended: tuple[str, ...] = ()) -> ClosedWhen:
-    return ClosedWhen(now, ended=ended, process_start=lambda pid: None)
+    return ClosedWhen(now, ended=dict.fromkeys(ended, now), process_start=lambda pid: None)
 
 
 def compress(tmp_path: Path, *records: Record) -> tuple[Archive, CompressedSession]:

@@ -1,5 +1,6 @@
 """The daemon takes in what is new by the clock, and the command line goes on while it runs."""
 
+import datetime as dt
 import json
 import signal
 import subprocess
@@ -40,6 +41,18 @@ def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells
     wait_until(lambda: "after an hour" in client.text("recall", query="why does the relay lose its connection"), 60)
     assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
     assert "schedule  ingest  20" in house.command("status").stdout
+
+
+def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(house: House) -> None:
+    moment = dt.datetime.now(dt.UTC).isoformat()
+    records = [item | {"timestamp": moment} for item in working_session()]
+    write_transcript(projects(house), *records)
+    house.serve()
+
+    house.client.ask("POST", "/api/hook", {"event": "SessionEnd", "input": {"session_id": SESSION, "reason": "exit"}})
+
+    wait_until(lambda: jobs(house)["ingest"]["said"] != "", 60)
+    assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
 
 
 def test_the_daemon_scans_references_by_the_clock(house: House) -> None:
