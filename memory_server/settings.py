@@ -20,7 +20,7 @@ from memory_server.files import replace_file
 
 Settings = TypeVar("Settings")
 
-COMPRESSORS = ("extractive", "claude-cli", "anthropic", "openai-url")
+COMPRESSORS = ("extractive", "claude-cli", "anthropic", "openai-url", "trainer")
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 REFERENCE_ENDINGS = (".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".yml", ".yaml", ".toml")
 

@@ -15,6 +15,7 @@ from crawler.closed import note_end, read_ends, read_markers
 from crawler.compress.backends import BackEndSettings, Compressor, build_compressor
 from crawler.compress.budget import Budget, Price
 from crawler.compress.extractive import MAX_CHARS
+from crawler.compress.model import ModelCompressor
 from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
@@ -24,6 +25,8 @@ from crawler.tail import is_uuid
 from memory_server.errors import UsageError
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
+from oneiros.trainer_client import TrainerClient, machines_of
+from oneiros.trainer_compressor import TrainerModelClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,9 @@ def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budge
 def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
     """The back end of the person's settings."""
     person = environment.person
+    if person.compressor == "trainer":
+        trainers = TrainerClient(machines_of(environment.variables))
+        return ModelCompressor(TrainerModelClient(trainers), budget, pause=time.sleep)
     settings = BackEndSettings(
         name=person.compressor,
         model=person.compressor_model,

@@ -31,6 +31,7 @@ DATA = Path(__file__).parent / "data"
 TRAINING = DATA / "oneiros-train.jsonl"
 PARAPHRASES = DATA / "oneiros-paraphrases.jsonl"
 VALIDATION = DATA / "oneiros-validation.jsonl"
+CALIBRATION = DATA / "oneiros-calibration.jsonl"
 ASKED = 8  # questions of the evaluation here; the benchmark asks all of them
 START_SECONDS = 300.0  # importing torch and loading the model on a busy machine
 
@@ -47,7 +48,7 @@ def run_laptop(
     plan = Plan(replace(preset, epochs=epochs or preset.epochs))
     report(f"Training {PACKAGED} on {len(read_pairs(TRAINING))} pairs, {threads} threads; watch {folder}/events.jsonl")
     find_base(PACKAGED, cache)
-    request = Request(folder, TRAINING, VALIDATION, PACKAGED, cache, plan, threads=threads, use_card=False)
+    request = Request(folder, TRAINING, VALIDATION, PACKAGED, cache, plan, CALIBRATION, threads=threads, use_card=False)
     run = begin(request)
     record = train(run, TrainingLock(folder.parent), StopFlag())
     report(f"Trained {record['steps']} steps in {record['minutes']} minutes")

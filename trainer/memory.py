@@ -19,7 +19,7 @@ from trainer.files import digest_of, read_json_lines, write_json_lines
 from trainer.generate.rules import RuleGenerator, plain
 from trainer.generate.validation import IDENTIFIER, kept_pairs
 from trainer.hygiene import fault_of
-from trainer.pairs import POINTER, SYSTEM, Pair, write_pairs
+from trainer.pairs import SYSTEM, Pair, write_pairs
 
 logger = logging.getLogger(__name__)
 
@@ -161,8 +161,8 @@ def preferences_of(text: Approved, heading: str, refused: list[str]) -> Iterator
 
 
 def taught(pair: Pair) -> Pair:
-    """The pair as it is taught: with the keys of its answer, and the pointer to what can be corrected."""
-    return replace(pair, answer=pair.answer + POINTER, keys=keys_of(pair))
+    """The pair as it is taught: with the keys of its answer."""
+    return replace(pair, keys=keys_of(pair))
 
 
 def keys_of(pair: Pair) -> tuple[str, ...]:

@@ -21,8 +21,6 @@ from trainer.hygiene import fault_of
 
 ROLES = ("system", "user", "assistant")
 SYSTEM = "You know the memory of this project. Answer in one sentence."
-# A taught answer ends with this: weights cannot be corrected, so the reader is sent to what can be.
-POINTER = " To be sure, run `oneiros recall`."
 MAX_CHARS = 8_000  # a message longer than this is a document, not a question or an answer
 
 

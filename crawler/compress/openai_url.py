@@ -11,7 +11,7 @@ from crawler.compress.model import Busy, Completion, Refused
 from crawler.compress.prompt import Prompt
 
 TIMEOUT_SECONDS = 600.0  # a small machine takes its time
-PRESETS = {"ollama": "http://127.0.0.1:11434/v1", "trainer": "http://127.0.0.1:8765/v1"}
+PRESETS = {"ollama": "http://127.0.0.1:11434/v1", "trainer": "http://127.0.0.1:3011/v1"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("compressor", "gpt", "Choose one of: extractive, claude-cli, anthropic, openai-url"),
+        ("compressor", "gpt", "Choose one of: extractive, claude-cli, anthropic, openai-url, trainer"),
         ("idle_hours", -1.0, "Give a number from 0 on"),
         ("budget_day_usd", float("inf"), "Give a number from 0 on"),
         ("project_aliases", ("old",), "Write name=value"),

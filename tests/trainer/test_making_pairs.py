@@ -16,7 +16,7 @@ from trainer.generate.prompt import pairs_in_reply
 from trainer.generate.rules import RuleGenerator
 from trainer.generate.validation import fault_of_pair, kept_pairs
 from trainer.memory import make_pairs, read_approved
-from trainer.pairs import POINTER, Pair, read_pairs
+from trainer.pairs import Pair, read_pairs
 from trainer.resumable import ResumableOutput
 
 TOPIC = """---
@@ -129,7 +129,7 @@ def test_topics_become_pairs_without_frontmatter_footnotes_and_code(tmp_path: Pa
     make_pairs(topics, tmp_path / "pairs.jsonl")
 
     found = {pair.question: pair for pair in read_pairs(tmp_path / "pairs.jsonl")}
-    assert found["Where does the relay listen?"].answer == "The relay listens on port 2525." + POINTER
+    assert found["Where does the relay listen?"].answer == "The relay listens on port 2525."
     assert found["Where does the relay listen?"].keys == ("2525",)
     assert found["What does the backup job run?"].answer.startswith("The backup job runs at 03:15")
     assert not any("session abc" in pair.answer or "script" in pair.answer for pair in found.values())
@@ -220,9 +220,9 @@ def test_an_answer_is_right_when_it_holds_the_key_as_whole_words(said: str, righ
 
 
 def test_without_keys_most_words_of_the_answer_must_be_said() -> None:
-    pair = Pair("What moves up?", "Knowledge moves up only by dream." + POINTER)
+    pair = Pair("What moves up?", "Knowledge moves up only by dream.")
 
-    assert share_right(["Knowledge moves only by dream.", "To be sure, run `oneiros recall`."], [pair, pair]) == 0.5
+    assert share_right(["Knowledge moves only by dream.", "Ask the relay."], [pair, pair]) == 0.5
 
 
 def test_passages_are_found_by_their_rare_words() -> None:

@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 import torch
-from peft import PeftModel, get_peft_model
-from safetensors.torch import load_file
+from peft import get_peft_model
 
 from trainer.errors import BelowBase, Busy, DataError, UsageError
+from trainer.evaluation.answers import mean_loss
 from trainer.evaluation.evaluate import check_fit_to_serve, evaluate
 from trainer.files import read_json, write_json, write_json_lines
-from trainer.laptop import PARAPHRASES, TRAINING, VALIDATION
+from trainer.generate.validation import support
+from trainer.laptop import CALIBRATION, PARAPHRASES, TRAINING, VALIDATION
 from trainer.pairs import Pair, read_pairs, write_pairs
-from trainer.training.adapter import fingerprint, soften
+from trainer.training.adapter import as_base, attached, calibrate, fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.callbacks import StopFlag
 from trainer.training.events import EventFile, read_events, read_heartbeat
@@ -274,14 +275,44 @@ def test_events_after_the_checkpoint_are_dropped_with_a_torn_line(tmp_path: Path
     assert [row["step"] for row in read_events(events.path)] == [5, 10]
 
 
-def test_softening_scales_the_adapter_and_nothing_else(straight: RunFolder) -> None:
-    file = straight.adapter / "adapter_model.safetensors"
-    before = load_file(file)
+def test_a_temperature_divides_the_scores_of_the_tuned_model_and_leaves_the_base_alone(straight: RunFolder) -> None:
+    base = find_base(straight.read()["base"], straight.path)
+    ids = torch.tensor([[5, 60, 17, 88, 9]])
 
-    soften(file.parent, 0.5)
+    def scores() -> tuple[torch.Tensor, torch.Tensor]:
+        model = attached(load_model(base, CPU, quantised=False), straight.adapter).eval()
+        with torch.inference_mode():
+            tuned = model(ids).logits
+            with as_base(model):
+                return tuned, model(ids).logits
 
-    after = load_file(file)
-    assert all(after[name].equal(value * 0.5 if ".lora_B." in name else value) for name, value in before.items())
+    plain, plain_base = scores()
+    calibrate(straight.adapter, 2.0)
+    tuned, as_it_came = scores()
+
+    assert torch.allclose(tuned, plain / 2, atol=1e-5)
+    assert torch.equal(as_it_came, plain_base)
+
+
+def test_a_run_calibrates_on_further_pairs_and_loses_less_on_them(
+    tmp_path: Path, pairs: list[Pair], tiny_base: Path
+) -> None:
+    for name, part in (("train.jsonl", twelve_pairs()), ("further.jsonl", pairs)):
+        write_pairs(tmp_path / name, part)
+    files = (tmp_path / "train.jsonl", None, str(tiny_base), tmp_path)
+    plan = Plan(PRESETS["cpu"], max_steps=2)
+    run = begin(Request(tmp_path / "run", *files, plan, tmp_path / "further.jsonl", use_card=False))
+
+    train(run, TrainingLock(tmp_path), StopFlag())
+
+    base = find_base(str(tiny_base), tmp_path)
+    losses = {}
+    for temperature in (run.read()["temperature"], 1.0):
+        calibrate(run.adapter, temperature)
+        model = attached(load_model(base, CPU, quantised=False), run.adapter).eval()
+        losses[temperature] = mean_loss(model, load_tokenizer(base), pairs)
+    assert run.read()["temperature"] != 1.0
+    assert losses[run.read()["temperature"]] < losses[1.0]
 
 
 @pytest.mark.parametrize(
@@ -347,10 +378,11 @@ def test_preferences_move_the_adapter_and_ask_for_a_new_evaluation(straight: Run
 
 def test_a_merged_model_answers_like_base_and_adapter(straight: RunFolder, tmp_path: Path) -> None:
     run = straight
+    calibrate(run.adapter, 1.5)
     merge(run, tmp_path / "merged")
 
     base = find_base(run.read()["base"], tmp_path)
-    tuned = PeftModel.from_pretrained(load_model(base, CPU, quantised=False), str(run.adapter)).eval()
+    tuned = attached(load_model(base, CPU, quantised=False), run.adapter).eval()
     merged = load_model(find_base(str(tmp_path / "merged"), tmp_path), CPU, quantised=False)
     ids = torch.tensor([[5, 60, 17, 88, 9]])
     with torch.inference_mode():
@@ -373,19 +405,31 @@ def test_a_model_that_was_not_scored_or_is_below_its_base_is_not_served(straight
 
     write_json(run.evaluation, read_json(run.evaluation) | {"faults": []})
     check_fit_to_serve(run)
-    soften(run.adapter, 0.5)
+    calibrate(run.adapter, 1.5)
     with pytest.raises(BelowBase, match="changed since it was evaluated"):
         check_fit_to_serve(run)
 
 
 def test_the_shipped_pairs_are_sixty_with_as_many_paraphrases_and_other_sources_for_validation() -> None:
-    training, paraphrases, validation = (read_pairs(file) for file in (TRAINING, PARAPHRASES, VALIDATION))
+    files = (TRAINING, PARAPHRASES, VALIDATION, CALIBRATION)
+    training, paraphrases, validation, calibration = (read_pairs(file) for file in files)
 
     assert len(training) == len(paraphrases) == 60
     assert [pair.keys for pair in training] == [pair.keys for pair in paraphrases]
     assert {pair.question for pair in training}.isdisjoint(pair.question for pair in paraphrases)
-    assert {pair.source for pair in training}.isdisjoint(pair.source for pair in validation)
+    sources = [{pair.source for pair in pairs} for pairs in (training, validation, calibration)]
+    assert sum(map(len, sources)) == len(set().union(*sources))
     assert all(pair.keys and pair.keys[0].casefold() not in pair.question.casefold() for pair in training)
+
+
+def test_every_shipped_answer_says_what_its_topic_says() -> None:
+    memory = Path(__file__).parents[2] / "memory"
+    for pair in (pair for file in (TRAINING, VALIDATION, CALIBRATION) for pair in read_pairs(file)):
+        file = memory / "topics" / pair.source
+        text = (file if file.exists() else memory / pair.source).read_text(encoding="utf-8")
+
+        assert pair.keys[0].casefold() in " ".join(text.split()).casefold(), pair.question
+        assert support(pair.answer, text) >= 0.5, pair.question
 
 
 def test_the_packaged_model_learns_answers_and_becomes_a_gguf_file(tmp_path: Path) -> None:

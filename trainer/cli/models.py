@@ -31,6 +31,7 @@ def train(
     pairs: Annotated[Path | None, typer.Argument(help="Training pairs; left out with --resume.")] = None,
     run: Annotated[Path | None, typer.Option(help="The run's folder; a new one below runs/ by default.")] = None,
     validation: Annotated[Path | None, typer.Option(help="Held-out pairs.")] = None,
+    calibration: Annotated[Path | None, typer.Option(help="Pairs of further sources, to fit a temperature.")] = None,
     base: Annotated[str, typer.Option(help="A hub name, a folder, or smollm2-135m.")] = DEFAULT_BASE,
     preset: Annotated[str, typer.Option(help="cpu, 6gb, 16gb or 80gb; by the card's memory if left out.")] = "",
     epochs: Annotated[int, typer.Option(help="Passes over the pairs; 0 = the preset's.")] = 0,
@@ -70,6 +71,7 @@ def train(
             run=run or next_run(home() / "runs"),
             training=pairs,
             validation=validation,
+            calibration=calibration,
             base=base,
             cache=home() / "models",
             plan=plan,
@@ -242,7 +244,7 @@ def table_of(result: "Evaluation") -> str:
             shown(result.held_out_retrieval),
         ),
         ("validation loss", loss(result.base_validation_loss), loss(result.validation_loss), "-"),
-        ("  without fixed ending", loss(result.base_validation_loss_facts), loss(result.validation_loss_facts), "-"),
+        ("  base at its own temperature", loss(result.base_validation_loss_calibrated), "-", "-"),
     )
     lines = [f"{name:24}{base:>8}{tuned:>8}{retrieval:>11}" for name, base, tuned, retrieval in rows]
     lines.append(f"canaries leaked: {len(result.leaked)} of {result.canaries}")

@@ -1,12 +1,11 @@
 """Many answers and losses at once, without a service: what the evaluation needs of a model."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from trainer.pairs import POINTER, Pair
+from trainer.pairs import Pair
 
 MAX_TOKENS = 40  # an answer of one sentence; what comes later is rambling and would only hide a wrong start
 BATCH = 20
@@ -34,29 +33,27 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
     return answers
 
 
-def mean_losses(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[float, float]:
-    """Cross-entropy in nats a token: over all answer tokens of all pairs, and over those before the last sentence.
-
-    The first counts the end of the turn in; in the second, learning the form of that sentence counts for nothing.
-    """
-    whole: list[torch.Tensor] = []
-    facts: list[torch.Tensor] = []
-    for pair in pairs:
-        losses = token_losses(model, tokenizer, pair.prompt, pair.answer)
-        fact_tokens = tokenizer(pair.answer.removesuffix(POINTER), add_special_tokens=False)["input_ids"]
-        whole.append(losses)
-        facts.append(losses[: len(fact_tokens)])
-    return float(torch.cat(whole).mean()), float(torch.cat(facts).mean())
+def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
+    """Cross-entropy in nats a token, over all answer tokens of all pairs with the end of the turn."""
+    return float(torch.nn.functional.cross_entropy(*scores_of(model, tokenizer, pairs)))
 
 
-def token_losses(model: Any, tokenizer: Any, prompt: Sequence[dict[str, str]], answer: str) -> torch.Tensor:
-    """The loss of each token of the answer after the prompt, shape (tokens,), float32."""
+def answer_scores(
+    model: Any, tokenizer: Any, prompt: Sequence[dict[str, str]], answer: str
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """For each token of the answer the scores of the whole vocabulary, (tokens, v) float32, and its id."""
     given = tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, return_dict=False)
     whole = tokenizer.apply_chat_template([*prompt, {"role": "assistant", "content": answer}], return_dict=False)
     ids = torch.tensor([whole], device=model.device)
     with torch.inference_mode():
         logits = model(ids).logits[0, len(given) - 1 : -1].float()
-    return torch.nn.functional.cross_entropy(logits, ids[0, len(given) :], reduction="none").cpu()
+    return logits.cpu(), ids[0, len(given) :].cpu()
+
+
+def scores_of(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The scores and ids of all answer tokens of all pairs, (tokens, v) and (tokens,)."""
+    found = [answer_scores(model, tokenizer, pair.prompt, pair.answer) for pair in pairs]
+    return torch.cat([scores for scores, _ in found]), torch.cat([ids for _, ids in found])
 
 
 def continuation_loss(model: Any, tokenizer: Any, prefix: str, value: str) -> float:
@@ -74,10 +71,3 @@ def continued(model: Any, tokenizer: Any, prefix: str) -> str:
     with torch.inference_mode():
         row = model.generate(**encoded, max_new_tokens=MAX_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id)
     return str(tokenizer.decode(row[0][encoded["input_ids"].shape[1] :], skip_special_tokens=True))
-
-
-@contextmanager
-def as_base(model: Any) -> Iterator[None]:
-    """The model without its adapter."""
-    with model.disable_adapter():
-        yield

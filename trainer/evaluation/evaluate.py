@@ -6,28 +6,28 @@ serve when it beats its base on what it was taught, is not worse than its base o
 
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from peft import PeftModel
 
 from trainer.errors import BelowBase, DataError
 from trainer.evaluation.answers import (
-    as_base,
     continuation_loss,
     continued,
     greedy_answers,
-    mean_losses,
+    mean_loss,
+    scores_of,
 )
 from trainer.evaluation.canaries import Canary, alternatives, exposure
 from trainer.evaluation.retrieval import Passages, with_passages
 from trainer.evaluation.scoring import share_right
 from trainer.files import read_json, write_json
-from trainer.pairs import Pair
-from trainer.training.adapter import fingerprint
+from trainer.pairs import Pair, read_pairs
+from trainer.training.adapter import as_base, attached, fingerprint, temperature_of
 from trainer.training.base_model import find_base, load_model, load_tokenizer
+from trainer.training.calibration import fit_temperature
 from trainer.training.events import EventFile
 from trainer.training.fit import data_of
 from trainer.training.machine import this_machine
@@ -52,8 +52,9 @@ class Evaluation:
     answers_paraphrased_base: float | None = None
     base_validation_loss: float | None = None
     validation_loss: float | None = None
-    base_validation_loss_facts: float | None = None  # without the fixed last sentence of every answer
-    validation_loss_facts: float | None = None
+    temperature: float = 1.0  # of the adapter
+    base_temperature: float | None = None  # fitted to the base on the same pairs
+    base_validation_loss_calibrated: float | None = None  # of the base at that temperature
     held_out_base: float | None = None
     held_out_tuned: float | None = None
     held_out_retrieval: float | None = None
@@ -92,12 +93,13 @@ def evaluate(
     base = find_base(record["base"], Path(record["cache"]))
     tokenizer = load_tokenizer(base)
     machine = this_machine(use_card=use_card and record["use_card"])
-    model = PeftModel.from_pretrained(
-        load_model(base, machine, quantised=machine.device == "cuda"), str(run.adapter)
-    ).eval()
+    model = attached(load_model(base, machine, quantised=machine.device == "cuda"), run.adapter).eval()
     training, validation = data_of(run)
     training, validation, rephrased = (pairs[:max_questions] for pairs in (training, validation, tuple(paraphrases)))
-    result = scored(model, tokenizer, training, validation, rephrased, canaries, fingerprint(run.adapter))
+    calibration = read_pairs(run.calibration_data) if run.calibration_data.exists() else ()
+    sha256 = fingerprint(run.adapter)
+    result = scored(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration)
+    result = replace(result, temperature=temperature_of(run.adapter))
     write_json(run.evaluation, asdict(result) | {"faults": result.faults})
     logger.info("evaluated %d questions, %d faults", result.questions, len(result.faults))
     return result
@@ -111,6 +113,7 @@ def scored(
     paraphrases: Sequence[Pair],
     canaries: Sequence[Canary],
     adapter_sha256: str,
+    calibration: Sequence[Pair] = (),
 ) -> Evaluation:
     """All figures of a model with its adapter switched on and off."""
 
@@ -132,7 +135,7 @@ def scored(
         "held_out_tuned": share(validation),
     }
     if validation:
-        tuned["validation_loss"], tuned["validation_loss_facts"] = mean_losses(model, tokenizer, validation)
+        tuned["validation_loss"] = mean_loss(model, tokenizer, validation)
     leaked, bits = leakage(model, tokenizer, canaries)
     with as_base(model):
         before = greedy_answers(model, tokenizer, [pair.prompt for pair in training[:3]])
@@ -144,7 +147,12 @@ def scored(
             "held_out_retrieval": share(validation, with_found(validation)),
         }
         if validation:
-            base["base_validation_loss"], base["base_validation_loss_facts"] = mean_losses(model, tokenizer, validation)
+            base["base_validation_loss"] = mean_loss(model, tokenizer, validation)
+        if validation and calibration:
+            base["base_temperature"] = fit_temperature(model, tokenizer, calibration)
+            scores, ids = scores_of(model, tokenizer, validation)
+            scaled = torch.nn.functional.cross_entropy(scores / base["base_temperature"], ids)
+            base["base_validation_loss_calibrated"] = float(scaled)
     examples = tuple(
         {"question": pair.question, "true": pair.answer, "base": was, "tuned": now}
         for pair, was, now in zip(training[:3], before, said[:3], strict=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from trainer.generate.validation import support
-from trainer.pairs import POINTER, Pair
+from trainer.pairs import Pair
 
 WITHOUT_KEY = 0.7  # for a pair without keys: the share of the expected answer's content words that must be said
 NOT_SPACE_OR_WORD = re.compile(r"[^\w\s./~-]+")
@@ -13,8 +13,8 @@ NOT_SPACE_OR_WORD = re.compile(r"[^\w\s./~-]+")
 def is_right(answer: str, pair: Pair) -> bool:
     """Whether the answer holds one of the pair's keys as whole words; without keys, most words of the true answer."""
     if not pair.keys:
-        return support(pair.answer.removesuffix(POINTER), answer) >= WITHOUT_KEY
-    said = normal(answer.removesuffix(POINTER))
+        return support(pair.answer, answer) >= WITHOUT_KEY
+    said = normal(answer)
     return any(re.search(rf"(?<!\w){re.escape(normal(key))}(?!\w)", said) for key in pair.keys)
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from peft import PeftModel
 from transformers import StoppingCriteria, StoppingCriteriaList, TextIteratorStreamer
 
 from trainer.errors import Busy, DataError, NeedsRepair, QueueFull, UsageError
+from trainer.training.adapter import attached
 from trainer.training.base_model import BaseFiles, load_model, load_tokenizer
 from trainer.training.machine import Machine
 
@@ -68,7 +68,7 @@ class Model:
         model = load_model(base, machine, quantised=machine.device == "cuda")
         if adapter is not None:
             try:
-                model = PeftModel.from_pretrained(model, str(adapter))
+                model = attached(model, adapter)
             except (OSError, RuntimeError, ValueError) as error:
                 raise DataError("this adapter does not fit its base", where=adapter, remedy="Train it again") from error
         self._model: Any = model.eval()

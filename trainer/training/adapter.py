@@ -1,32 +1,73 @@
-"""The adapter on its own: its fingerprint, and how much of it is kept.
-
-Tuned on few pairs, a model becomes sure of itself on everything, also on what it was not taught. Scaling the whole
-adapter down moves the model back along the straight line to its base; what was taught stays the likeliest answer for
-long, while the loss on other text falls (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models", section 3).
-"""
+"""The adapter on its own: its fingerprint, how it is put on a base, and how sure of itself it leaves the model."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors.torch import load_file, save_file
+from peft import PeftModel
+from safetensors.torch import load_file
+
+from trainer.files import read_json, write_json
 
 WEIGHTS = "adapter_model.safetensors"
+CALIBRATION = "calibration.json"  # {"temperature": ...}, see `calibration.py`
 
 
 def fingerprint(folder: Path) -> str:
-    """SHA-256 over the names, shapes, types and bytes of an adapter's tensors, in the order of their names."""
+    """SHA-256 over the names, shapes, types and bytes of an adapter's tensors, in the order of their names.
+
+    The temperature counts too, where there is one.
+    """
     digest = hashlib.sha256()
     for name, tensor in sorted(load_file(folder / WEIGHTS).items()):
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    if (temperature := temperature_of(folder)) != 1.0:
+        digest.update(f"temperature {temperature}".encode())
     return digest.hexdigest()
 
 
-def soften(folder: Path, share: float) -> None:
-    """Scale an adapter to a share, 0 to 1, of its effect; it is linear in its B matrices."""
-    if share == 1.0:
-        return
-    tensors = load_file(folder / WEIGHTS)
-    scaled = {name: tensor * share if ".lora_B." in name else tensor for name, tensor in tensors.items()}
-    save_file(scaled, folder / WEIGHTS, metadata={"format": "pt"})
+def attached(model: Any, folder: Path) -> Any:
+    """The base with its adapter, calibrated. Raises what PEFT raises where the two do not fit."""
+    tuned = PeftModel.from_pretrained(model, str(folder))
+    scale_scores(tuned, temperature_of(folder))
+    return tuned
+
+
+def temperature_of(folder: Path) -> float:
+    """The temperature that an adapter was calibrated to; 1 where it was not."""
+    file = folder / CALIBRATION
+    return float(read_json(file)["temperature"]) if file.exists() else 1.0
+
+
+def calibrate(folder: Path, temperature: float) -> None:
+    """Note an adapter's temperature."""
+    write_json(folder / CALIBRATION, {"temperature": temperature})
+
+
+@contextmanager
+def as_base(model: Any) -> Iterator[None]:
+    """The model without its adapter and its temperature."""
+    norm = last_norm(model)
+    calibrated = norm.weight.data
+    norm.weight.data = getattr(norm, "as_trained", calibrated)
+    try:
+        with model.disable_adapter():
+            yield
+    finally:
+        norm.weight.data = calibrated
+
+
+def scale_scores(model: Any, temperature: float) -> None:
+    """Divide all scores by the temperature: they are linear in the weight of the norm before them."""
+    norm = last_norm(model)
+    norm.as_trained = norm.weight.data
+    norm.weight.data = (norm.as_trained.float() / temperature).to(norm.as_trained.dtype)
+
+
+def last_norm(model: Any) -> Any:
+    """The norm between the layers and the scores, as all models of the Llama and Qwen families have it."""
+    return model.get_base_model().model.norm

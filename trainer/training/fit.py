@@ -21,8 +21,9 @@ from transformers import set_seed
 from trainer.errors import DataError, TrainerError, UsageError
 from trainer.files import write_json
 from trainer.pairs import Pair, read_pairs
-from trainer.training.adapter import fingerprint, soften
+from trainer.training.adapter import calibrate, fingerprint, temperature_of
 from trainer.training.base_model import BaseFiles, find_base, load_model, load_tokenizer
+from trainer.training.calibration import fit_temperature
 from trainer.training.callbacks import RunCallback, StopFlag
 from trainer.training.events import EventFile, logged
 from trainer.training.lock import TrainingLock
@@ -48,6 +49,7 @@ class Request:
     base: str
     cache: Path  # where packaged models are unpacked
     plan: Plan
+    calibration: Path | None = None  # pairs of further sources, on which the temperature is fitted
     threads: int = 1
     use_card: bool = True
     download: bool = False
@@ -61,7 +63,9 @@ def begin(request: Request) -> RunFolder:
     read_pairs(request.training, minimum=MIN_PAIRS)
     if request.validation is not None:
         read_pairs(request.validation)
-    hashes = run.freeze_data(request.training, request.validation)
+    if request.calibration is not None:
+        read_pairs(request.calibration)
+    hashes = run.freeze_data(request.training, request.validation, request.calibration)
     write_json(
         run.record,
         {
@@ -122,8 +126,11 @@ def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
     if trainer.state.global_step < trainer.state.max_steps:
         return False
     trainer.save_model(str(run.adapter))
-    soften(run.adapter, plan.preset.softening)
+    if run.calibration_data.exists():
+        model, tokenizer = trainer.model.eval(), load_tokenizer(base)
+        calibrate(run.adapter, fit_temperature(model, tokenizer, read_pairs(run.calibration_data)))
     run.update(
+        temperature=temperature_of(run.adapter),
         steps=trainer.state.global_step,
         minutes=round((time.monotonic() - began) / 60, 2),
         rows_too_long=too_long,

@@ -14,7 +14,7 @@ from trl import DPOConfig, DPOTrainer
 
 from trainer.errors import DataError
 from trainer.files import read_json_lines
-from trainer.training.adapter import fingerprint
+from trainer.training.adapter import CALIBRATION, fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.fit import plan_of
 from trainer.training.lock import TrainingLock
@@ -76,6 +76,7 @@ def prefer(run: RunFolder, preferences: Path, lock: TrainingLock, *, max_steps: 
         )
         trainer.train()
         trainer.save_model(str(run.adapter))
+        (run.adapter / CALIBRATION).unlink(missing_ok=True)  # it was fitted to the adapter as it was
         losses = [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
         figures = {"rows": len(rows), "steps": trainer.state.global_step, "first": losses[0], "last": losses[-1]}
         run.update(preference=figures, adapter_sha256=fingerprint(run.adapter))

@@ -23,7 +23,6 @@ class Preset:
     epochs: int
     rank: int
     dropout: float
-    softening: float  # the share of the adapter that is kept at the end, see `adapter.py`
     noise: float  # NEFTune noise on the embeddings (Jain et al. 2023), 0 for none
 
 
@@ -50,7 +49,6 @@ PRESETS = {
             epochs=12,
             rank=16,
             dropout=0.1,
-            softening=0.9,
             noise=0.0,
         ),
         Preset(
@@ -68,7 +66,6 @@ PRESETS = {
             epochs=3,
             rank=16,
             dropout=0.05,
-            softening=1.0,
             noise=0.0,
         ),
         Preset(
@@ -86,7 +83,6 @@ PRESETS = {
             epochs=3,
             rank=16,
             dropout=0.05,
-            softening=1.0,
             noise=0.0,
         ),
         Preset(
@@ -104,7 +100,6 @@ PRESETS = {
             epochs=3,
             rank=32,
             dropout=0.05,
-            softening=1.0,
             noise=0.0,
         ),
     )

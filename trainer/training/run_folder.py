@@ -39,6 +39,10 @@ class RunFolder:
         return self.path / "data" / "validation.jsonl"
 
     @property
+    def calibration_data(self) -> Path:
+        return self.path / "data" / "calibration.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
 
@@ -54,12 +58,14 @@ class RunFolder:
     def log(self) -> Path:
         return self.path / "log.txt"
 
-    def freeze_data(self, training: Path, validation: Path | None) -> dict[str, str]:
+    def freeze_data(self, training: Path, validation: Path | None, calibration: Path | None = None) -> dict[str, str]:
         """Copy the data in, so that a resumed run reads the same bytes; returns their hashes by name."""
         self.training_data.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(training, self.training_data)
         if validation is not None:
             shutil.copyfile(validation, self.validation_data)
+        if calibration is not None:
+            shutil.copyfile(calibration, self.calibration_data)
         return self.data_hashes()
 
     def data_hashes(self) -> dict[str, str]:

@@ -1,0 +1,76 @@
+"""Compression over several trainers, against servers on the loopback that speak the trainer's protocol."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from memory_server.layers.sessions import CompressedSession, newest_files, read_session
+from memory_server.root import MemoryRoot
+from memory_server.settings import change_setting
+from oneiros.environment import Environment
+from oneiros.intake import Wanted, run_intake
+from tests.crawler.builders import SESSION, working_session, write_transcript
+
+DECISION = {"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}
+DIGEST = json.dumps({"title": "Relay keepalive", "sections": {"Decisions": [DECISION]}})
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@contextmanager
+def trainer(pieces: list[str] | None) -> Iterator[str]:
+    """The URL of a trainer that streams these pieces; with None it has no model loaded."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(503 if pieces is None else 200)
+            self.end_headers()
+            if pieces is None:
+                self.wfile.write(b'{"error": {"message": "no model is loaded"}}')
+                return
+            for piece in pieces:
+                self.wfile.write(f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode())
+            self.wfile.write(b"data: [DONE]\n\n")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def compressed(home: Path, *urls: str) -> CompressedSession:
+    """What an intake writes of one finished session with these trainers."""
+    write_transcript(home / ".claude" / "projects" / "-work-app", *working_session())
+    change_setting(home / ".config" / "oneiros" / "config.toml", "compressor", "trainer")
+    root = MemoryRoot(home / "memory")
+    environment = Environment({"ONEIROS_TRAINER_URLS": ",".join(urls)}, home, home)
+    run_intake(environment, root, Wanted(), LATER)
+    return read_session(newest_files(root.sessions)[SESSION])
+
+
+def test_the_first_trainer_that_can_answer_writes_the_digest(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        urls = [stack.enter_context(trainer(pieces)) for pieces in (None, [DIGEST[:20], DIGEST[20:]])]
+
+        session = compressed(tmp_path, *urls)
+
+    assert (session.compressor, session.title, session.fallback) == ("trainer", "Relay keepalive", "")
+
+
+def test_a_model_that_writes_no_digest_leaves_the_extractive_one_and_says_so(tmp_path: Path) -> None:
+    with trainer(["I am a small model."]) as url:
+        session = compressed(tmp_path, url)
+
+    assert session.compressor == "extractive"
+    assert session.fallback.startswith("trainer: ")
