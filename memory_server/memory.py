@@ -6,6 +6,7 @@ answers, and cannot reindex.
 
 import datetime as dt
 import logging
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,9 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+
 from memory_server.chunking import split_lines
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
-from memory_server.embedding.engine import Embedded, Engine
+from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
@@ -25,6 +28,7 @@ from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
+from memory_server.index.speech import SpeechVectors, Spoken
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
@@ -42,6 +46,7 @@ from memory_server.redaction import redact
 from memory_server.root import MemoryRoot, require_memory
 from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
+from memory_server.search.probes import PROBES
 from memory_server.search.query import Query, parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
@@ -148,6 +153,7 @@ class Memory:
         self._guard = threading.RLock()
         self._engine: Engine | None = None
         self._query_log: QueryLog | None = None
+        self._speech: SpeechVectors | None = None
         self._hub_cache = hub_cache
         self.before_search: Callable[[bool], str] = lambda _: ""  # is told whether the indices were ever complete,
         # waits for the run that matters, and says in a sentence what is still missing
@@ -166,6 +172,9 @@ class Memory:
             self.raw.close()
         with self._guard:
             self._stemmer.close()
+            if self._speech is not None:
+                self._speech.close()
+                self._speech = None
             if self._engine is not None:
                 self._engine.close()
             if self._query_log is not None:
@@ -236,7 +245,7 @@ class Memory:
         is_needed = is_raw_asked or (not wanted and is_weak(answer))
         if not is_needed or self.raw is None or self.raw.is_empty:
             return replace(answer, hits=answer.hits[:limit])
-        searcher = RawSearcher(self.raw, self._stemmer)
+        searcher = RawSearcher(self.raw, self._stemmer, self._nearest_speech)
         if tool == "search_exact":
             return appended(answer, searcher.exact(query, limit, per_source), limit, TURNS_TOO)
         if tool == "recall" and is_raw_asked:
@@ -409,9 +418,44 @@ class Memory:
         if self.raw is not None:
             if rebuild:
                 self.raw.drop()
+                self._drop_speech()
             self.raw.bring_level(report_progress)
+            self._bring_speech_level(self.raw, report_progress)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    @property
+    def speech(self) -> SpeechVectors | None:
+        """The vectors of what was said in archived sessions; None where the person wants none."""
+        with self._guard:
+            if not self.person.raw_vectors:
+                return None
+            folder = self.root.raw_vectors / self.model.fingerprint
+            if self._speech is None or self._speech.folder != folder or not self._speech.is_current:
+                if self._speech is not None:
+                    self._speech.close()
+                self._speech = SpeechVectors(folder, self.model.card.dimensions)
+            return self._speech
+
+    def _bring_speech_level(self, raw: RawIndex, report_progress: Callable[[Progress], None]) -> None:
+        if (speech := self.speech) is not None and not raw.is_empty:
+            speech.bring_level(raw.ledger, self.engine, self.embedding, self._probe_vectors, report_progress)
+
+    def _probe_vectors(self) -> Vectors:
+        return np.stack([self.embed_query(probe).vector for probe in PROBES])
+
+    def _drop_speech(self) -> None:
+        with self._guard:
+            if self._speech is not None:
+                self._speech.close()
+            self._speech = None
+        shutil.rmtree(self.root.raw_vectors, ignore_errors=True)
+
+    def _nearest_speech(self, text: str) -> Mapping[int, Spoken]:
+        """How near each archived session comes to a text, by what was said in it."""
+        if (speech := self.speech) is None or self.raw is None:
+            return {}
+        return speech.near(self.raw.ledger, self.raw.ledger.generation(), self.embed_query(text).vector)
 
     def _calibrate(self) -> None:
         calibrate(self.indices.ledger, self.indices.snapshot(), self._stemmer, self.embed_query)

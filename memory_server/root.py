@@ -71,6 +71,11 @@ class MemoryRoot:
         return self.derived / "raw.db"
 
     @property
+    def raw_vectors(self) -> Path:
+        """The vectors of what was said, where a person wants them: a folder a model."""
+        return self.derived / "raw-vectors"
+
+    @property
     def lock(self) -> Path:
         return self.derived / "lock"
 

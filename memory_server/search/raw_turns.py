@@ -5,7 +5,7 @@ of the same session by `joined`. Asked for by `layer:raw` or `include_raw`, or w
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +13,14 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, LineRange, Reason
 from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.index.raw import RawIndex
+from memory_server.index.speech import Spoken
 from memory_server.search.arms import KeywordArm, Scope
 from memory_server.search.literal import LiteralMatch, find_literal
 from memory_server.search.query import Query
 from memory_server.search.terms import Stemmer, question_terms
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
+MEANING_WEIGHT = 0.2  # of what was said, by meaning, where it has vectors; in the middle of what does no harm
 COVERED_WEIGHT = 1.0  # of the share of the question that one passage holds
 RAW_WEIGHT = 3.0  # of what the turns say beside what the compressed session says; see benchmarks/RESULTS.md
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
@@ -41,9 +43,13 @@ class RawMatch:
 class RawSearcher:
     """Answers queries on the raw index as it is now."""
 
-    def __init__(self, index: RawIndex, stemmer: Stemmer):
+    def __init__(
+        self, index: RawIndex, stemmer: Stemmer, meaning: Callable[[str], Mapping[int, Spoken]] = lambda _: {}
+    ):
+        """`meaning`: for each source how near it comes to a text, where what was said has vectors."""
         self._index = index
         self._stemmer = stemmer
+        self._meaning = meaning
 
     def exact(self, query: Query, limit: int, per_source: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
@@ -78,14 +84,30 @@ class RawSearcher:
         held = words.places[Scope((Layer.RAW,), allowed).mask(snapshot)[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known
         order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
+        spoken = self._meaning(query.text)
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
             place = order[first]
             whole = words.of_source.get(int(source), 0.0)
             parts = {"source": whole, "near": float(near[place]), "covered": float(covered[place])}
             score = whole + NEAR_WEIGHT * parts["near"] + COVERED_WEIGHT * parts["covered"]
-            found.append(RawMatch(int(source), int(table.rows[held[place]]), score, parts))
+            row = int(table.rows[held[place]])
+            if (said := spoken.get(int(source))) and said.score > 0:
+                parts["meaning"] = said.score
+                score += MEANING_WEIGHT * said.score
+            found.append(RawMatch(int(source), row, score, parts))
+        found += self._by_meaning_alone(spoken, {match.source for match in found}, allowed)
         return sorted(found, key=lambda match: (-match.score, match.source))
+
+    @staticmethod
+    def _by_meaning_alone(
+        spoken: Mapping[int, Spoken], known: Collection[int], allowed: Collection[int]
+    ) -> Iterator[RawMatch]:
+        """The sessions that hold no word of the question but come near to it."""
+        for source, said in spoken.items():
+            if source not in known and source in allowed and said.score > 0:
+                parts = {"source": 0.0, "near": 0.0, "covered": 0.0, "meaning": said.score}
+                yield RawMatch(source, said.row, MEANING_WEIGHT * said.score, parts)
 
     def _allowed(self, query: Query) -> frozenset[int]:
         return frozenset(self._index.ledger.allowed_sources(replace(query.filter, layers=())))

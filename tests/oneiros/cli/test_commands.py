@@ -154,7 +154,15 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
-        *("trusted_roots", "embedding_share", "embedding_cores", "embedding_engine", "query_log", "structured_output"),
+        *(
+            "trusted_roots",
+            "embedding_share",
+            "embedding_cores",
+            "embedding_engine",
+            "raw_vectors",
+            "query_log",
+            "structured_output",
+        ),
         *("answer_tokens", "crawl_roots", "machine", "ingest_allow", "ingest_deny", "deny_words", "project_aliases"),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
