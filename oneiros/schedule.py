@@ -101,18 +101,10 @@ class JobState:
 class Schedule:
     """Runs its jobs until it is closed."""
 
-    def __init__(
-        self,
-        file: Path,
-        jobs: Sequence[Job],
-        now: Callable[[], dt.datetime],
-        on_change: Callable[[], None] = lambda: None,
-    ):
-        """`on_change` is called after every job, so that the daemon does not count as idle meanwhile."""
+    def __init__(self, file: Path, jobs: Sequence[Job], now: Callable[[], dt.datetime]):
         self._file = file
         self._jobs = jobs
         self._now = now
-        self._on_change = on_change
         self._states = {state.name: state for state in read_states(file)}
         self._asked: set[str] = set()  # jobs that are due whatever the clock says
         self._closed = threading.Event()
@@ -137,7 +129,7 @@ class Schedule:
 
     @property
     def running(self) -> str:
-        """The job under way; empty where none is."""
+        """The job under way, for which an idle daemon waits; empty where none is. Jobs keep no daemon alive otherwise."""
         return self._running
 
     def run_due(self) -> list[str]:
@@ -180,10 +172,8 @@ class Schedule:
         finally:
             self._running = ""
             self._save()
-            self._on_change()
 
     def _check(self) -> None:
-        self._on_change()
         if self._closed.is_set():
             raise Closed
 

@@ -76,7 +76,7 @@ class Service:
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
         jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self.keeper.poke(anyway=True))
-        self.schedule = Schedule(schedule_file(memory.root), jobs, now, self.activity.note)
+        self.schedule = Schedule(schedule_file(memory.root), jobs, now)
         self._person_seen = _modified(environment.person_file)
         self._again = False
         self._started = time.monotonic()

@@ -2,8 +2,8 @@
 
 Apart from the others, because there are a hundred times as many turns as statements: they must neither slow nor tilt a
 search that does not ask for them. Derived from the archive, which another package keeps: it comes in as a
-`SessionStore`. A hit's `lines` count the turns of its session. Turns are not embedded: at some 17 passages a second
-and core that costs hours.
+`SessionStore`. A hit's `lines` count the turns of its session. Turns are not embedded here: at some 17 passages a
+second and core that costs hours. `speech.py` does it for those of them that people and models spoke.
 """
 
 import datetime as dt

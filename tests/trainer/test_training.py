@@ -443,6 +443,6 @@ def test_the_packaged_model_learns_answers_and_becomes_a_gguf_file(tmp_path: Pat
     file = export_gguf(tmp_path / "merged", tmp_path / "model.gguf", kind="q8_0")
 
     losses = [loss for _, loss in curve(run.path)]
-    assert losses[-1] < 4.6  # the base's loss on these answers
+    assert sum(losses[-2:]) < sum(losses[:2])
     assert file.read_bytes()[:4] == b"GGUF"
     assert json.loads((tmp_path / "merged" / "merged_from.json").read_text())["base"] == "smollm2-135m"
