@@ -129,7 +129,7 @@ class Schedule:
 
     @property
     def running(self) -> str:
-        """The job under way, for which an idle daemon waits; empty where none is. Jobs keep no daemon alive otherwise."""
+        """The job under way, for which an idle daemon waits; empty where none is. Else jobs keep no daemon alive."""
         return self._running
 
     def run_due(self) -> list[str]:
