@@ -27,7 +27,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
-from memory_server.index.snapshot import Snapshot
+from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.root import MemoryRoot
 
@@ -181,7 +181,7 @@ class Indices:
                     Ledger(self._root.ledger)
                 ) as ledger:  # of its own: other threads are reading the shared one
                     passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
-                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
+                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources))
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
             return self._snapshot

@@ -36,16 +36,22 @@ class Passages:
 
     def places(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of ledger rows in this table; rows that it does not hold are left out."""
+        return self.look_up(rows)[0]
+
+    def look_up(self, rows: Sequence[int] | NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The places of those ledger rows that this table holds, and for every row whether it does."""
         wanted = np.asarray(rows, dtype=np.int64)
         if len(self) == 0 or wanted.size == 0:
-            return np.zeros(0, dtype=np.int64)
+            return np.zeros(0, dtype=np.int64), np.zeros(wanted.size, dtype=np.bool_)
         found = np.minimum(np.searchsorted(self.rows, wanted), len(self) - 1)
-        kept: NDArray[np.int64] = found[self.rows[found] == wanted]
-        return kept
+        is_held: NDArray[np.bool_] = self.rows[found] == wanted
+        return found[is_held], is_held
 
     def allowed(self, sources: Iterable[int] | None, layers: Sequence[Layer]) -> NDArray[np.bool_]:
         """Which passages belong to one of these sources (None: to any) and layers."""
-        mask = np.isin(self.layers, [layer.rank for layer in layers])
+        mask = np.zeros(len(self), dtype=np.bool_)
+        for layer in layers:
+            mask |= self.layers == layer.rank
         if sources is not None:
             mask &= np.isin(self.sources, np.fromiter(sources, dtype=np.int64))
         return mask

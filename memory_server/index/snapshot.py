@@ -4,15 +4,49 @@ A snapshot is immutable and cheap to share between threads. `Memory` takes a new
 searches under way finish on the old one.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages
+
+ROWS_A_BLOCK = 256  # 0.4 MB of vectors
+MOST_TABLE_BYTES = 48_000_000  # the words of some hundred questions at 30,000 passages
+
+
+class WordTables:
+    """What the keyword index was asked for lately, a table a word: the frequent words come in most questions, and they
+    cost most to read. Bounded by its bytes, the longest unused goes first; it lives as long as its snapshot.
+    """
+
+    def __init__(self, most_bytes: int = MOST_TABLE_BYTES):
+        self._most_bytes = most_bytes
+        self._guard = threading.Lock()
+        self._tables: OrderedDict[tuple[str, str], NDArray[Any]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, kind: str, word: str, read: Callable[[str], NDArray[Any]]) -> NDArray[Any]:
+        """The table of a word; read where it is not there. Not to be written to."""
+        with self._guard:
+            if (found := self._tables.get((kind, word))) is not None:
+                self._tables.move_to_end((kind, word))
+                return found
+        found = read(word)
+        with self._guard:
+            if (kind, word) not in self._tables:
+                self._tables[kind, word] = found
+                self._bytes += found.nbytes
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._tables.popitem(last=False)[1].nbytes
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +57,8 @@ class Snapshot:
     sources: Mapping[int, StoredSource]
     vectors: Vectors  # (rows of the cache, d), unit rows, mapped from the file
     tokens: NDArray[np.uint8]  # packed token vectors, mapped from the file
+    superseded: Mapping[str, SourcePath] = field(default_factory=dict)  # what topics replace -> the topic
+    word_tables: WordTables = field(default_factory=WordTables)
 
     def cosines(self, question: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosine of a question (d,) with each of these passages; 0 where a passage has no vector yet."""
@@ -32,7 +68,7 @@ class Snapshot:
         if known.mean() > 0.5 and len(places) > len(self.vectors) // 2:
             found[known] = (self.vectors @ question)[rows[known]]  # reading on is quicker than picking most rows
         elif known.any():
-            found[known] = self.vectors[rows[known]] @ question
+            found[known] = _picked_cosines(np.asarray(self.vectors), rows[known], question)
         return found
 
     def reading_order(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -47,3 +83,21 @@ class Snapshot:
         ranks = np.empty(len(keys), dtype=np.int64)
         ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
         return ranks
+
+
+def _picked_cosines(vectors: Vectors, rows: NDArray[np.int64], question: Vectors) -> NDArray[np.float32]:
+    """The cosines of some rows, in blocks that stay in the processor's cache: ten times quicker for some thousand."""
+    found = np.empty(len(rows), dtype=np.float32)
+    for start in range(0, len(rows), ROWS_A_BLOCK):
+        found[start : start + ROWS_A_BLOCK] = vectors[rows[start : start + ROWS_A_BLOCK]] @ question
+    return found
+
+
+def superseded_by(sources: Mapping[int, StoredSource]) -> Mapping[str, SourcePath]:
+    """What approved sources say that they supersede: target -> the source that says so."""
+    return {
+        target.removeprefix("./"): source.path
+        for source in sources.values()
+        if source.layer is Layer.TOPIC
+        for target in source.supersedes
+    }

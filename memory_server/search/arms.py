@@ -16,12 +16,12 @@ from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.fusion import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.literal import quoted
-from memory_server.search.terms import Term, looked_up, rarity, read_postings
+from memory_server.search.terms import Term, looked_up, rarity, read_places, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
-OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
+OVERFETCH = 50  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
 UNKNOWN_WORD = 0.5  # of a name's weight: an unknown name tells that nobody spoke of it, a word may have a synonym
@@ -111,7 +111,7 @@ class KeywordArm:
     def find(self, snapshot: Snapshot, terms: Sequence[Term]) -> WordScores:
         """What the words of a question score, whichever passages may answer."""
         total = max(len(snapshot.passages), 1)
-        postings = read_postings(self.connection, looked_up(terms, total))
+        postings = read_postings(lambda stem: self._places(snapshot, stem), looked_up(terms, total))
         content = {term.stem: term for term in terms if not term.is_stop}
         known = sum(rarity(term.holders, total) for term in content.values() if term.holders)
         unknown = sum(
@@ -124,9 +124,8 @@ class KeywordArm:
         mean_length = float(lengths.mean() * (1 + 2 * sum(NEIGHBOUR_WORDS))) if len(lengths) else 1.0
         near, covered = np.zeros(len(touched)), np.zeros(len(touched))
         for term, table in postings:
-            held = snapshot.passages.places(table.rows)
+            held, kept = snapshot.passages.look_up(table.rows)
             at = np.searchsorted(touched, held)
-            kept = np.isin(table.rows, snapshot.passages.rows)
             counts, beside = np.zeros(len(touched)), np.zeros(len(touched))
             counts[at], beside[at] = table.in_passage[kept], table.in_context[kept]
             counts = near_sum(counts, runs, NEIGHBOUR_WORDS)
@@ -150,7 +149,7 @@ class KeywordArm:
         """
         total = len(snapshot.sources)
         words = {term.word.casefold() for term in terms}
-        counted = [(self._holders(word), word) for word in words]
+        counted = [(self._holders(snapshot, word), word) for word in words]
         scores = np.zeros(max(snapshot.sources, default=0) + 1)
         is_scored = np.zeros(len(scores), dtype=bool)
         mass, rows_read = 0.0, 0
@@ -161,10 +160,7 @@ class KeywordArm:
             if holders == 0 or rows_read > MAX_SOURCE_ROWS:
                 continue
             idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
-            rows = self.connection.execute(
-                "select rowid, bm25(bodies) from bodies where bodies match ?", (quoted(word),)
-            ).fetchall()
-            table = np.array(rows, dtype=np.float64).reshape(-1, 2)
+            table = snapshot.word_tables.get("body", word, self._read_body)
             table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
             at = table[:, 0].astype(np.int64)
             scores[at] -= weight * table[:, 1] / idf
@@ -173,9 +169,21 @@ class KeywordArm:
         held = np.flatnonzero(is_scored)
         return dict(zip(held.tolist(), (scores[held] * shrink).tolist(), strict=True))
 
-    def _holders(self, word: str) -> int:
-        rows = self.connection.execute("select count(*) from bodies where bodies match ?", (quoted(word),)).fetchone()
-        return int(rows[0])
+    def _places(self, snapshot: Snapshot, stem: str) -> NDArray[np.int64]:
+        return snapshot.word_tables.get("stem", stem, lambda stem: read_places(self.connection, stem))
+
+    def _holders(self, snapshot: Snapshot, word: str) -> int:
+        return int(snapshot.word_tables.get("holders", word, self._read_holders)[0])
+
+    def _read_holders(self, word: str) -> NDArray[np.int64]:
+        rows = self.connection.execute("select count(*) from bodies where bodies match ?", (quoted(word),)).fetchall()
+        return np.array(rows[0], dtype=np.int64)
+
+    def _read_body(self, word: str) -> NDArray[np.float64]:
+        """The sources that hold a word, (n, 2): number and FTS5's bm25, which is below 0."""
+        matching = "select rowid, bm25(bodies) from bodies where bodies match ?"
+        rows = self.connection.execute(matching, (quoted(word),)).fetchall()
+        return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
 
 def runs_of(snapshot: Snapshot, places: Places) -> Places:
@@ -189,12 +197,14 @@ def runs_of(snapshot: Snapshot, places: Places) -> Places:
 
 def with_neighbours(snapshot: Snapshot, places: Places, reach: int) -> Places:
     """Some passages and those up to `reach` places away in the same source, rising, each once."""
-    around = (places[:, None] + np.arange(-reach, reach + 1)[None, :]).ravel()
-    centres = np.repeat(places, 2 * reach + 1)
-    inside = (around >= 0) & (around < len(snapshot.passages))
-    around, centres = around[inside], centres[inside]
-    same = snapshot.passages.sources[around] == snapshot.passages.sources[centres]
-    return np.unique(around[same])
+    sources = snapshot.passages.sources
+    marked = np.zeros(len(sources), dtype=np.bool_)
+    marked[places] = True
+    for step in range(1, reach + 1):
+        for centres, beside in ((places[places >= step], -step), (places[places < len(sources) - step], step)):
+            around = centres + beside
+            marked[around[sources[around] == sources[centres]]] = True
+    return np.flatnonzero(marked)
 
 
 def best_first(scores: NDArray[np.floating], places: Places, limit: int) -> Places:
@@ -212,7 +222,7 @@ def _touched(snapshot: Snapshot, rows: Sequence[NDArray[np.int64]]) -> tuple[Pla
     if not rows:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty
-    held = snapshot.passages.places(np.unique(np.concatenate(rows)))
+    held = snapshot.passages.places(np.concatenate(rows))
     touched = with_neighbours(snapshot, held, len(NEIGHBOUR_WORDS))
     return touched, runs_of(snapshot, touched)
 

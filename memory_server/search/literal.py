@@ -24,7 +24,7 @@ class LiteralMatch:
     row: int  # of the ledger
     source: int
     closeness: int  # 0: as written, as whole words; 1: in another case; 2: inside longer words
-    bm25: float  # smaller is better
+    bm25: float  # smaller is better; 0 where no other passage has these words
     path: str  # of its source; puts equals in an order that a rebuild does not change
     is_spread: bool = False  # the words stand in one source, but not in one passage
 
@@ -220,6 +220,17 @@ def _fullest_passage(connection: sqlite3.Connection, source: int, expression: Ex
 
 
 def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
+    """Passages with the words of a query, best first.
+
+    bm25 counts every occurrence of every word, which is most of the time of a long query; a single passage needs none.
+    """
+    first_two = connection.execute("select rowid from words where words match ? limit 2", (query,)).fetchall()
+    if len(first_two) < 2:
+        return connection.execute(
+            "select chunk.id, chunk.source, path, 0.0, chunk.context, chunk.passage"
+            " from chunk join source on source.id = chunk.source where chunk.id = ?",
+            first_two[0] if first_two else (None,),
+        )
     return connection.execute(
         "select chunk.id, chunk.source, path, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage"
         " from words join chunk on chunk.id = words.rowid join source on source.id = chunk.source"

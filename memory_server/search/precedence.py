@@ -15,10 +15,11 @@ def with_precedence(
     `replaced` names its source. Hits that answer different things keep their order.
     """
     deciding: dict[int, int] = {}  # place of a lower hit -> place of the hit that decides over it
+    ranks = [hit.layer.rank for hit in hits]
     for low, hit in enumerate(hits):
-        above = [place for place, other in enumerate(hits) if other.layer.rank < hit.layer.rank and alike(other, hit)]
+        above = [place for place, rank in enumerate(ranks) if rank < ranks[low] and alike(hits[place], hit)]
         if above:
-            deciding[low] = min(above, key=lambda place: (hits[place].layer.rank, place))
+            deciding[low] = min(above, key=lambda place: (ranks[place], place))
     marked = [_marked(hits, place, deciding, replaced) for place in range(len(hits))]
     ordered: list[int] = []
     for place in range(len(hits)):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, Reason, SourcePath
-from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.document import Answer, ChunkId, Hit, Layer, Reason
+from memory_server.embedding.engine import Embedded
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores
@@ -126,7 +126,7 @@ class Searcher:
         """What recall's answer is made of: the question's words as looked up, and the passages in order."""
         question = self._embed_query(query.text)
         connection, scope = self._indices.ledger.connection, self._scope(query)
-        terms = question_terms(connection, self._stemmer, query.text)
+        terms = question_terms(connection, self._stemmer, query.text, self.snapshot.word_tables)
         words = KeywordArm(connection).find(self.snapshot, terms)
         weights = token_weights(question, terms, len(self.snapshot.passages))
         calibration = read_calibration(self._indices.ledger)
@@ -191,7 +191,7 @@ class Searcher:
         if not hits:
             return Answer((), self._note(query, nothing), terms)
         hits = hits[: 3 * limit]
-        ordered = with_precedence(hits, self._alikeness(hits), self._explicitly_replaced())
+        ordered = with_precedence(hits, self._alikeness(hits), self.snapshot.superseded)
         scores = {chunk.id: candidate.parts for candidate, chunk in found}
         return Answer(ordered[:limit], CUT if query.is_cut else "", terms, scores=scores)
 
@@ -219,32 +219,21 @@ class Searcher:
     def _alikeness(self, hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
         """Tells whether two of these hits say so much the same that they answer the same question.
 
-        What it compares is read once for all of them: every pair is asked for.
+        What it compares is worked out once for all of them: every pair is asked for.
         """
-        found = self._indices.ledger.rows_by_id([hit.chunk for hit in hits])
-        scale = read_calibration(self._indices.ledger).meaning
-        vectors: dict[ChunkId, Vectors] = {}
-        for name, row in found.items():
-            places = self.snapshot.passages.places([row])
-            if len(places) and (at := int(self.snapshot.passages.vectors[places[0]])) >= 0:
-                vectors[name] = np.array(self.snapshot.vectors[at])
+        names = {row: name for name, row in self._indices.ledger.rows_by_id([hit.chunk for hit in hits]).items()}
+        passages = self.snapshot.passages
+        places = passages.places(list(names))
+        places = places[passages.vectors[places] >= 0]
+        numbers = {names[int(row)]: number for number, row in enumerate(passages.rows[places])}
+        vectors = np.array(self.snapshot.vectors[passages.vectors[places]])
+        is_alike = read_calibration(self._indices.ledger).meaning(vectors @ vectors.T) >= ALIKE
 
         def alike(first: Hit, second: Hit) -> bool:
-            one, other = vectors.get(first.chunk), vectors.get(second.chunk)
-            if one is None or other is None:
-                return False
-            return bool(scale(np.array([one @ other]))[0] >= ALIKE)
+            one, other = numbers.get(first.chunk), numbers.get(second.chunk)
+            return one is not None and other is not None and bool(is_alike[one, other])
 
         return alike
-
-    def _explicitly_replaced(self) -> dict[str, SourcePath]:
-        """What approved sources say that they supersede: target -> the source that says so."""
-        return {
-            target.removeprefix("./"): source.path
-            for source in self.snapshot.sources.values()
-            if source.layer is Layer.TOPIC
-            for target in source.supersedes
-        }
 
 
 def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:

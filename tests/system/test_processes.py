@@ -61,7 +61,8 @@ def test_an_argument_that_is_not_utf8_is_only_text(root: MemoryRoot) -> None:
 def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> None:
     for number in range(300):
         write_topic(root, f"more{number}", f"# More {number}\n\n" + f"Sentence {number} about a port. " * 30)
-    process = started(root, "reindex")
+    # a job in the background may have been started with SIGINT ignored, which its children inherit
+    process = started(root, "reindex", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     vectors = root.vector_cache
     while process.poll() is None and not any(file.stat().st_size for file in vectors.glob("*/vectors.f32")):
         pass  # bounded by the run itself
