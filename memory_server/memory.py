@@ -24,7 +24,7 @@ from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, NeedsRepair, Problem, UsageError
-from memory_server.files import replace_file
+from memory_server.files import is_out_of_room, replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
@@ -64,6 +64,7 @@ NO_TURNS = "No archived turn holds that. Try recall without a filter, or other w
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 NOT_INDEXED = "Nothing of this memory is indexed yet (files: %d). Run `oneiros reindex`, then ask again."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
+NO_ROOM_REMEDY = "Free some space on that disk; nothing is lost, and a running daemon goes on by itself"
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
 
@@ -462,12 +463,18 @@ class Memory:
 
     @contextmanager
     def _repairable(self) -> Iterator[None]:
-        """Says what to do where SQLite cannot read its own files."""
+        """Says what to do where the indices cannot be read or written."""
         try:
             yield
         except sqlite3.ProgrammingError:
             raise  # our own mistake
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, OSError, NeedsRepair) as error:
+            if is_out_of_room(error):
+                raise NeedsRepair(
+                    "there is no room to write the indices", where=self.root.derived, remedy=NO_ROOM_REMEDY
+                ) from error
+            if not isinstance(error, sqlite3.DatabaseError):
+                raise
             raise NeedsRepair(
                 f"the indices cannot be read ({error})",
                 where=self.root.derived,

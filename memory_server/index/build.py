@@ -6,6 +6,7 @@ twice: the vector cache is asked first.
 """
 
 import hashlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ SETTLED_SECONDS = 2.0  # a file changed within this time may change again with t
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
+MOST_SQLITE_INTEGER = 2**63 - 1
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
@@ -241,14 +243,15 @@ def fill_cache(
 
 def read_state(file: Path, path: SourcePath, now: float | None = None) -> SourceState | None:
     """A file's size, time and hash; None where it is gone. A file that just changed gets time 0, so that it is
-    looked at again: another save within the clock's grain would be missed otherwise."""
+    looked at again: another save within the clock's grain would be missed otherwise.
+    """
     try:
         stat = file.stat()
         content = file.read_bytes()
     except OSError:
         return None
     settled = (time.time() if now is None else now) - stat.st_mtime > SETTLED_SECONDS
-    return SourceState(path, stat.st_size, stat.st_mtime_ns if settled else 0, hashlib.sha256(content).hexdigest())
+    return SourceState(path, stat.st_size, _time_mark(stat) if settled else 0, hashlib.sha256(content).hexdigest())
 
 
 def _same_stat(file: Path, state: SourceState) -> bool:
@@ -256,7 +259,13 @@ def _same_stat(file: Path, state: SourceState) -> bool:
         stat = file.stat()
     except OSError:
         return False
-    return (stat.st_size, stat.st_mtime_ns) == (state.size, state.modified_ns)
+    return (stat.st_size, _time_mark(stat)) == (state.size, state.modified_ns)
+
+
+def _time_mark(stat: os.stat_result) -> int:
+    """A file's date and the time of its status, which the system alone sets, as one number: a clock that jumped, a
+    restored backup or a synchronised folder may bring other words under the same size and date."""
+    return (stat.st_mtime_ns ^ (stat.st_ctime_ns << 1)) & MOST_SQLITE_INTEGER
 
 
 def _batched(items: Iterator[tuple[int, Embedded]], size: int) -> Iterator[list[tuple[int, Embedded]]]:

@@ -29,7 +29,7 @@ class SourceState:
 
     path: SourcePath
     size: int  # bytes
-    modified_ns: int
+    modified_ns: int  # a number of its times, see `build.py`; 0 where it had just changed
     content_hash: str  # sha256 of the file
 
 

@@ -24,7 +24,7 @@ CHECKOUT = Path(__file__).parent.parent.parent
 ANSWER_SECONDS = 60.0
 
 
-def wait_until(is_true: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(is_true: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits for a condition; fails where it does not come in time."""
     end = time.monotonic() + seconds
     while not is_true():
@@ -115,7 +115,7 @@ class House:
     def serve(self) -> None:
         """Starts the daemon and waits until it has indexed what there is."""
         self.client.start()
-        wait_until(lambda: self.client.ask("GET", "/api/indexing")["runs"] > 0, 60)
+        wait_until(lambda: self.client.ask("GET", "/api/indexing")["runs"] > 0)
 
     def log(self) -> str:
         file = self.root / ".oneiros" / "daemon.log"
