@@ -7,6 +7,7 @@ for what is not there, 503 for what needs repair. Who may ask is decided before,
 import dataclasses
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
@@ -54,6 +55,7 @@ class Search(Body):
     query: str = Field(max_length=20_000)
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     per_source: int = Field(1, ge=1, le=MAX_LIMIT)
+    include_raw: bool = Field(False, description="archived turns too, as layer:raw")
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 
@@ -185,8 +187,15 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
             behind = 0
             if search.fresh:
                 behind = await _made_fresh(memory, indexing, waited)
-            ask = lambda: method(search.query, limit=search.limit, per_source=search.per_source)  # noqa: E731
-            answer: Answer = await run_sync(ask)
+            answer: Answer = await run_sync(
+                partial(
+                    method,
+                    search.query,
+                    limit=search.limit,
+                    per_source=search.per_source,
+                    include_raw=search.include_raw,
+                )
+            )
             found = {"query": search.query, **answer_json(answer), "behind": behind}
             if search.explain:
                 found["terms"] = list(answer.terms)
@@ -194,8 +203,11 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
                 found["scores"] = {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits}
             return found
 
-        async def get(query: Text, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> dict[str, Any]:
-            return await answer_to(Search(query=query, limit=limit, per_source=per_source, fresh=False, explain=False))
+        async def get(
+            query: Text, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: bool = False
+        ) -> dict[str, Any]:
+            asked = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
+            return await answer_to(Search.model_validate(asked))
 
         name = path.rpartition("/")[2]
         api.get(path, operation_id=f"get_{name}", description=help_text)(get)

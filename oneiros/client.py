@@ -60,9 +60,12 @@ class Client:
             raise DaemonLost
         return answer
 
-    def search(self, tool: str, query: str, *, limit: int, per_source: int) -> tuple[Answer, int]:
+    def search(
+        self, tool: str, query: str, *, limit: int, per_source: int, include_raw: bool = False
+    ) -> tuple[Answer, int]:
         """An answer, and how many files the indices are behind. `tool`: recall, search or exact."""
-        body = {"query": query, "limit": limit, "per_source": per_source, "fresh": True, "explain": True}
+        body = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
+        body |= {"fresh": True, "explain": True}
         found = self.ask("POST", f"/api/{tool}", body)
         return answer_of_json(found), int(found["behind"])
 

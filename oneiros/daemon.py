@@ -41,6 +41,14 @@ class Listening:
     mcp: socket.socket
     http: socket.socket
     token: str  # opens the HTTP side
+    lock: int  # the descriptor of the daemon's lock
+
+    def is_locked(self) -> bool:
+        """Whether the lock that is held is still the one on the disk: another daemon would take a new one."""
+        try:
+            return os.path.samestat(os.fstat(self.lock), lock_file(self.root).stat())
+        except OSError:
+            return False
 
 
 def run() -> None:
@@ -54,7 +62,7 @@ def run() -> None:
 def serve(root: Path, *, ready: int | None = None) -> int:
     """Serves a root until it is told to end; the exit code. `ready`: a pipe that is told when it listens."""
     try:
-        with daemon_lock(root), listening(root) as sockets:
+        with daemon_lock(root) as lock, listening(root, lock) as sockets:
             _say(ready, b"ok")
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the service has a handler of its own
             from oneiros.service import run_service  # noqa: PLC0415  a second of imports, behind the open sockets
@@ -73,11 +81,14 @@ def serve(root: Path, *, ready: int | None = None) -> int:
 
 
 @contextlib.contextmanager
-def daemon_lock(root: Path) -> Iterator[None]:
-    """Holds the root's daemon lock, which the system frees however this process ends. Raises AlreadyRunning."""
+def daemon_lock(root: Path) -> Iterator[int]:
+    """Holds the root's daemon lock, which the system frees however this process ends; its descriptor.
+
+    Raises AlreadyRunning.
+    """
     if not is_memory(str(root)):
         raise DaemonUnreachable(f"there is no memory at {root}. Make one with `oneiros init`.")
-    lock = Path(derived_file(str(root), "daemon.lock"))
+    lock = lock_file(root)
     lock.parent.mkdir(exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -85,13 +96,17 @@ def daemon_lock(root: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyRunning from error
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
+def lock_file(root: Path) -> Path:
+    return Path(derived_file(str(root), "daemon.lock"))
+
+
 @contextlib.contextmanager
-def listening(root: Path) -> Iterator[Listening]:
+def listening(root: Path, lock: int) -> Iterator[Listening]:
     """The daemon's sockets, and the file that names them. Call under the lock: what lies there is stale."""
     folder = runtime_folder(os.environ)
     ensure_private(folder)
@@ -106,7 +121,7 @@ def listening(root: Path) -> Iterator[Listening]:
             path.chmod(0o600)
             opened[kind].listen(BACKLOG)
         write_state(root, **{kind: str(path) for kind, path in paths.items()})
-        yield Listening(root, opened["mcp"], opened["http"], token)
+        yield Listening(root, opened["mcp"], opened["http"], token, lock)
     finally:
         for kind, open_socket in opened.items():
             open_socket.close()

@@ -23,8 +23,8 @@ MAX_PENDING = 1 << 20  # bytes on their way; beyond, their source is not read
 MAX_LINE = 8 << 20  # bytes; a longer line is no request of ours
 LOOK_SECONDS = 10.0  # how often a vanished parent is looked for
 LATE_SECONDS = 60.0  # how long answers are awaited after the client has closed its end
-MAX_STARTS = 5  # within a minute; then the relay says so instead of trying again
-START_WINDOW = 60.0
+MAX_STARTS = 10  # within START_WINDOW seconds; then the relay says so instead of trying again
+START_WINDOW = 10.0
 ENDING_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # how long a daemon that was killed may take to be gone
 SERVER_ERROR = -32000  # the first of JSON-RPC's range for a server's own errors
 
@@ -203,6 +203,7 @@ class Relay:
         now = time.monotonic()
         self._starts = [at for at in self._starts if now - at < START_WINDOW]
         if len(self._starts) >= MAX_STARTS:
+            self._why_down = f"oneiros: the daemon ended {MAX_STARTS} times within seconds. Run `oneiros doctor`."
             return
         self._starts.append(now)
         for seconds in ENDING_SECONDS:

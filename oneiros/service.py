@@ -143,6 +143,9 @@ class Service:
             if not self._memory.root.index_page.exists():
                 logger.warning("the memory has gone; ending")
                 self._end.set()
+            elif not self._sockets.is_locked():
+                logger.warning("the derived folder was deleted; starting anew")
+                self._restart()
             idle = person.idle_minutes * 60
             if idle and self.activity.idle_seconds() > idle and not (self.keeper.is_busy or self.schedule.running):
                 logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)

@@ -287,7 +287,7 @@ class Indices:
                 shutil.rmtree(self._cache_folder, ignore_errors=True)
             self._close_semantic()
             self._retire_ledger()
-            for suffix in ("", "-wal", "-shm"):
+            for suffix in ("-wal", "-shm", ""):  # the ledger last: a reader that makes a new one must keep its log
                 self._root.ledger.with_name(self._root.ledger.name + suffix).unlink(missing_ok=True)
 
     def _cache_is_whole(self) -> bool:

@@ -49,10 +49,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         limit, per_source, raw, as_json, explain, no_color = options
         text = " ".join([*(_filter_text(filters)), *words])
         try:
-            if raw:
-                raise DaemonLost  # the daemon's route knows no turns; this process reads beside it
             client = Client(environment.variables, environment.choice.root.path)
-            answer, behind = client.search(route, text, limit=limit, per_source=per_source)
+            answer, behind = client.search(route, text, limit=limit, per_source=per_source, include_raw=raw)
             say_behind(behind)
         except DaemonLost:
             with environment.open_memory() as memory:

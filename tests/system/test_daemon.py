@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +53,30 @@ def test_a_daemon_that_went_with_nothing_under_way_is_not_noticed(house: House) 
     wait_until(lambda: not is_running(str(house.root)))
 
     assert client.text("search_exact", query="2525") == before
+
+
+def test_a_daemon_that_is_killed_again_and_again_is_replaced_each_time(house: House) -> None:
+    client = house.relay().initialize()
+    for _ in range(7):
+        assert "2525" in client.text("search_exact", query="2525")
+        house.daemon().kill()
+        wait_until(lambda: not is_running(str(house.root)))
+
+    assert "2525" in client.text("search_exact", query="2525")
+
+
+def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> None:
+    house.serve()
+    first = daemon_state(str(house.root))["started"]
+
+    shutil.rmtree(house.root / ".oneiros")
+
+    wait_until(lambda: daemon_state(str(house.root)).get("started", first) != first)
+    client = house.relay().initialize()
+    assert "2525" in client.text("search_exact", query="2525")
+    assert is_running(str(house.root))
+    daemons = [process for process in house.processes() if "oneiros.daemon" in process.cmdline()]
+    assert [process.pid for process in daemons] == [house.daemon().pid]
 
 
 def test_answers_under_way_reach_a_client_that_has_closed_its_end(house: House) -> None:
