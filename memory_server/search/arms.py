@@ -21,7 +21,7 @@ from memory_server.search.terms import Term, looked_up, rarity, read_places, rea
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
-OVERFETCH = 50  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
+OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
 UNKNOWN_WORD = 0.5  # of a name's weight: an unknown name tells that nobody spoke of it, a word may have a synonym
