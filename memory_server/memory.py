@@ -125,6 +125,15 @@ class Status:
     queries_logged: int
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The semantic index beside the ledger; never its own count."""
+
+    held: int  # passages that the ledger says it holds
+    wrong: int  # of these, missing or with another vector; and such as it holds unasked
+    unreached: int  # sampled ones that are not found by their own vector
+
+
 class Memory:
     """An open memory root. A context manager; safe to share between threads."""
 
@@ -480,6 +489,12 @@ class Memory:
                 where=self.root.derived,
                 remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
             ) from error
+
+    def compared(self, sample: int) -> Comparison:
+        """What a query can return, beside what the ledger says. Call as the root's owner, with no run under way."""
+        with self._repairable():
+            wrong = sum(len(self.indices.semantic_differences(layer)) for layer in Layer)
+            return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
 
     def is_unfinished(self) -> bool:
         """Whether an interrupted run left passages that the semantic index has still to learn or forget."""

@@ -343,6 +343,13 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         """What the keeper of the indices is doing, with the progress of a change of model."""
         return state_json()
 
+    @api.get("/api/compare")
+    def compare(sample: Annotated[int, Query(ge=1, le=1_000)] = 50) -> dict[str, Any]:
+        """Compares what a query can return with the ledger; 503 while a run is under way."""
+        if indexing.state().stage != "idle":
+            raise NeedsRepair("the indices are being written", remedy="Ask again when that is done")
+        return dataclasses.asdict(memory.compared(sample))
+
     @api.post("/api/reindex")
     async def reindex(order: Reindex) -> dict[str, Any]:
         """Brings the indices level with the disk; `done` tells whether that happened within the time."""

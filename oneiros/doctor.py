@@ -10,8 +10,9 @@ import numpy as np
 
 from memory_server.document import ChunkId, Layer
 from memory_server.errors import ContentError, OneirosError
-from memory_server.memory import MAX_LIMIT, Memory
+from memory_server.memory import MAX_LIMIT, Comparison, Memory
 from memory_server.search.query import parse_query
+from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import waiting
 
@@ -44,7 +45,7 @@ def examine(environment: Environment) -> Iterator[Finding]:
         ("ledger", _check_ledger),
         ("disk", _check_disk),
         ("words", _check_words),
-        ("meaning", _check_meaning),
+        ("meaning", lambda memory: _check_meaning(environment, memory)),
         ("read", _check_reading),
         ("archive", lambda memory: _check_archive(environment, memory)),
     ]
@@ -137,27 +138,34 @@ def _check_words(memory: Memory) -> Iterator[Finding]:
         yield Finding("words", "ok", "sampled passages are found by their own words")
 
 
-def _check_meaning(memory: Memory) -> Iterator[Finding]:
+def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Finding]:
     counts = memory.indices.ledger.counts()
     if counts["semantic"] < counts["searchable"]:
         left = counts["searchable"] - counts["semantic"]
         yield Finding("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
         return
-    if not memory.indices.own():
+    found = _compared(environment, memory)
+    if found is None:
         yield Finding("meaning", "warning", "another process owns the semantic index, so it was not compared", "")
-        return
-    wrong = [name for layer in Layer for name in memory.indices.semantic_differences(layer)]
-    if wrong:
-        detail = f"{len(wrong)} passages differ between ledger and semantic index"
+    elif found.wrong:
+        detail = f"{found.wrong} passages differ between ledger and semantic index"
         yield Finding("meaning", "failed", detail, "oneiros reindex --rebuild")
-        return
-    unreached = memory.indices.unreachable(SAMPLE)
-    if unreached:
-        yield Finding(
-            "meaning", "failed", f"{unreached} of {SAMPLE} vectors do not find themselves", "oneiros reindex --rebuild"
-        )
+    elif found.unreached:
+        detail = f"{found.unreached} of {SAMPLE} vectors do not find themselves"
+        yield Finding("meaning", "failed", detail, "oneiros reindex --rebuild")
     else:
-        yield Finding("meaning", "ok", f"all {counts['semantic']} vectors are held, and sampled ones find themselves")
+        yield Finding("meaning", "ok", f"all {found.held} vectors are held, and sampled ones find themselves")
+
+
+def _compared(environment: Environment, memory: Memory) -> Comparison | None:
+    """The comparison by whoever owns the root: this process, or the daemon; None where neither does."""
+    if memory.indices.own():
+        return memory.compared(SAMPLE)
+    try:
+        found = Client(environment.variables, memory.root.path).ask("GET", f"/api/compare?sample={SAMPLE}")
+    except DaemonLost:
+        return None
+    return Comparison(found["held"], found["wrong"], found["unreached"])
 
 
 def _check_reading(memory: Memory) -> Iterator[Finding]:

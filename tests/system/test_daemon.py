@@ -253,3 +253,13 @@ def test_serve_status_and_stop(house: House) -> None:
     assert house.command("stop").returncode == 0
     assert not is_running(str(house.root))
     assert house.command("stop", check=False).returncode == 1
+
+
+def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(house: House) -> None:
+    house.serve()
+
+    checks = json.loads(house.command("doctor", "--json", check=False).stdout)["checks"]
+
+    assert [check["detail"] for check in checks if check["check"] == "meaning"] == [
+        "all 2 vectors are held, and sampled ones find themselves"
+    ]
