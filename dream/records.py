@@ -69,6 +69,8 @@ class Place:
     title: str = ""  # of a new topic
     replaces: LineRange | None = None  # lines that give way to the statement
     old_text: str = ""  # what stands on them
+    kept_before: str = ""  # old_text == kept_before + the sentence that gives way + kept_after; the new lines are
+    kept_after: str = ""  # kept_before + the statement with its footnote + kept_after
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,215 @@
+"""How a statement stands to what the topics say: new, known, more of the same, or something else in its place.
+
+Two statements contradict each other where they speak of the same subject and give the same slot another value, or where
+one says that something is and the other that it never was. What they are about is measured by their telling words,
+weighed by rarity; which slot a value fills, by its kind, its unit and the words around it. No model is asked.
+"""
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+from dream.records import Candidate, Kind, Relation, Update
+from dream.routing import place_for
+from dream.speech.acts import NEGATED
+from dream.speech.values import Value, ValueKind, values_in
+from dream.speech.words import NEGATIONS, Rarity, content_words
+from dream.topics import Topics, TopicStatement, TopicText
+
+CONTRADICTS_FROM = 0.5  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
+EXTENDS_FROM = 0.3
+WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
+WORTH_EXTENDING = 0.5
+DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
+CHANGE = re.compile(
+    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve"
+    r"|'s)\s+(?:\w+\s+)?(?:changed|moved|"
+    r"extended|increased|decreased|improved|reduced|reached|raised|lowered|updated|switched|replaced|renamed|migrated"
+    r"|grown"
+    r"|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed|moved|extended|increased|improved"
+    r"|reduced|updated"
+    r"|switched|renamed|migrated|upgraded|moving|changing|switching|rescheduled|postponed|bumped)\s+(?:it\s+|from\s+"
+    r"|to\s+)"
+    r"|instead of|rather than|as of|new|latest|current(?:ly)?|actually|correction|not\s+\S+\s+but|used to|meanwhile"
+    r"|stop(?:ped)?|extended|increased|instead)\b",
+    re.IGNORECASE,
+)
+REASON = re.compile(
+    r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b", re.IGNORECASE
+)
+NEVER = re.compile(r"\b(?:never|not once|haven't|hasn't|have not|has not|didn't|did not)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a statement has to do with one statement of a topic."""
+
+    topic: TopicText
+    statement: TopicStatement
+    alike: float  # 0 to 1, how much they are about the same
+    contradiction: float  # 0 to 1
+    is_known: bool
+    why: str
+
+
+def compare(candidate: Candidate, topics: Topics) -> Update:
+    """The candidate's relation to the topics, and where it goes."""
+    matches = [
+        match_of(candidate.text, topic, statement, topics.rarity)
+        for topic in topics.files
+        for statement in topic.statements
+    ]
+    known = next((match for match in matches if match.is_known), None)
+    if known:
+        return _update(candidate, Relation.KNOWN, known, topics)
+    against = max(matches, key=lambda match: (match.contradiction, match.alike), default=None)
+    if against and against.contradiction >= CONTRADICTS_FROM:
+        return _update(candidate, _relation_against(candidate, against), against, topics)
+    nearest = max(matches, key=lambda match: match.alike, default=None)
+    if nearest and nearest.alike >= EXTENDS_FROM:
+        return _update(candidate, Relation.EXTENDS, nearest, topics)
+    return _update(candidate, Relation.NEW, None, topics)
+
+
+def is_worth_asking(update: Update) -> bool:
+    """Whether an update deserves a person's minute.
+
+    A statement that nothing in the topics speaks of must be sure by itself; one that corrects a topic is worth a look
+    even where it was said in passing.
+    """
+    confidence = update.candidate.confidence
+    if update.relation is Relation.KNOWN:
+        return False
+    if update.relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT):
+        return True
+    return confidence >= (WORTH_EXTENDING if update.relation is Relation.EXTENDS else WORTH_NEW)
+
+
+def is_known(candidate: Candidate, topics: Topics) -> bool:
+    """Whether a topic says the same already."""
+    return any(
+        match_of(candidate.text, topic, statement, topics.rarity).is_known
+        for topic in topics.files
+        for statement in topic.statements
+    )
+
+
+def match_of(text: str, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+    """What a text has to do with one statement of a topic."""
+    ours, theirs = set(content_words(text)), set(content_words(statement.text))
+    around = set(content_words(" ".join(statement.headings))) | theirs
+    shared = ours & around
+    alike = (
+        weigh(shared, rarity) / max(weigh(ours, rarity), 1e-9) * 0.5
+        + weigh(ours & theirs, rarity) / max(min(weigh(theirs, rarity), weigh(ours, rarity)), 1e-9) * 0.5
+    )
+    alike = alike if ours and theirs else 0.0
+    score, why = contradiction(text, statement.text, rarity)
+    same_words = weigh(ours & theirs, rarity) >= KNOWN_FROM * weigh(ours, rarity) if ours else True
+    known = same_words and score < CONTRADICTS_FROM and is_negated(text) == is_negated(statement.text)
+    return Match(topic, statement, alike, score, known and _values_known(text, statement.text), why)
+
+
+def weigh(words: set[str] | frozenset[str], rarity: Rarity) -> float:
+    """How much some words tell together."""
+    return sum(rarity.of(word) for word in words)
+
+
+def contradiction(later: str, earlier: str, rarity: Rarity) -> tuple[float, str]:
+    """How surely the later text puts something else in the place of the earlier one, 0 to 1, and why."""
+    found = [_denial(later, earlier, rarity)]
+    theirs = [value for value in values_in(earlier) if not value.is_former]
+    ours = [value for value in values_in(later) if not value.is_former]
+    for new in ours:
+        rivals = [old for old in theirs if is_same_slot(new, old)]
+        if any(old.value == new.value for old in rivals):
+            continue
+        found += [
+            (slot_score(new, old, rarity), f"{_said(later, new)} where it says {_said(earlier, old)}") for old in rivals
+        ]
+    return max(found)
+
+
+def is_same_slot(new: Value, old: Value) -> bool:
+    """Whether two values could be those of one slot."""
+    if new.kind is not old.kind:
+        return False
+    if new.kind is ValueKind.QUANTITY:
+        return new.unit == old.unit or new.unit in old.near or old.unit in new.near
+    return True
+
+
+def slot_score(new: Value, old: Value, rarity: Rarity) -> float:
+    """How much the words around two values are the same, 0 to 1."""
+    ours, theirs = new.near, old.near
+    shared = weigh(ours & theirs, rarity)
+    smaller = min(weigh(ours, rarity), weigh(theirs, rarity))
+    return shared / smaller if smaller else 0.0
+
+
+def _denial(later: str, earlier: str, rarity: Rarity) -> tuple[float, str]:
+    """One says that something is, the other that it never was."""
+    if is_negated(later) == is_negated(earlier):
+        return 0.0, ""
+    denied, affirmed = (later, earlier) if is_negated(later) else (earlier, later)
+    ours, theirs = set(content_words(denied)), set(content_words(affirmed))
+    shared = weigh(ours & theirs, rarity)
+    return (shared / weigh(ours, rarity) if ours else 0.0), "one denies what the other says"
+
+
+def is_negated(text: str) -> bool:
+    return bool(NEGATED.search(text)) or any(word in NEGATIONS for word in text.casefold().split())
+
+
+def _values_known(text: str, statement: str) -> bool:
+    theirs = {value.value for value in values_in(statement)}
+    return all(value.value in theirs for value in values_in(text) if value.kind is not ValueKind.NAME)
+
+
+def _said(text: str, value: Value) -> str:
+    return text[value.first : value.end].strip()
+
+
+def _relation_against(candidate: Candidate, match: Match) -> Relation:
+    words = " ".join(quote.text for quote in candidate.quotes) + " " + candidate.text
+    if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
+        return Relation.SUPERSEDES
+    if (
+        _is_old(candidate, match.topic)
+        and candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
+        and not REASON.search(words)
+    ):
+        return Relation.DRIFT
+    return Relation.CONTRADICTS
+
+
+def _is_old(candidate: Candidate, topic: TopicText) -> bool:
+    said = next((quote.time for quote in candidate.quotes if quote.time), None)
+    return bool(said and topic.date and said.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
+
+
+def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
+    replaces = match if relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT) else None
+    place = place_for(
+        candidate,
+        topics,
+        topic=match.topic if match else None,
+        statement=match.statement if match else None,
+        is_replaced=replaces is not None,
+    )
+    return Update(candidate, relation, place, _sentence(relation, match))
+
+
+def _sentence(relation: Relation, match: Match | None) -> str:
+    if match is None:
+        return "No topic speaks of this."
+    where = f"{match.topic.path}:{match.statement.lines.first}"
+    return {
+        Relation.KNOWN: f"{where} says this already.",
+        Relation.EXTENDS: f"{where} speaks of the same.",
+        Relation.CONTRADICTS: f"{where} says otherwise: {match.why}.",
+        Relation.SUPERSEDES: f"{where} said otherwise, and the person announced a change: {match.why}.",
+        Relation.DRIFT: f"{where} records a decision of long ago; this goes against it without a reason: {match.why}.",
+        Relation.NEW: "",
+    }[relation]

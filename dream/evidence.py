@@ -1,0 +1,86 @@
+"""Evidence: what was said in a session, and whether a quote of it is true.
+
+Only words of the person and of the assistant count, in the session's main conversation and on its living branch. What a
+tool returned, a sub-agent wrote or this memory recalled is never evidence; recalled text does not even reach the
+archive.
+Whether a sentence asserts anything is judged in `speech/`; whether a candidate may pass, in `gate.py`.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crawler.archive import Archive
+from crawler.entry import PartKind
+from crawler.injected import is_own_session
+from crawler.turns import Role, Turn
+from dream.records import Quote
+from memory_server.layers.sessions import project_name
+
+SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTurns:
+    """The turns of one session that dream looks at, in the order of the session."""
+
+    session_id: str
+    project: str
+    turns: tuple[Turn, ...]  # of the living main conversation; tools' turns too, since errors are looked up in them
+
+    @property
+    def spoken(self) -> tuple[Turn, ...]:
+        """What the person and the assistant said."""
+        return tuple(turn for turn in self.turns if is_evidence(turn))
+
+
+def is_evidence(turn: Turn) -> bool:
+    """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
+    said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
+    return turn.is_live and not turn.agent and (turn.is_prompt or said_by_assistant)
+
+
+def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
+    """A session as dream sees it; without turns where a model call of our own was the whole session."""
+    kept = tuple(turn for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
+    first = next((turn.text for turn in kept if turn.is_prompt), "")
+    return SessionTurns(session_id, project, () if is_own_session(first) else kept)
+
+
+def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
+    """The words of a turn from character `first` up to `end`, as evidence."""
+    return Quote(session.session_id, turn.entries[0], turn.role, turn.time, first, end, turn.text[first:end])
+
+
+class Evidence:
+    """Reads sessions from the archive and finds quotes in them again."""
+
+    def __init__(self, archive: Archive):
+        self._archive = archive
+        self._read: OrderedDict[str, SessionTurns] = OrderedDict()
+
+    def session(self, session_id: str) -> SessionTurns:
+        """One archived session; without turns where the archive does not have it. The last few are kept."""
+        if session_id not in self._read:
+            record = self._archive.record(session_id)
+            turns = list(self._archive.turns(session_id))
+            self._read[session_id] = session_turns(session_id, project_name(record.project or record.cwd), turns)
+            if len(self._read) > SESSIONS_KEPT:
+                self._read.popitem(last=False)
+        self._read.move_to_end(session_id)
+        return self._read[session_id]
+
+    def turn_of(self, quote: Quote) -> Turn | None:
+        """The turn that a quote is from, where every field of the quote is true of it."""
+        return next((turn for turn in self.session(quote.session_id).spoken if is_true_of(quote, turn)), None)
+
+    def resolve(self, quote: Quote) -> bool:
+        """Whether the quote is found as it stands: session, entry, role, time and every character."""
+        return self.turn_of(quote) is not None
+
+
+def is_true_of(quote: Quote, turn: Turn) -> bool:
+    """Whether a turn says what the quote says it says."""
+    if quote.entry not in turn.entries or quote.role is not turn.role or quote.time != turn.time:
+        return False
+    return 0 <= quote.first < quote.end <= len(turn.text) and turn.text[quote.first : quote.end] == quote.text

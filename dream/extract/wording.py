@@ -1,0 +1,24 @@
+"""How a quote reads as a statement of a topic: without what belonged to the conversation, with absolute dates."""
+
+import datetime as dt
+import re
+
+from dream.speech.dates import absolute
+
+OPENER = re.compile(
+    r"^(?:(?:ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|oh|ah+|hey|hi|claude|right|sure|great|thanks|thank you"
+    r"|please|and|but"
+    r"|so|also|actually|btw|by the way|fyi|ps|remember(?: that)?|note(?: that)?|keep in mind(?: that)?|for the record"
+    r"|just so you know|don't forget(?: that)?|that's (?:wrong|incorrect|not (?:right|correct))|wrong"
+    r"|incorrect)\b[\s,.:;!-]*)+",
+    re.IGNORECASE,
+)
+
+
+def statement_of(quote: str, said: dt.datetime | None) -> str:
+    """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
+    text = " ".join(absolute(quote, said).split())
+    bare = OPENER.sub("", text).strip(" ,;:-")
+    text = bare if len(bare) >= 3 else text
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "。")) else f"{text}."

@@ -1,0 +1,229 @@
+"""The gate: what every candidate must pass, whoever suggests it.
+
+A back end may be a model that was misled by what it read, so nothing it says is believed: each quote is looked up in
+the archive byte for byte, and the statement may say no more than the quote does. Passing means that a person may be
+asked, no more than that. A candidate is refused for every reason that holds, so that a model can mend it at once.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from crawler.injected import OWN_SESSION_MARK, TAG
+from crawler.turns import Role
+from dream.compare import is_known
+from dream.evidence import Evidence
+from dream.records import Candidate, Quote
+from dream.speech.acts import Act, clauses_in
+from dream.speech.agreement import is_agreement
+from dream.speech.sentences import sentence_spans
+from dream.speech.values import ValueKind, values_in
+from dream.speech.words import content_words
+from dream.topics import Topics
+from memory_server.escaping import HIDDEN
+from memory_server.redaction import Redactor, second_opinion
+
+
+class Reason(StrEnum):
+    """Why a candidate does not pass."""
+
+    NO_QUOTE = "no quote"
+    NOT_FOUND = "quote not found"
+    WRONG_ROLE = "wrong role"
+    NOT_SAID = "not said"  # a question, a supposition, a paste, a role: words that assert nothing
+    NOT_AGREED = "not agreed"
+    BEYOND_QUOTE = "beyond the quote"
+    SEVERAL = "several statements"
+    SECRET = "secret"  # noqa: S105  a reason's name
+    HIDDEN = "hidden characters"
+    INSTRUCTION = "injected instruction"
+    KNOWN = "already known"
+    REJECTED = "rejected before"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason, with a sentence that a person or a model can act on."""
+
+    reason: Reason
+    what: str
+
+
+class Rejections(Protocol):
+    """What a person rejected before."""
+
+    def knows(self, candidate: Candidate) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoRejections:
+    """Nothing was ever rejected."""
+
+    def knows(self, candidate: Candidate) -> bool:  # noqa: ARG002  the protocol's signature
+        return False
+
+
+MAX_TEXT = 400  # characters of a statement
+MIN_COVERED = 0.75  # share of a statement's telling words that the quotes must hold; the rest may be grammar
+INSTRUCTION_LIKE = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
+    r"|safety)\b"
+    r"[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
+    r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
+    r"|tool|function"
+    r"|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\bdo not (?:tell|inform|mention"
+    r"|reveal|show|ask)"
+    r"\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b|\bwithout (?:telling|asking|informing|confirmation from)"
+    r" (?:the )?(?:user"
+    r"|person|human|anyone)\b|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b"
+    r"|\b(?:exfiltrat|send|upload|post|leak|email|forward)\w*\b[^.\n]{0,60}\b(?:secrets?|credentials?|passwords?"
+    r"|tokens?|api keys?"
+    r"|private keys?|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b"
+    r"|\b(?:jailbreak|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this"
+    r"|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?|tool"
+    r" calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from|by) (?:the"
+    r" )?(?:system|admin"
+    r"|anthropic|openai)\b",
+    re.IGNORECASE,
+)
+JOINS = re.compile(
+    r"(?:;|\s[-–—]\s|,?\s+(?:and|but|also|plus)\s+(?=(?:also|always|never|we|you|the|our|it|use|do|don't|is|i)\b))",
+    re.IGNORECASE,
+)
+
+
+class Gate:
+    """Checks candidates against the archive, the topics and what was rejected."""
+
+    def __init__(self, evidence: Evidence, topics: Topics, rejections: Rejections, redactor: Redactor):
+        self._evidence = evidence
+        self._topics = topics
+        self._rejections = rejections
+        self._redactor = redactor
+
+    def check(self, candidate: Candidate) -> tuple[Refusal, ...]:
+        """Every reason against a candidate, each once; none where it passes."""
+        found = dict.fromkeys(self._refusals(candidate))
+        return tuple(found)
+
+    def _refusals(self, candidate: Candidate) -> Iterator[Refusal]:
+        yield from self._about_quotes(candidate)
+        yield from _about_text(candidate)
+        if self._holds_secret(candidate):
+            yield Refusal(Reason.SECRET, "The statement or its quote holds what looks like a secret; leave it out.")
+        if is_known(candidate, self._topics):
+            yield Refusal(Reason.KNOWN, "A topic says this already.")
+        if self._rejections.knows(candidate):
+            yield Refusal(Reason.REJECTED, "A person rejected this before; only new evidence brings it back.")
+
+    def _about_quotes(self, candidate: Candidate) -> Iterator[Refusal]:
+        if not candidate.quotes:
+            yield Refusal(Reason.NO_QUOTE, "Give the words that somebody said, with session and entry.")
+        for quote in candidate.quotes:
+            yield from self._about_quote(quote)
+        if candidate.quotes and candidate.quotes[0].role is Role.ASSISTANT and not self._is_agreed(candidate.quotes):
+            yield Refusal(Reason.NOT_AGREED, "The assistant said this; quote the person's next words that agree to it.")
+        if len(candidate.quotes) > 1 and not _belong_together(candidate.quotes):
+            yield Refusal(Reason.SEVERAL, "The quotes are of different statements; propose each by itself.")
+
+    def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
+        if quote.role not in (Role.PERSON, Role.ASSISTANT):
+            yield Refusal(Reason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
+            return
+        turn = self._evidence.turn_of(quote)
+        if turn is None:
+            yield Refusal(Reason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
+        elif quote.role is Role.PERSON and not is_said(turn.text, quote) and not is_agreement(turn.text):
+            yield Refusal(Reason.NOT_SAID, "These words ask, suppose, quote, paste or play; they assert nothing.")
+
+    def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
+        """Whether the second quote is the person's next turn, and agrees without a condition."""
+        if len(quotes) < 2 or quotes[1].role is not Role.PERSON:
+            return False
+        session = self._evidence.session(quotes[0].session_id)
+        said, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
+        if said is None or answer is None or quotes[1].session_id != session.session_id:
+            return False
+        spoken = list(session.spoken)
+        place = spoken.index(said)
+        following = next((turn for turn in spoken[place + 1 :] if turn.role is Role.PERSON), None)
+        return following is not None and following == answer and is_agreement(answer.text)
+
+    def _holds_secret(self, candidate: Candidate) -> bool:
+        texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
+        return any("[redacted:" in text or self._redactor.redact(text).spans or second_opinion(text) for text in texts)
+
+
+def is_said(text: str, quote: Quote) -> bool:
+    """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
+    inside = [c for c in clauses_in(text) if c.first < quote.end and quote.first < c.end]
+    covered = sum(min(c.end, quote.end) - max(c.first, quote.first) for c in inside)
+    silent = {Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES}
+    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in silent for c in inside)
+
+
+def _belong_together(quotes: tuple[Quote, ...]) -> bool:
+    """Whether quotes carry one statement: an assistant's with its agreement, or the same mistake in other sessions."""
+    if quotes[0].role is Role.ASSISTANT:
+        return len(quotes) == 2
+    return len({quote.session_id for quote in quotes}) == len(quotes)
+
+
+def _about_text(candidate: Candidate) -> Iterator[Refusal]:
+    text = candidate.text
+    if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
+        yield Refusal(Reason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
+    shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
+    if any(HIDDEN.search(part.replace("\n", " ")) or mixes_scripts(part) for part in shown):
+        yield Refusal(Reason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
+    if any(INSTRUCTION_LIKE.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
+        yield Refusal(Reason.INSTRUCTION, "It speaks to an assistant, not about the work.")
+    if is_chained(text):
+        yield Refusal(Reason.SEVERAL, "It says more than one thing; propose each by itself.")
+    if candidate.quotes and (extra := beyond_quote(candidate)):
+        yield Refusal(Reason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
+
+
+def mixes_scripts(text: str) -> bool:
+    """Whether a single word mixes Latin letters with look-alikes of another alphabet."""
+    for word in re.findall(r"[^\W\d_]+", text):
+        if word.isascii():
+            continue
+        scripts = {unicodedata.name(letter, "?").split()[0] for letter in word}
+        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL"}:
+            return True
+        if scripts & {"FULLWIDTH", "MATHEMATICAL"}:
+            return True
+    return False
+
+
+def is_chained(text: str) -> bool:
+    """Whether a text makes more than one statement: several sentences, or several values of its own joined by `and`."""
+    if len(sentence_spans(text)) > 1:
+        return True
+    parts = [part for part in JOINS.split(text) if part and len(content_words(part)) >= 2]
+    return len(parts) > 1
+
+
+def beyond_quote(candidate: Candidate) -> list[str]:
+    """What a statement says that its quotes do not: values, negations, and too many other words."""
+    said = " ".join(quote.text for quote in candidate.quotes)
+    return _values_beyond(candidate, said)
+
+
+def _values_beyond(candidate: Candidate, said: str) -> list[str]:
+    folded = " ".join(said.casefold().split())
+    extra = [
+        candidate.text[value.first : value.end]
+        for value in values_in(candidate.text)
+        if value.kind is not ValueKind.DATE and candidate.text[value.first : value.end].casefold() not in folded
+    ]
+    known = set(content_words(said))
+    words = [word for word in content_words(candidate.text) if word not in known]
+    total = content_words(candidate.text)
+    if total and 1 - len(words) / len(total) < MIN_COVERED:
+        extra += words
+    return extra

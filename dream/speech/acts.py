@@ -1,0 +1,245 @@
+"""What a clause of a person's text does: whether it asserts something, and with what standing.
+
+Only an assertion or a standing instruction can become part of a topic. A question, a supposition, somebody else's
+words, a game of roles or a task for this hour is none, however much it looks like one in a bag of words. English,
+with the question marks of other languages; other languages count by the explicit markers in `markers.py`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dream.speech.regions import prose_regions
+from dream.speech.sentences import Span, clause_spans, sentence_spans
+
+
+class Act(StrEnum):
+    """What a clause does."""
+
+    ASSERTS = "asserts"
+    ASKS = "asks"
+    SUPPOSES = "supposes"  # if, suppose, what if, could, might, would
+    QUOTES = "quotes"  # what somebody or something else said
+    PLAYS = "plays a role"
+    DENIES = "denies"  # a plain statement with a negation: it gives no value of its own
+    HEDGES = "hedges"  # I think, maybe, probably
+    REQUESTS = "requests"  # a task for this hour
+    MUSES = "muses"  # I am thinking of, I am not sure, I wonder
+
+
+STANDING = frozenset({Act.ASSERTS, Act.DENIES})  # acts that state how things are
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One clause of a turn. The ranges count characters of the turn's text."""
+
+    text: str
+    first: int
+    end: int
+    sentence: Span
+    act: Act
+
+
+LEAD = (
+    r"(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude|right|sure"
+    r"|great"
+    r"|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|which|because|plus)\b[\s,.!:-]*)*"
+)
+QUESTION_START = re.compile(
+    rf"{LEAD}(?:can|could|would|will|should|shall|may|might|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't"
+    r"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
+    r"|whose"
+    r"|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she|there"
+    r"|this"
+    r"|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many|much|often"
+    r"|long|come|exactly|kind|sort|[a-z]+)\b",
+    re.IGNORECASE,
+)
+INVERTED = re.compile(
+    rf"{LEAD}(?:can|could|would|will|should|shall|may|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't|don't"
+    r"|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't)\s+(?:i|we|you|it|they|he|she|there|this|that|these|those"
+    r"|the|my|our|your|anyone|someone)\b",
+    re.IGNORECASE,
+)  # asks even without a question mark; `have` and `do` without a subject behind them are imperatives
+WH_START = re.compile(
+    rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which)(?:'s|'re)?\s+(?:is|are|was|were|do|does|did|can|could"
+    rf"|should"
+    r"|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
+    re.IGNORECASE,
+)
+INDIRECT_QUESTION = re.compile(
+    r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:just |also |still |really |kinda |a bit )*(?:wonder(?:ing)?"
+    r"|curious"
+    r"|(?:not|un)sure|confused|asking)|(?:not|n't) (?:sure|certain|clear|know|remember|recall) (?:if|whether|what|how"
+    r"|why"
+    r"|where|when|which|that)|no idea|do (?:you|we) know|tell me (?:if|whether|what|how|why)|let me know (?:if|whether)"
+    r"|any idea|check (?:if|whether)|see (?:if|whether)|find out (?:if|whether)|verify (?:if|whether|that))\b",
+    re.IGNORECASE,
+)
+SUPPOSITION = re.compile(
+    rf"^{LEAD}(?:if|suppose|supposing|assume|assuming|imagine|say we|let's say|lets say|what if|in case|unless|were"
+    rf" (?:we|i|it)"
+    r"|should (?:we|it) ever|hypothetically|in theory|theoretically|for the sake of argument|had we)\b"
+    r"|\b(?:hypothetical(?:ly)?|in theory|theoretically|what if|imagine (?:that|if|we|the)|for the sake of argument"
+    r"|(?:if|as though|as if) (?:we|i|you|it|they|there|the|this|that|our|my|someone|somebody|anyone) \w+"
+    r"|would (?:be|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require|probably|then|also)"
+    r"|could (?:be|have|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)|might (?:be|have|use"
+    r"|move"
+    r"|switch|need|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want|become)\b)",
+    re.IGNORECASE,
+)
+SUPPOSITION_OPENS = re.compile(
+    rf"^{LEAD}(?:suppose|supposing|imagine|hypothetically|let's say|lets say|assume|for the sake of argument|what if"
+    r"|thought experiment)\b",
+    re.IGNORECASE,
+)  # colours the rest of its paragraph
+ROLE_OPENS = re.compile(
+    r"\b(?:pretend(?:ing)?|role-?play(?:ing)?|act as|acting as|you are (?:now )?an? |you're (?:now )?an? |your role is"
+    r"|play the (?:role|part)|imagine you(?:'re| are)|in character|in this (?:story|game|scenario|exercise|fiction)"
+    r"|as a character|the (?:narrator|hero|villain|protagonist)|once upon a time|let's play|simulate a"
+    r"|dialogue between|write (?:a|me a) (?:story|poem|dialogue|scene))\b",
+    re.IGNORECASE,
+)
+REPORTED = re.compile(
+    r"\b(?:the|this|that|a|an|their|his|her|its|old|some|someone|somebody|they|he|she|[a-z]+(?:bot|rabbit)|rabbit"
+    r"|copilot"
+    r"|people|customers?|users?|client|vendor|reviewer|author|blog|[A-Z]\w+)\b[^.!?]{0,40}?\b(?:says?|said|states?"
+    r"|stated"
+    r"|claims?|claimed|wrote|writes|reads|suggests?|suggested|mentions?|mentioned|recommends?|recommended|insists?"
+    r"|thinks?"
+    r"|argues?|argued|tells?|told|asserts?|reports?|reported|proposes?|proposed|asked|believes?|complains?|according)\b"
+    r"|\baccording to\b|\b(?:quote|quoting|cited?|citing)\b|\bas per the\b|\b(?:i|we) (?:read|saw|heard|got this|found"
+    r" this)\b"
+    r"|\b(?:i've|we've) (?:read|heard|seen)\b|\brumou?r\b|\ballegedly\b|\bsupposedly\b|\bapparently\b|\bused to say\b",
+)
+OWN_REPORT = re.compile(
+    r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
+)
+IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^'\n]{20,})'(?!\w)")
+HEDGE = re.compile(
+    r"\b(?:i (?:think|thought|guess|believe|suppose|assume|assumed|suspect|feel|imagine|hope|doubt)|maybe|perhaps"
+    r"|probably"
+    r"|possibly|presumably|likely|seems?|looks like|sort of|kind of|not sure|unsure|might|afaik|iirc|if i remember"
+    r"|i'm guessing|as far as i|could be|must have|should be fine)\b",
+    re.IGNORECASE,
+)
+MUSING = re.compile(
+    r"\b(?:i(?:'m| am| was)? (?:also |just |still |kinda |really )*(?:thinking (?:of|about)|considering|tempted"
+    r"|playing with"
+    r"|debating|toying|wondering|worried|trying|looking|struggling|having trouble|hoping|planning on|going to|gonna"
+    r"|about to)"
+    r"|we (?:are|were) (?:thinking|considering|debating)|one (?:idea|option|alternative) (?:is|would)|some day"
+    r"|eventually)\b",
+    re.IGNORECASE,
+)
+NEGATED = re.compile(
+    r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt| not)\b(?!"
+    r" only\b)"
+    r"|\bcannot\b|\bcan't\b|\bwon't\b|\bnot (?:true|the case|correct|right)\b|\bnever\b|\bnobody\b|\bno one\b|\bnone"
+    r" of\b"
+    r"|\bneither\b|\bno longer\b|\bnowhere\b|\b(?:there(?:'s| is| are)|has|have|had|with|got) no\b|\bain't\b|\bnot\b"
+    r"|\bwithout\b|\bfar from\b|\bno need\b",
+    re.IGNORECASE,
+)
+CORRECTED = re.compile(
+    r"\b(?:is|are|was|'s|'re|uses?|lives?|runs?|on|in|at|to|be|it)\b[^,;.]{0,60},?\s+(?:and |but )?not\s+\S"
+    r"|\bnot\s+[^,;.]{1,50}?,?\s+but\s+\S"
+    r"|\binstead of\b|\brather than\b",
+    re.IGNORECASE,
+)  # `X, not Y` and `not Y but X` state X
+IMPERATIVE = re.compile(
+    rf"^{LEAD}(?:(?:just|first|next|then|quickly|simply|maybe|now|do|also)\s+)*(?:add|address|analy[sz]e|apply|ask"
+    rf"|branch|build"
+    r"|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy|describe|do|document"
+    r"|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate|get|give|go|grab|have"
+    r"|help"
+    r"|implement|improve|include|install|integrate|investigate|launch|list|log|look|make|mark|merge|modify|move|open"
+    r"|plan|post|pull|push|put|rebase|redo|refactor|remove|rename|reply|resolve|restart|resume|retry|revert|review"
+    r"|rewrite"
+    r"|run|save|search|send|set|show|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test"
+    r"|try"
+    r"|undo|update|upgrade|use|validate|verify|wait|watch|wire|work|write)\b(?!\s+(?:is|are|was|has)\b|'s\b|s\b)",
+    re.IGNORECASE,
+)
+
+
+def clauses_in(text: str) -> list[Clause]:
+    """Every clause of a person's own prose, in order, with what it does."""
+    return [clause for first, end in prose_regions(text) for clause in _clauses_of_region(text, first, end)]
+
+
+def _clauses_of_region(text: str, first: int, end: int) -> Iterator[Clause]:
+    opened: Act | None = None
+    until = 0  # the end of the paragraph that a supposition colours
+    region = text[first:end]
+    for start, stop in sentence_spans(region):
+        sentence = region[start:stop]
+        if opened is Act.SUPPOSES and start >= until:
+            opened = None
+        if ROLE_OPENS.search(sentence):
+            opened, until = Act.PLAYS, end
+        elif opened is None and SUPPOSITION_OPENS.match(sentence):
+            opened, until = Act.SUPPOSES, _paragraph_end(region, start)
+        for clause in _clauses(region, start, stop):
+            act = opened if opened and first + start < first + until else clause.act
+            yield Clause(clause.text, first + clause.first, first + clause.end, (first + start, first + stop), act)
+
+
+def _paragraph_end(text: str, position: int) -> int:
+    found = re.compile(r"\n[ \t]*\n").search(text, position)
+    return found.start() if found else len(text)
+
+
+def _clauses(text: str, first: int, end: int) -> Iterator[Clause]:
+    spans = clause_spans(text, first, end)
+    asked_from = _first_asked(text, spans) if text[first:end].rstrip("\"')]* ").endswith(("?", "？")) else len(spans)
+    reported = False
+    for place, (start, stop) in enumerate(spans):
+        clause = text[start:stop]
+        reported = reported or _is_reported(clause)
+        act = Act.QUOTES if reported else act_of(clause, sentence=text[first:end])
+        if place >= asked_from:
+            act = Act.ASKS
+        yield Clause(clause, start, stop, (first, end), act)
+
+
+def _first_asked(text: str, spans: list[Span]) -> int:
+    """Which clause of a question the asking begins with; the first where none is inverted: `it is cached, right?`."""
+    for place, (start, stop) in enumerate(spans):
+        clause = text[start:stop]
+        if QUESTION_START.match(clause) or WH_START.match(clause) or INDIRECT_QUESTION.search(clause):
+            return place
+    return 0
+
+
+def act_of(clause: str, sentence: str = "") -> Act:
+    """What one clause does by its own words. The order is that of how surely each shows."""
+    if clause.rstrip("\"')]* ").endswith(("?", "？")) or INVERTED.match(clause) or WH_START.match(clause):
+        return Act.ASKS
+    if INDIRECT_QUESTION.search(clause):
+        return Act.ASKS
+    if ROLE_OPENS.search(clause):
+        return Act.PLAYS
+    if _is_reported(clause):
+        return Act.QUOTES
+    if SUPPOSITION.search(clause) or SUPPOSITION_OPENS.match(sentence):
+        return Act.SUPPOSES
+    if MUSING.search(clause):
+        return Act.MUSES
+    if HEDGE.search(clause):
+        return Act.HEDGES
+    if IMPERATIVE.match(clause):
+        return Act.REQUESTS
+    if NEGATED.search(clause) and not CORRECTED.search(clause):
+        return Act.DENIES
+    return Act.ASSERTS
+
+
+def _is_reported(clause: str) -> bool:
+    """Whether a clause gives somebody else's words: by a verb of saying, or as a sentence in quotation marks."""
+    if OWN_REPORT.search(clause):
+        return False
+    quoted = sum(len(match[0]) for match in IN_QUOTES.finditer(clause))
+    return bool(REPORTED.search(clause)) or quoted * 2 > len(clause)

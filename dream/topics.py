@@ -1,0 +1,152 @@
+"""The topics as they are at one moment: what each says, line by line, and what it is about.
+
+A snapshot is read once a run and handed to gate and comparison, so that both judge by the same text. Nothing is written
+here. A topic that cannot be read is left out; `validate` reports it.
+"""
+
+import datetime as dt
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from dream.speech.sentences import sentence_spans
+from dream.speech.words import Rarity, content_words, rarity_in
+from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.document import LineRange, SourcePath
+from memory_server.errors import ContentError
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
+from memory_server.root import MemoryRoot
+
+HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
+LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
+NO_STATEMENT = re.compile(rf"{FOOTNOTE_DEFINITION.pattern}|\s*<!--|\s*\|[-:| ]+\|\s*$")
+FOOTNOTE_REFERENCE = re.compile(r"\[\^[^\]\s]+\]")
+FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
+HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
+LESSONS = SourcePath("lessons.md")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStatement:
+    """One sentence of a topic."""
+
+    text: str  # without list sign and footnotes
+    lines: LineRange  # of the file
+    headings: tuple[str, ...]  # from the topic's own down
+    before: str  # what stands on these lines ahead of the sentence: list sign, other sentences
+    after: str  # what stands behind it and behind its footnotes, the line end included
+
+
+@dataclass(frozen=True, slots=True)
+class TopicText:
+    """One file of layer 1 as it is now."""
+
+    path: SourcePath
+    text: str
+    title: str
+    statements: tuple[TopicStatement, ...]
+    date: dt.date | None  # when it was last changed, as its frontmatter says
+    words: frozenset[str]  # stems of everything it says
+
+    @property
+    def lines(self) -> list[str]:
+        """The file's lines with their ends."""
+        return split_lines(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """All files of layer 1 that statements can go to, sorted by path."""
+
+    files: tuple[TopicText, ...]
+    rarity: Rarity  # of words, among all statements
+
+    def file(self, path: SourcePath) -> TopicText | None:
+        """The topic with this path, if there is one."""
+        return next((topic for topic in self.files if topic.path == path), None)
+
+
+def read_topics(root: MemoryRoot) -> Topics:
+    """The topics and the lessons of a memory root."""
+    texts: dict[SourcePath, str] = {}
+    files = [*markdown_files(root.topics), *([root.lessons] if root.lessons.is_file() else [])]
+    for file in files:
+        with suppress(ContentError):
+            texts[root.relative(file)] = read_text(file)
+    return topics_of(texts)
+
+
+def topics_of(texts: Mapping[SourcePath, str]) -> Topics:
+    """The topics with these texts, by path."""
+    topics = []
+    for path in sorted(texts):
+        with suppress(ContentError):
+            topics.append(topic_of(path, texts[path]))
+    rarity = rarity_in(statement.text for topic in topics for statement in topic.statements)
+    return Topics(tuple(topics), rarity)
+
+
+def topic_of(path: SourcePath, text: str) -> TopicText:
+    """One topic. Raises ContentError where its frontmatter is broken."""
+    parsed = parse_frontmatter(text)
+    title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
+    statements = tuple(_statements(parsed.body, parsed.body_line))
+    words = frozenset(content_words(f"{name_of(path)} {title} {parsed.body}"))
+    return TopicText(path, text, title, statements, parsed.date("modified", "created"), words)
+
+
+def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
+    """The sentences of a body; headings, code, footnotes and what stands below a history heading are none."""
+    for block in _blocks(body):
+        text = "".join(line for _, line in block.lines)
+        plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
+        starts = [0]
+        for _, line in block.lines:
+            starts.append(starts[-1] + len(line))
+        for start, end in sentence_spans(plain):
+            first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+            where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])
+            notes = FOOTNOTES_BEHIND.match(text, end)
+            after = text[notes.end() if notes else end : starts[last + 1]]
+            yield TopicStatement(
+                " ".join(plain[start:end].split()), where, block.headings, text[starts[first] : start], after
+            )
+
+
+@dataclass(slots=True)
+class _Block:
+    """A paragraph or list item: its lines with their numbers in the body, from 0."""
+
+    headings: tuple[str, ...]
+    lines: list[tuple[int, str]] = field(default_factory=list)
+
+
+def _blocks(body: str) -> Iterator[_Block]:
+    code = code_lines(body)
+    headings: list[tuple[int, str]] = []
+    block = _Block(())
+    for number, line in enumerate(split_lines(body)):
+        heading = HEADING.match(line.rstrip("\r\n")) if number not in code else None
+        is_history = any(text.casefold() in HISTORY_HEADINGS for _, text in headings)
+        is_text = not (heading or number in code or is_history or NO_STATEMENT.match(line))
+        if not is_text or not line.strip() or LIST_SIGN.match(line):
+            if block.lines:
+                yield block
+            block = _Block(tuple(text for _, text in headings))
+        if heading:
+            level = len(heading[1])
+            headings = [*(held for held in headings if held[0] < level), (level, heading[2])]
+            block = _Block(tuple(text for _, text in headings))
+        elif is_text and line.strip():
+            block.lines.append((number, line))
+    if block.lines:
+        yield block
+
+
+def name_of(path: SourcePath) -> str:
+    """`topics/mail/relay.md` -> `mail relay`."""
+    return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
