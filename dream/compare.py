@@ -9,11 +9,11 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 
+from dream.contradiction import contradiction_of, is_negated, share_of, weigh
 from dream.records import Candidate, Kind, Relation, Update
 from dream.routing import place_for
-from dream.speech.acts import NEGATED
-from dream.speech.values import Value, ValueKind, values_in
-from dream.speech.words import NEGATIONS, Rarity, content_words
+from dream.speech.values import ValueKind, values_in
+from dream.speech.words import Rarity, content_words
 from dream.topics import Topics, TopicStatement, TopicText
 
 CONTRADICTS_FROM = 0.5  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
@@ -38,7 +38,6 @@ CHANGE = re.compile(
 REASON = re.compile(
     r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b", re.IGNORECASE
 )
-NEVER = re.compile(r"\b(?:never|not once|haven't|hasn't|have not|has not|didn't|did not)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +54,29 @@ class Match:
 
 def compare(candidate: Candidate, topics: Topics) -> Update:
     """The candidate's relation to the topics, and where it goes."""
-    matches = [
-        match_of(candidate.text, topic, statement, topics.rarity)
-        for topic in topics.files
-        for statement in topic.statements
-    ]
+    matches = matches_of(candidate, topics)
     known = next((match for match in matches if match.is_known), None)
     if known:
         return _update(candidate, Relation.KNOWN, known, topics)
-    against = max(matches, key=lambda match: (match.contradiction, match.alike), default=None)
+    against = strongest(matches)
     if against and against.contradiction >= CONTRADICTS_FROM:
         return _update(candidate, _relation_against(candidate, against), against, topics)
     nearest = max(matches, key=lambda match: match.alike, default=None)
     if nearest and nearest.alike >= EXTENDS_FROM:
         return _update(candidate, Relation.EXTENDS, nearest, topics)
     return _update(candidate, Relation.NEW, None, topics)
+
+
+def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
+    """What a candidate has to do with every statement of every topic."""
+    return [
+        match_of(candidate, topic, statement, topics.rarity) for topic in topics.files for statement in topic.statements
+    ]
+
+
+def strongest(matches: list[Match]) -> Match | None:
+    """The match that speaks most against its statement."""
+    return max(matches, key=lambda match: (match.contradiction, match.alike), default=None)
 
 
 def is_worth_asking(update: Update) -> bool:
@@ -88,87 +95,26 @@ def is_worth_asking(update: Update) -> bool:
 
 def is_known(candidate: Candidate, topics: Topics) -> bool:
     """Whether a topic says the same already."""
-    return any(
-        match_of(candidate.text, topic, statement, topics.rarity).is_known
-        for topic in topics.files
-        for statement in topic.statements
-    )
+    return any(match.is_known for match in matches_of(candidate, topics))
 
 
-def match_of(text: str, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
-    """What a text has to do with one statement of a topic."""
-    ours, theirs = set(content_words(text)), set(content_words(statement.text))
+def match_of(candidate: Candidate, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+    """What a candidate has to do with one statement of a topic."""
+    ours, theirs = set(content_words(candidate.text)), set(content_words(statement.text))
     around = set(content_words(" ".join(statement.headings))) | theirs
-    shared = ours & around
-    alike = (
-        weigh(shared, rarity) / max(weigh(ours, rarity), 1e-9) * 0.5
-        + weigh(ours & theirs, rarity) / max(min(weigh(theirs, rarity), weigh(ours, rarity)), 1e-9) * 0.5
+    alike = 0.5 * share_of(ours & around, ours, rarity)
+    alike += 0.5 * share_of(ours & theirs, min(ours, theirs, key=lambda words: weigh(words, rarity)), rarity)
+    against = contradiction_of(candidate.text, candidate.context, statement.text, rarity)
+    says_same = share_of(ours & theirs, ours, rarity) >= KNOWN_FROM and against.score < CONTRADICTS_FROM
+    is_known = says_same and is_negated(candidate.text) == is_negated(statement.text)
+    return Match(
+        topic, statement, alike, against.score, is_known and _values_known(candidate.text, statement.text), against.why
     )
-    alike = alike if ours and theirs else 0.0
-    score, why = contradiction(text, statement.text, rarity)
-    same_words = weigh(ours & theirs, rarity) >= KNOWN_FROM * weigh(ours, rarity) if ours else True
-    known = same_words and score < CONTRADICTS_FROM and is_negated(text) == is_negated(statement.text)
-    return Match(topic, statement, alike, score, known and _values_known(text, statement.text), why)
-
-
-def weigh(words: set[str] | frozenset[str], rarity: Rarity) -> float:
-    """How much some words tell together."""
-    return sum(rarity.of(word) for word in words)
-
-
-def contradiction(later: str, earlier: str, rarity: Rarity) -> tuple[float, str]:
-    """How surely the later text puts something else in the place of the earlier one, 0 to 1, and why."""
-    found = [_denial(later, earlier, rarity)]
-    theirs = [value for value in values_in(earlier) if not value.is_former]
-    ours = [value for value in values_in(later) if not value.is_former]
-    for new in ours:
-        rivals = [old for old in theirs if is_same_slot(new, old)]
-        if any(old.value == new.value for old in rivals):
-            continue
-        found += [
-            (slot_score(new, old, rarity), f"{_said(later, new)} where it says {_said(earlier, old)}") for old in rivals
-        ]
-    return max(found)
-
-
-def is_same_slot(new: Value, old: Value) -> bool:
-    """Whether two values could be those of one slot."""
-    if new.kind is not old.kind:
-        return False
-    if new.kind is ValueKind.QUANTITY:
-        return new.unit == old.unit or new.unit in old.near or old.unit in new.near
-    return True
-
-
-def slot_score(new: Value, old: Value, rarity: Rarity) -> float:
-    """How much the words around two values are the same, 0 to 1."""
-    ours, theirs = new.near, old.near
-    shared = weigh(ours & theirs, rarity)
-    smaller = min(weigh(ours, rarity), weigh(theirs, rarity))
-    return shared / smaller if smaller else 0.0
-
-
-def _denial(later: str, earlier: str, rarity: Rarity) -> tuple[float, str]:
-    """One says that something is, the other that it never was."""
-    if is_negated(later) == is_negated(earlier):
-        return 0.0, ""
-    denied, affirmed = (later, earlier) if is_negated(later) else (earlier, later)
-    ours, theirs = set(content_words(denied)), set(content_words(affirmed))
-    shared = weigh(ours & theirs, rarity)
-    return (shared / weigh(ours, rarity) if ours else 0.0), "one denies what the other says"
-
-
-def is_negated(text: str) -> bool:
-    return bool(NEGATED.search(text)) or any(word in NEGATIONS for word in text.casefold().split())
 
 
 def _values_known(text: str, statement: str) -> bool:
     theirs = {value.value for value in values_in(statement)}
     return all(value.value in theirs for value in values_in(text) if value.kind is not ValueKind.NAME)
-
-
-def _said(text: str, value: Value) -> str:
-    return text[value.first : value.end].strip()
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:

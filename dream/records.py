@@ -58,6 +58,9 @@ class Candidate:
     extractor: str  # the back end that suggests it: deterministic, claude, ...
     topic: str = ""  # the topic's name that the extractor suggests, if any
     project: str = ""
+    context: str = (
+        ""  # the sentence around the quote; it helps to tell what the statement is about, and is not evidence
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,4 +26,13 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
                 continue
             quote = quote_of(session, turn, clause.first, clause.end)
             text = statement_of(clause.text, turn.time)
-            yield Candidate(text, signal.kind, (quote,), signal.confidence, signal.why, NAME, project=session.project)
+            yield Candidate(
+                text,
+                signal.kind,
+                (quote,),
+                signal.confidence,
+                signal.why,
+                NAME,
+                project=session.project,
+                context=turn.text[slice(*clause.sentence)],
+            )

@@ -133,7 +133,7 @@ MAX_CHARS = 320
 def signal_of(clause: Clause) -> Signal | None:
     """What makes a clause worth taking; None where nothing does."""
     text = clause.text
-    if clause.act in (Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS) or len(text) > MAX_CHARS:
+    if clause.act in (Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES) or len(text) > MAX_CHARS:
         return None
     if len(content_words(text)) < MIN_WORDS:
         return None
@@ -144,7 +144,7 @@ def signal_of(clause: Clause) -> Signal | None:
 
 def _preference(clause: Clause) -> Signal | None:
     text = clause.text
-    if clause.act is Act.MUSES:
+    if clause.act in (Act.MUSES, Act.INTENDS):
         return None
     if REMEMBER.match(text):
         return Signal(Kind.FACT if not RULE.search(text) else Kind.PREFERENCE, SURE, "asked to be remembered")
@@ -170,7 +170,7 @@ LIMITS_RULE = re.compile(
 
 def _correction(clause: Clause) -> Signal | None:
     text = clause.text
-    if clause.act in (Act.MUSES, Act.REQUESTS):
+    if clause.act in (Act.MUSES, Act.INTENDS, Act.REQUESTS):
         return None
     opened = bool(CORRECTS.search(text))
     states = NOT_THIS.search(text) or (opened and values_in(text) and STATES.search(text))
@@ -181,7 +181,7 @@ def _correction(clause: Clause) -> Signal | None:
 
 def _decision(clause: Clause) -> Signal | None:
     text = clause.text
-    if clause.act in (Act.HEDGES, Act.DENIES):
+    if clause.act in (Act.HEDGES, Act.MUSES, Act.INTENDS, Act.DENIES):
         return None
     if DECIDES.search(text):
         return Signal(Kind.DECISION, SURE if REASONED.search(text) else LIKELY, "a decision")
@@ -194,6 +194,8 @@ def _fact(clause: Clause) -> Signal | None:
     text = clause.text
     values = values_in(text)
     if clause.act is Act.REQUESTS or not (values or clause.act is Act.DENIES or FIRST_PERSON.search(text)):
+        return None
+    if clause.act is Act.INTENDS and not values:
         return None
     is_plain = (
         clause.act is Act.ASSERTS and STATES.search(text) and not FIRST_PERSON.match(text) and not PASSING.search(text)

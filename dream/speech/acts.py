@@ -26,6 +26,7 @@ class Act(StrEnum):
     HEDGES = "hedges"  # I think, maybe, probably
     REQUESTS = "requests"  # a task for this hour
     MUSES = "muses"  # I am thinking of, I am not sure, I wonder
+    INTENDS = "intends"  # I am trying to, I want to: an aim, whose nouns may still tell how things are
 
 
 STANDING = frozenset({Act.ASSERTS, Act.DENIES})  # acts that state how things are
@@ -45,8 +46,9 @@ class Clause:
 LEAD = (
     r"(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude|right|sure"
     r"|great"
-    r"|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|which|because|plus)\b[\s,.!:-]*)*"
+    r"|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b[\s,.!:-]*)*"
 )
+LEADING = re.compile(LEAD, re.IGNORECASE)
 QUESTION_START = re.compile(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|might|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't"
     r"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
@@ -64,7 +66,8 @@ INVERTED = re.compile(
     re.IGNORECASE,
 )  # asks even without a question mark; `have` and `do` without a subject behind them are imperatives
 WH_START = re.compile(
-    rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which)(?:'s|'re)?\s+(?:is|are|was|were|do|does|did|can|could"
+    rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which (?:one|of [a-z]+))(?:'s|'re)?\s+(?:is|are|was|were|do"
+    rf"|does|did|can|could"
     rf"|should"
     r"|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
     re.IGNORECASE,
@@ -78,6 +81,12 @@ INDIRECT_QUESTION = re.compile(
     r"|any idea|check (?:if|whether)|see (?:if|whether)|find out (?:if|whether)|verify (?:if|whether|that))\b",
     re.IGNORECASE,
 )
+ASKING = re.compile(f"{QUESTION_START.pattern}|{WH_START.pattern}", re.IGNORECASE)
+RELATIVE = re.compile(r"(?:which|who|now that)\b", re.IGNORECASE)  # such a clause says nothing without the one before
+OWN_ASIDE = re.compile(
+    r"(?:and |but |especially |also )*(?:i|i'm|i've|my|which|who|considering|given|since|now that|as i|because i)\b",
+    re.IGNORECASE,
+)  # how a clause begins that tells something in the middle of a question
 SUPPOSITION = re.compile(
     rf"^{LEAD}(?:if|suppose|supposing|assume|assuming|imagine|say we|let's say|lets say|what if|in case|unless|were"
     rf" (?:we|i|it)"
@@ -102,17 +111,18 @@ ROLE_OPENS = re.compile(
     r"|dialogue between|write (?:a|me a) (?:story|poem|dialogue|scene))\b",
     re.IGNORECASE,
 )
+SAYS = (
+    r"(?:says?|said|states|stated|claims?|claimed|wrote|writes|reads|suggests?|suggested|mentions|mentioned|recommends"
+    r"|recommended|insists?|insisted|thinks|argues?|argued|tells|told|asserts|proposes|proposed|believes|complains)"
+)
 REPORTED = re.compile(
-    r"\b(?:the|this|that|a|an|their|his|her|its|old|some|someone|somebody|they|he|she|[a-z]+(?:bot|rabbit)|rabbit"
-    r"|copilot"
-    r"|people|customers?|users?|client|vendor|reviewer|author|blog|[A-Z]\w+)\b[^.!?]{0,40}?\b(?:says?|said|states?"
-    r"|stated"
-    r"|claims?|claimed|wrote|writes|reads|suggests?|suggested|mentions?|mentioned|recommends?|recommended|insists?"
-    r"|thinks?"
-    r"|argues?|argued|tells?|told|asserts?|reports?|reported|proposes?|proposed|asked|believes?|complains?|according)\b"
-    r"|\baccording to\b|\b(?:quote|quoting|cited?|citing)\b|\bas per the\b|\b(?:i|we) (?:read|saw|heard|got this|found"
-    r" this)\b"
-    r"|\b(?:i've|we've) (?:read|heard|seen)\b|\brumou?r\b|\ballegedly\b|\bsupposedly\b|\bapparently\b|\bused to say\b",
+    rf"\b(?:[Tt]he|[Tt]his|[Tt]hat|[Aa]n?|[Tt]heir|[Hh]is|[Hh]er|[Ii]ts|[Mm]y|[Oo]ur"
+    rf"|[Oo]ne)\s+(?:[\w'’/.-]+\s+){{1,5}}{SAYS}\b"
+    rf"|\b(?:they|he|she|it|some(?:one|body|thing)?|people|customers?|users|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+"
+    rf"(?:(?:also|just|once|still|always|\w+ly|in|on|at|the|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
+    r"|\b[Aa]ccording to\b|\b(?:quote|quoting|citing)\b|\b[Aa]s per the\b|\b[Ii] (?:read|heard|got this|found this|was"
+    r" told)\b"
+    r"|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b|\bused to say\b"
 )
 OWN_REPORT = re.compile(
     r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
@@ -126,12 +136,16 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 MUSING = re.compile(
-    r"\b(?:i(?:'m| am| was)? (?:also |just |still |kinda |really )*(?:thinking (?:of|about)|considering|tempted"
-    r"|playing with"
-    r"|debating|toying|wondering|worried|trying|looking|struggling|having trouble|hoping|planning on|going to|gonna"
-    r"|about to)"
-    r"|we (?:are|were) (?:thinking|considering|debating)|one (?:idea|option|alternative) (?:is|would)|some day"
-    r"|eventually)\b",
+    r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:also |just |still |kinda |really |even )*(?:thinking (?:of|about)"
+    r"|considering|tempted|playing with|debating|toying|wondering)|one (?:idea|option|alternative) (?:is|would)"
+    r"|some day|eventually)\b",
+    re.IGNORECASE,
+)
+INTENT = re.compile(
+    r"\b(?:i|we)(?:'m|'re|'d| am| are| was| were)?(?: (?:also|just|still|kinda|really|a bit|now|currently))*"
+    r" (?:trying|looking|struggling|having trouble|hoping|planning|going|gonna|about|worried|want|wanted|need|like"
+    r"|hope) "
+    r"(?:to|with|for|on|that|about|my|the)?\b",
     re.IGNORECASE,
 )
 NEGATED = re.compile(
@@ -194,24 +208,28 @@ def _paragraph_end(text: str, position: int) -> int:
 
 def _clauses(text: str, first: int, end: int) -> Iterator[Clause]:
     spans = clause_spans(text, first, end)
-    asked_from = _first_asked(text, spans) if text[first:end].rstrip("\"')]* ").endswith(("?", "？")) else len(spans)
+    is_asked = text[first:end].rstrip("\"')]* ").endswith(("?", "？"))
+    starts = [bool(ASKING.match(text, start, stop)) for start, stop in spans]
     reported = False
     for place, (start, stop) in enumerate(spans):
         clause = text[start:stop]
         reported = reported or _is_reported(clause)
         act = Act.QUOTES if reported else act_of(clause, sentence=text[first:end])
-        if place >= asked_from:
+        if is_asked and _belongs_to_question(clause, place, starts):
             act = Act.ASKS
-        yield Clause(clause, start, stop, (first, end), act)
+        if RELATIVE.match(clause) and place > 0 and act is not Act.ASKS:
+            start = spans[place - 1][0]
+        yield Clause(text[start:stop], start, stop, (first, end), act)
 
 
-def _first_asked(text: str, spans: list[Span]) -> int:
-    """Which clause of a question the asking begins with; the first where none is inverted: `it is cached, right?`."""
-    for place, (start, stop) in enumerate(spans):
-        clause = text[start:stop]
-        if QUESTION_START.match(clause) or WH_START.match(clause) or INDIRECT_QUESTION.search(clause):
-            return place
-    return 0
+def _belongs_to_question(clause: str, place: int, asking: list[bool]) -> bool:
+    """Whether a clause of a question asks, rather than telling something ahead of it or beside it.
+
+    Where no clause is inverted (`it is cached, right?`) all of it asks.
+    """
+    if asking[place] or not any(asking):
+        return True
+    return place > asking.index(True) and not OWN_ASIDE.match(clause)
 
 
 def act_of(clause: str, sentence: str = "") -> Act:
@@ -228,6 +246,8 @@ def act_of(clause: str, sentence: str = "") -> Act:
         return Act.SUPPOSES
     if MUSING.search(clause):
         return Act.MUSES
+    if INTENT.match(LEADING.sub("", clause, count=1)):
+        return Act.INTENDS
     if HEDGE.search(clause):
         return Act.HEDGES
     if IMPERATIVE.match(clause):

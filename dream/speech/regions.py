@@ -78,11 +78,10 @@ def _lines(text: str) -> list[Span]:
 
 def _own_lines(text: str, lines: list[Span]) -> list[bool]:
     own = [not _is_foreign(text[first:end]) for first, end in lines]
-    for place in _fenced(text, lines):
-        own[place] = False
-    _spread_over_blocks(text, lines, own)
+    fenced = frozenset(_fenced(text, lines))
+    _spread_over_blocks(text, lines, own, fenced)
     pasted_from = _paste_start(text, lines)
-    return [is_own and place < pasted_from for place, is_own in enumerate(own)]
+    return [is_own and place < pasted_from and place not in fenced for place, is_own in enumerate(own)]
 
 
 def _is_foreign(line: str) -> bool:
@@ -107,9 +106,9 @@ def _fenced(text: str, lines: list[Span]) -> Iterator[int]:
                 fence = ""
 
 
-def _spread_over_blocks(text: str, lines: list[Span], own: list[bool]) -> None:
+def _spread_over_blocks(text: str, lines: list[Span], own: list[bool], fenced: frozenset[int]) -> None:
     """A paragraph that is mostly foreign is foreign whole; so is what is indented like code."""
-    for block in _blocks(text, lines):
+    for block in _blocks(text, lines, fenced):
         foreign = sum(not own[place] for place in block)
         indented = all(text[lines[place][0] : lines[place][1]].startswith((" " * INDENT, "\t")) for place in block)
         if foreign * 2 >= len(block) or (indented and block[0] > 0):
@@ -117,10 +116,10 @@ def _spread_over_blocks(text: str, lines: list[Span], own: list[bool]) -> None:
                 own[place] = False
 
 
-def _blocks(text: str, lines: list[Span]) -> Iterator[list[int]]:
+def _blocks(text: str, lines: list[Span], fenced: frozenset[int]) -> Iterator[list[int]]:
     block: list[int] = []
     for place, (first, end) in enumerate(lines):
-        if text[first:end].strip():
+        if text[first:end].strip() and place not in fenced:
             block.append(place)
         elif block:
             yield block

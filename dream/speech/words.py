@@ -24,6 +24,7 @@ FILLERS = frozenset(
     """.split()
 )
 STOP = STOP_WORDS | CHAT_WORDS | FILLERS
+UNSEEN_TEXTS = 200  # texts of elsewhere that are counted in, so that a word of a tiny memory is not common at once
 NEGATIONS = frozenset({"not", "no", "never", "cannot", "nobody", "nothing", "none", "without"})
 
 
@@ -62,8 +63,8 @@ class Rarity:
 
     def of(self, word: str) -> float:
         """Inverse document frequency, above 0."""
-        held = self.holders.get(word, 0)
-        return math.log1p((self.texts - held + 0.5) / (held + 0.5)) if self.texts else 1.0
+        held = self.holders.get(word, 0) + 1
+        return math.log1p((self.texts + UNSEEN_TEXTS - held + 0.5) / (held + 0.5))
 
 
 def rarity_in(texts: Iterable[str]) -> Rarity:

@@ -1,0 +1,227 @@
+"""The pairs of BEAM: an earlier statement in a topic, a later message that changes or contradicts it."""
+
+import datetime as dt
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crawler.archive import Archive
+from crawler.ingest import Ingester, IngestSettings
+from dream.compare import compare, matches_of, strongest
+from dream.evidence import Evidence, SessionTurns
+from dream.extract import find_candidates
+from dream.gate import Gate, NoRejections
+from dream.records import Candidate, Relation
+from dream.speech.regions import prose_regions
+from dream.speech.sentences import sentence_spans
+from dream.speech.values import ValueKind, values_in
+from dream.speech.words import content_words
+from dream.topics import topics_of
+from memory_server.document import SourcePath
+from memory_server.redaction import Redactor
+
+NEGATIVES = 5  # a positive
+SEED = 20260301
+STEPS = [step / 20 for step in range(1, 20)]
+KINDS = ("contradiction_resolution", "knowledge_update")
+AGAINST = (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT)
+TOPIC = SourcePath("topics/chat.md")
+FIRST_MESSAGE = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An earlier statement and a message that changes it, or one that only shares its words."""
+
+    id: str
+    chat: str
+    earlier: tuple[int, ...]
+    later: tuple[int, ...]
+    is_positive: bool
+    answer: str = ""  # of a knowledge update: the newest value in words
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a pair."""
+
+    pair: Pair
+    score: float  # of the strongest contradiction
+    is_flagged: bool
+    offers_newest: bool
+
+
+def measure_beam(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
+    """The figures of the format `beam`."""
+    rows = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
+    outcomes: list[Outcome] = []
+    for name in sorted({row["chat"] for row in rows}):
+        chat = Chat.read(data / name, folder)
+        outcomes += [chat.outcome_of(pair) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)]
+    tuned = tuned_part({outcome.pair.chat for outcome in outcomes})
+    parts = {
+        "tuned": figures_of([outcome for outcome in outcomes if outcome.pair.chat in tuned]),
+        "held": figures_of([outcome for outcome in outcomes if outcome.pair.chat not in tuned]),
+    }
+    curve = [curve_point(outcomes, start) for start in STEPS]
+    return figures_of(outcomes) | {"curve": curve, "parts": parts, "missed": missed(outcomes), "wrong": wrong(outcomes)}
+
+
+def tuned_part(names: Iterable[str]) -> set[str]:
+    """Two thirds of the names, by the seed."""
+    ordered = sorted(names)
+    random.Random(SEED).shuffle(ordered)  # noqa: S311  a split, not secrecy
+    return set(ordered[: round(len(ordered) * 2 / 3)])
+
+
+def figures_of(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    positives = [outcome for outcome in outcomes if outcome.pair.is_positive]
+    flagged = [outcome for outcome in outcomes if outcome.is_flagged]
+    right = sum(outcome.is_flagged for outcome in positives)
+    valued = [outcome for outcome in positives if outcome.pair.answer and values_in(outcome.pair.answer)]
+    return {
+        "pairs": len(positives),
+        "negatives": len(outcomes) - len(positives),
+        "recall": share(right, len(positives)),
+        "precision": share(right, len(flagged)),
+        "newest_value": share(sum(outcome.offers_newest for outcome in valued), len(valued)),
+    }
+
+
+def curve_point(outcomes: Sequence[Outcome], start: float) -> dict[str, float]:
+    flagged = [outcome for outcome in outcomes if outcome.score >= start]
+    right = sum(outcome.pair.is_positive for outcome in flagged)
+    positives = sum(outcome.pair.is_positive for outcome in outcomes)
+    return {"from": start, "recall": share(right, positives), "precision": share(right, len(flagged))}
+
+
+def missed(outcomes: Sequence[Outcome]) -> list[str]:
+    return [f"{o.pair.id} {o.score:.2f}" for o in outcomes if o.pair.is_positive and not o.is_flagged]
+
+
+def wrong(outcomes: Sequence[Outcome]) -> list[str]:
+    return [f"{o.pair.id} {o.pair.later[0]}" for o in outcomes if not o.pair.is_positive and o.is_flagged]
+
+
+def share(part: int, whole: int) -> float:
+    return round(part / whole, 3) if whole else 0.0
+
+
+class Chat:
+    """One chat of BEAM, taken in as a transcript."""
+
+    def __init__(self, name: str, messages: dict[int, str], evidence: Evidence, session: SessionTurns):
+        self.name = name
+        self.messages = messages  # of the person, by number
+        self._evidence = evidence
+        self._candidates: dict[str, list[Candidate]] = {}
+        for candidate in find_candidates(session):
+            self._candidates.setdefault(candidate.quotes[0].entry, []).append(candidate)
+
+    @classmethod
+    def read(cls, source: Path, folder: Path) -> "Chat":
+        """Reads a chat and takes it in below `folder`."""
+        batches = json.loads((source / "chat.json").read_text(encoding="utf-8"))
+        messages = [message for batch in batches for turn in batch["turns"] for message in turn]
+        session_id = f"00000000-0000-4000-8000-{int(source.name):012d}"
+        transcript = folder / "transcripts" / f"{session_id}.jsonl"
+        transcript.parent.mkdir(exist_ok=True)
+        lines = [json.dumps(record) for record in records_of(messages, source.name, session_id)]
+        transcript.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        settings = IngestSettings(archive=folder / "archive", state=folder / "ingest.sqlite")
+        with Ingester(settings) as ingester:
+            ingester.ingest([transcript])
+        evidence = Evidence(Archive(settings.archive))
+        own = {int(message["id"]): message["content"] for message in messages if message["role"] == "user"}
+        return cls(source.name, own, evidence, evidence.session(session_id))
+
+    def outcome_of(self, pair: Pair) -> Outcome:
+        """Whether the later message is flagged against a topic that holds the earlier one."""
+        topics = topics_of({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
+        gate = Gate(self._evidence, topics, NoRejections(), Redactor())
+        score, flagged, newest = 0.0, False, False
+        for number in pair.later:
+            for candidate in self._candidates.get(entry_of(self.name, number), ()):
+                if gate.check(candidate):
+                    continue
+                against = strongest(matches_of(candidate, topics))
+                score = max(score, against.contradiction if against else 0.0)
+                is_against = compare(candidate, topics).relation in AGAINST
+                flagged = flagged or is_against
+                newest = newest or (is_against and holds_values(candidate.text, pair.answer))
+        return Outcome(pair, score, flagged, newest)
+
+
+def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:
+    """The messages as Claude Code would have written them."""
+    parent = None
+    for place, message in enumerate(messages):
+        role = message["role"]
+        content = message["content"] if role == "user" else [{"type": "text", "text": message["content"]}]
+        yield {
+            "type": role,
+            "uuid": entry_of(chat, int(message["id"])),
+            "parentUuid": parent,
+            "sessionId": session_id,
+            "timestamp": (FIRST_MESSAGE + dt.timedelta(minutes=place)).isoformat(),
+            "cwd": "/srv/chat",
+            "version": "2.1.40",
+            "isSidechain": False,
+            "message": {"id": f"msg_{message['id']}", "role": role, "content": content},
+        }
+        parent = entry_of(chat, int(message["id"]))
+
+
+def entry_of(chat: str, number: int) -> str:
+    """A uuid for a message: entries of different chats must not look like copies of each other."""
+    return f"{number:08x}-{int(chat):04d}-4000-8000-{number:012x}"
+
+
+def topic_text(messages: Iterable[str]) -> str:
+    """A topic that says, sentence by sentence, what the person wrote in their own prose."""
+    sentences = [
+        " ".join(message[first + start : first + end].split())
+        for message in messages
+        for first, stop in prose_regions(message)
+        for start, end in sentence_spans(message[first:stop])
+    ]
+    return "# Chat\n\n" + "".join(f"- {sentence}\n" for sentence in sentences)
+
+
+def holds_values(text: str, answer: str) -> bool:
+    """Whether a text gives every number and date of the answer."""
+    counts = (ValueKind.QUANTITY, ValueKind.DATE, ValueKind.TIME, ValueKind.VERSION, ValueKind.ADDRESS)
+    wanted = {value.value for value in values_in(answer) if value.kind in counts}
+    return bool(wanted) and wanted <= {value.value for value in values_in(text)}
+
+
+def pairs_of(rows: Sequence[dict[str, Any]], chat: Chat) -> list[Pair]:
+    """The pairs of one chat, each positive followed by its negatives."""
+    pairs = []
+    for row in rows:
+        if row["kind"] not in KINDS or not row.get("distinct_messages") or not row.get("roles"):
+            continue
+        sides = [[number for number in ids if number in chat.messages] for ids in row["roles"].values()]
+        if len(sides) != 2 or not all(sides):
+            continue
+        first, second = sorted(sides, key=min)
+        later = [number for number in second if number > min(first)]
+        earlier = [number for number in first if number < max(later, default=0)]
+        if not later or not earlier:
+            continue
+        positive = Pair(row["id"], chat.name, tuple(earlier), tuple(later), True, row.get("answer") or "")
+        pairs += [positive, *negatives_of(positive, set(first) | set(second), chat)]
+    return pairs
+
+
+def negatives_of(positive: Pair, evidence: set[int], chat: Chat) -> Iterator[Pair]:
+    """The person's other messages that share most words with the earlier statement; equals are drawn by the seed."""
+    words = {word for number in positive.earlier for word in content_words(chat.messages[number])}
+    others = sorted(number for number in chat.messages if number not in evidence)
+    random.Random(f"{SEED}/{positive.id}").shuffle(others)  # noqa: S311  a draw, not secrecy
+    others.sort(key=lambda number: -len(words & set(content_words(chat.messages[number]))))
+    for number in others[:NEGATIVES]:
+        yield Pair(f"{positive.id}/negative", chat.name, positive.earlier, (number,), False)
