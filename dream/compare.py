@@ -9,32 +9,19 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 
-from dream.contradiction import contradiction_of, is_negated, share_of, weigh
+from dream.contradiction import CHANGE, contradiction_of, share_of, weigh
 from dream.records import Candidate, Kind, Relation, Update
 from dream.routing import place_for
-from dream.speech.values import ValueKind, values_in
+from dream.speech.reading import Reading, read_statement
 from dream.speech.words import Rarity, content_words
 from dream.topics import Topics, TopicStatement, TopicText
 
-CONTRADICTS_FROM = 0.5  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+CONTRADICTS_FROM = 0.6  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
 WORTH_EXTENDING = 0.5
 DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
-CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve"
-    r"|'s)\s+(?:\w+\s+)?(?:changed|moved|"
-    r"extended|increased|decreased|improved|reduced|reached|raised|lowered|updated|switched|replaced|renamed|migrated"
-    r"|grown"
-    r"|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed|moved|extended|increased|improved"
-    r"|reduced|updated"
-    r"|switched|renamed|migrated|upgraded|moving|changing|switching|rescheduled|postponed|bumped)\s+(?:it\s+|from\s+"
-    r"|to\s+)"
-    r"|instead of|rather than|as of|new|latest|current(?:ly)?|actually|correction|not\s+\S+\s+but|used to|meanwhile"
-    r"|stop(?:ped)?|extended|increased|instead)\b",
-    re.IGNORECASE,
-)
 REASON = re.compile(
     r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b", re.IGNORECASE
 )
@@ -68,9 +55,13 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
 
 
 def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
-    """What a candidate has to do with every statement of every topic."""
+    """What a candidate has to do with every statement of every topic that shares a word with it."""
+    reading = read_statement(candidate.text, candidate.context)
     return [
-        match_of(candidate, topic, statement, topics.rarity) for topic in topics.files for statement in topic.statements
+        match_of(reading, topic, statement, topics.rarity)
+        for topic in topics.files
+        for statement in topic.statements
+        if reading.context & statement.reading.words
     ]
 
 
@@ -98,23 +89,17 @@ def is_known(candidate: Candidate, topics: Topics) -> bool:
     return any(match.is_known for match in matches_of(candidate, topics))
 
 
-def match_of(candidate: Candidate, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
-    """What a candidate has to do with one statement of a topic."""
-    ours, theirs = set(content_words(candidate.text)), set(content_words(statement.text))
-    around = set(content_words(" ".join(statement.headings))) | theirs
-    alike = 0.5 * share_of(ours & around, ours, rarity)
-    alike += 0.5 * share_of(ours & theirs, min(ours, theirs, key=lambda words: weigh(words, rarity)), rarity)
-    against = contradiction_of(candidate.text, candidate.context, statement.text, rarity)
-    says_same = share_of(ours & theirs, ours, rarity) >= KNOWN_FROM and against.score < CONTRADICTS_FROM
-    is_known = says_same and is_negated(candidate.text) == is_negated(statement.text)
-    return Match(
-        topic, statement, alike, against.score, is_known and _values_known(candidate.text, statement.text), against.why
-    )
-
-
-def _values_known(text: str, statement: str) -> bool:
-    theirs = {value.value for value in values_in(statement)}
-    return all(value.value in theirs for value in values_in(text) if value.kind is not ValueKind.NAME)
+def match_of(ours: Reading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+    """What a statement has to do with one of a topic."""
+    theirs = statement.reading
+    around = theirs.words | frozenset(content_words(" ".join(statement.headings)))
+    shared = ours.words & theirs.words
+    smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
+    alike = 0.5 * share_of(ours.words & around, ours.words, rarity) + 0.5 * share_of(shared, smaller, rarity)
+    against = contradiction_of(ours, theirs, rarity)
+    says_same = share_of(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
+    is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
+    return Match(topic, statement, alike, against.score, is_known, against.why)
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:

@@ -10,19 +10,43 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from dream.speech.acts import CORRECTED, NEGATED
-from dream.speech.sentences import clause_spans
-from dream.speech.values import Value, ValueKind, values_in
+from dream.speech.reading import Reading
+from dream.speech.values import MEASURES, Value, ValueKind
 from dream.speech.words import Rarity, content_words
 
-ALTERNATIVES = re.compile(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+", re.IGNORECASE)
+CHANGE = re.compile(
+    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve|'s)\s+(?:\w+\s+)?"
+    r"(?:changed|moved|extended|increased|decreased|improved|reduced|reached|raised|lowered|updated|switched|replaced"
+    r"|renamed|migrated|grown|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed|moved|extended"
+    r"|increased"
+    r"|improved|reduced|updated|switched|renamed|migrated|upgraded|moving|changing|switching|rescheduled|postponed"
+    r"|bumped)"
+    r"\s+(?:it\s+|from\s+|to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already|so far|managed to"
+    r"|down to|up to|actually|correction"
+    r"|not\s+\S+"
+    r"\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
+    re.IGNORECASE,
+)  # how a person announces that something is different from what it was
 REPLACED = re.compile(
     r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not|over|replac(?:es|ed|ing)|away from"
     r"|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the |a |an )?[\w./+#-]+)",
     re.IGNORECASE,
 )
-SMALL_CONTEXT = 3  # telling words; a clause with fewer leans on its sentence to say what it is about
-DOUBT = 1.0  # average telling words added to the smaller context, so that one shared word of one is not certainty
+FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it
+MIN_DENIED = 2  # telling words of a denial that must be affirmed: one shared word is chance
+CHANGE_BONUS = 0.2  # where the later statement says itself that something changed
+SMALL = 3  # telling words that a subject must have before it may be contained in another and count in full
+SAME_SUBJECT = 0.8  # of two subjects, however small, that are all but equal (Dice coefficient)
+CALENDAR = frozenset(
+    content_words(
+        "hour hourly day daily week weekly month monthly year yearly minute second morning evening afternoon night"
+        " percent"
+        " january february march april may june july august september october november december monday tuesday"
+        " wednesday"
+        " thursday friday saturday sunday am pm ms times"
+    )
+)  # words of time and measure say when and how much, not of what
+DOUBT = 1.0  # telling words added to the smaller context, so that one shared word of one is not certainty
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -33,9 +57,11 @@ class Against:
     why: str = ""
 
 
-def contradiction_of(later: str, context: str, earlier: str, rarity: Rarity) -> Against:
-    """How surely the later statement, which stands in the sentence `context`, goes against the earlier one."""
-    found = [Against(0.0), *_values(later, context, earlier, rarity)]
+def contradiction_of(later: Reading, earlier: Reading, rarity: Rarity) -> Against:
+    """How surely the later statement goes against the earlier one."""
+    if not later.context & earlier.words:
+        return Against(0.0)
+    found = [Against(0.0), *_values(later, earlier, rarity)]
     found += _denials(later, earlier, rarity)
     found += _replacements(later, earlier, rarity)
     return max(found)
@@ -52,27 +78,20 @@ def share_of(part: Collection[str], whole: Collection[str], rarity: Rarity) -> f
     return min(1.0, weigh(part, rarity) / total) if total else 0.0
 
 
-def is_negated(text: str) -> bool:
-    """Whether a clause denies: `X, not Y` states X."""
-    return bool(NEGATED.search(text)) and not CORRECTED.search(text)
-
-
 # -- another value in the same slot ---------------------------------------------------------------------------------
 
 
-def _values(later: str, context: str, earlier: str, rarity: Rarity) -> Iterator[Against]:
-    around = set(content_words(context)) if len(set(content_words(later))) < SMALL_CONTEXT else set()
-    theirs = [value for value in values_in(earlier) if not value.is_former]
-    ours = [value for value in values_in(later) if not value.is_former]
-    held = {value.value for value in ours}
-    for new in ours:
-        rivals = [old for old in theirs if is_same_slot(new, old)]
-        if any(old.value == new.value for old in rivals):
-            continue
-        for old in rivals:
-            if old.value not in held:
-                why = f"{later[new.first : new.end].strip()} where it says {earlier[old.first : old.end].strip()}"
-                yield Against(_slot_score(new, old, around, rarity), why)
+def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+    far = later.context & earlier.words
+    announced = CHANGE_BONUS if CHANGE.search(later.text) else 0.0
+    for ours, theirs in product(later.clauses, earlier.clauses):
+        for new, old in product(ours.values, theirs.values):
+            if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
+                continue
+            score = _slot_score(new, old, far, rarity, leans=ours.leans)
+            if score:
+                why = f"{ours.said(new)} where it says {theirs.said(old)}"
+                yield Against(min(1.0, score + announced), why)
 
 
 def is_same_slot(new: Value, old: Value) -> bool:
@@ -84,55 +103,62 @@ def is_same_slot(new: Value, old: Value) -> bool:
     return True
 
 
-def _slot_score(new: Value, old: Value, around: Collection[str], rarity: Rarity) -> float:
-    """How much the words around two values are the same, 0 to 1."""
-    ours = new.near | ({new.unit} if new.unit else set()) | set(around)
-    theirs = old.near | ({old.unit} if old.unit else set())
-    shared = weigh(ours & theirs, rarity)
-    weights = sorted((weigh(ours, rarity), weigh(theirs, rarity)))
-    if not weights[0]:
+def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *, leans: bool) -> float:
+    """How much the words around two values are the same, 0 to 1.
+
+    `far` are the words that the sentences around share; they support what the clauses share, and no more than that,
+    unless the new clause leans on its sentence by a pronoun.
+    """
+    ours, theirs = _subject(new), _subject(old)
+    if not leans and not _noun(new) & _noun(old):
         return 0.0
+    weights = sorted((weigh(ours, rarity), weigh(theirs, rarity)))
+    shared = ours & theirs
+    near, word = weigh(shared, rarity), rarity.of("")
+    beyond = FAR_WEIGHT * weigh(set(far) - shared - CALENDAR, rarity)
+    contained = (near + (beyond if leans else min(near, beyond))) / (max(weights[0], SMALL * word) + DOUBT * word)
+    same = 2 * near / sum(weights) if near else 0.0
     if new.kind is ValueKind.NAME:
-        return shared / weights[1]
-    doubt = DOUBT * weights[0] / max(1, min(len(ours), len(theirs)))
-    return shared / (weights[0] + doubt)
+        return same if same >= SAME_SUBJECT else 0.0  # names differ everywhere, so the rest must be all but equal
+    return min(1.0, max(contained, same if same >= SAME_SUBJECT else 0.0))
+
+
+def _noun(value: Value) -> frozenset[str]:
+    """The words among which a value's own noun is."""
+    return (value.close | ({value.unit} if value.unit not in MEASURES else frozenset())) - CALENDAR - {""}
+
+
+def _subject(value: Value) -> frozenset[str]:
+    """What a value is of: the words of its clause, and what it counts where that is a thing."""
+    counted = {value.unit} if value.unit and value.unit not in MEASURES else set()
+    return frozenset((value.near | counted) - CALENDAR)
 
 
 # -- a denial -------------------------------------------------------------------------------------------------------
 
 
-def _denials(later: str, earlier: str, rarity: Rarity) -> Iterator[Against]:
-    for ours, theirs in product(_clauses(later), _clauses(earlier)):
-        if is_negated(ours) == is_negated(theirs):
-            continue
-        denied, affirmed = (ours, earlier) if is_negated(ours) else (theirs, later)
-        yield Against(_denial_score(denied, affirmed, rarity), "one denies what the other says")
+def _denials(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+    for denying, other in ((later, earlier), (earlier, later)):
+        affirmed = [clause.words for clause in other.clauses if not clause.denies]
+        said = frozenset().union(*affirmed)
+        for clause in denying.clauses:
+            scores = [_denial_score(things, said, rarity) for things in clause.denied]
+            yield Against(max(scores, default=0.0), "one denies what the other says")
 
 
-def _clauses(text: str) -> list[str]:
-    return [text[first:end] for first, end in clause_spans(text, 0, len(text))]
-
-
-def _denial_score(denied: str, affirmed: str, rarity: Rarity) -> float:
-    """The best share of an alternative of what is denied (`wrote routes or handled requests`) in what is affirmed."""
-    theirs = set(content_words(affirmed))
-    alternatives = [set(content_words(part)) for part in ALTERNATIVES.split(denied)]
-    scores = [
-        share_of(words & theirs, words, rarity)
-        for words in (*alternatives, set(content_words(denied)))
-        if len(words & theirs) >= 2 or (words and words == theirs)
-    ]
-    return max(scores, default=0.0)
+def _denial_score(denied: frozenset[str], affirmed: frozenset[str], rarity: Rarity) -> float:
+    """How much of one thing that is denied stands in what is affirmed."""
+    both = denied & affirmed
+    return share_of(both, denied, rarity) if len(both) >= MIN_DENIED or denied == affirmed else 0.0
 
 
 # -- a replacement --------------------------------------------------------------------------------------------------
 
 
-def _replacements(later: str, earlier: str, rarity: Rarity) -> Iterator[Against]:
-    theirs = set(content_words(earlier))
-    for match in REPLACED.finditer(later):
-        gone = set(content_words(match["what"]))
-        rest = set(content_words(later)) - gone
-        if gone and gone <= theirs and not is_negated(earlier):
-            others = share_of(rest & theirs, min(rest, theirs - gone, key=len), rarity)
-            yield Against(0.5 + 0.5 * others, f"it does away with {match['what']}")
+def _replacements(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+    for match in REPLACED.finditer(later.text):
+        gone = frozenset(content_words(match["what"]))
+        if gone and gone <= earlier.words and not earlier.denies:
+            rest, others = later.words - gone, earlier.words - gone
+            alike = share_of(rest & others, min(rest, others, key=len), rarity)
+            yield Against(0.5 + 0.5 * alike, f"it does away with {match['what']}")

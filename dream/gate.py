@@ -159,8 +159,8 @@ class Gate:
 
 def is_said(text: str, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
-    inside = [c for c in clauses_in(text) if c.first < quote.end and quote.first < c.end]
-    covered = sum(min(c.end, quote.end) - max(c.first, quote.first) for c in inside)
+    inside = [c for c in clauses_in(text) if c.own < quote.end and quote.first < c.end]
+    covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
     silent = {Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES}
     return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in silent for c in inside)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from dream.speech.reading import Reading, read_statement
 from dream.speech.sentences import sentence_spans
 from dream.speech.words import Rarity, content_words, rarity_in
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -39,6 +40,7 @@ class TopicStatement:
     headings: tuple[str, ...]  # from the topic's own down
     before: str  # what stands on these lines ahead of the sentence: list sign, other sentences
     after: str  # what stands behind it and behind its footnotes, the line end included
+    reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +114,9 @@ def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
             where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])
             notes = FOOTNOTES_BEHIND.match(text, end)
             after = text[notes.end() if notes else end : starts[last + 1]]
-            yield TopicStatement(
-                " ".join(plain[start:end].split()), where, block.headings, text[starts[first] : start], after
-            )
+            bare = " ".join(plain[start:end].split())
+            before = text[starts[first] : start]
+            yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare))
 
 
 @dataclass(slots=True)

@@ -41,6 +41,7 @@ class Clause:
     end: int
     sentence: Span
     act: Act
+    own: int  # where its own words begin; what stands before belongs to the clause that it explains
 
 
 LEAD = (
@@ -82,7 +83,7 @@ INDIRECT_QUESTION = re.compile(
     re.IGNORECASE,
 )
 ASKING = re.compile(f"{QUESTION_START.pattern}|{WH_START.pattern}", re.IGNORECASE)
-RELATIVE = re.compile(r"(?:which|who|now that)\b", re.IGNORECASE)  # such a clause says nothing without the one before
+RELATIVE = re.compile(r"(?:which|who)\b", re.IGNORECASE)  # such a clause says nothing without the one before
 OWN_ASIDE = re.compile(
     r"(?:and |but |especially |also )*(?:i|i'm|i've|my|which|who|considering|given|since|now that|as i|because i)\b",
     re.IGNORECASE,
@@ -198,7 +199,8 @@ def _clauses_of_region(text: str, first: int, end: int) -> Iterator[Clause]:
             opened, until = Act.SUPPOSES, _paragraph_end(region, start)
         for clause in _clauses(region, start, stop):
             act = opened if opened and first + start < first + until else clause.act
-            yield Clause(clause.text, first + clause.first, first + clause.end, (first + start, first + stop), act)
+            where = (first + start, first + stop)
+            yield Clause(clause.text, first + clause.first, first + clause.end, where, act, first + clause.own)
 
 
 def _paragraph_end(text: str, position: int) -> int:
@@ -210,16 +212,17 @@ def _clauses(text: str, first: int, end: int) -> Iterator[Clause]:
     spans = clause_spans(text, first, end)
     is_asked = text[first:end].rstrip("\"')]* ").endswith(("?", "？"))
     starts = [bool(ASKING.match(text, start, stop)) for start, stop in spans]
-    reported = False
+    reported, before = False, Act.ASSERTS
     for place, (start, stop) in enumerate(spans):
         clause = text[start:stop]
         reported = reported or _is_reported(clause)
         act = Act.QUOTES if reported else act_of(clause, sentence=text[first:end])
         if is_asked and _belongs_to_question(clause, place, starts):
             act = Act.ASKS
-        if RELATIVE.match(clause) and place > 0 and act is not Act.ASKS:
-            start = spans[place - 1][0]
-        yield Clause(text[start:stop], start, stop, (first, end), act)
+        explains = RELATIVE.match(clause) and place > 0 and act is not Act.ASKS and before is not Act.ASKS
+        head = spans[place - 1][0] if explains else start
+        yield Clause(text[head:stop], head, stop, (first, end), act, start)
+        before = act
 
 
 def _belongs_to_question(clause: str, place: int, asking: list[bool]) -> bool:

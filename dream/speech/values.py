@@ -12,6 +12,7 @@ from enum import StrEnum
 from dream.speech.words import content_words, stem
 
 NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
+CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
 
 
 class ValueKind(StrEnum):
@@ -34,6 +35,7 @@ class Value:
     value: str  # normalised: equal for the same value written differently
     unit: str  # of a quantity: %, $, ms, or the stem of the noun that is counted; empty where nothing says
     near: frozenset[str]  # stems of the words around it
+    close: frozenset[str]  # those of the few words right beside it
     first: int
     end: int
     is_former: bool = False  # what it was before: `from 70 % to 90 %`
@@ -69,6 +71,7 @@ UNIT_NAMES = {
     "hours": "hour", "days": "day", "weeks": "week", "months": "month", "years": "year", "dollar": "$", "dollars": "$",
     "usd": "$", "euro": "€", "euros": "€", "eur": "€", "pounds": "£", "pound": "£", "miles": "mile", "bytes": "byte",
 }  # fmt: skip
+MEASURES = frozenset({*UNIT_NAMES.values(), "ms", "s", "kb", "mb", "gb", "tb", "£", "€", "$", "%"})  # count no thing
 PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
     (ValueKind.ADDRESS, re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+", re.IGNORECASE)),
     (ValueKind.ADDRESS, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
@@ -97,6 +100,7 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
         ),
     ),
     (ValueKind.DATE, re.compile(rf"\b(?:{DAYS})s?\b", re.IGNORECASE)),
+    (ValueKind.DATE, re.compile(r"(?<![\w.,$€£/-])(?:19|20)\d{2}\b(?![\w,.%]\d|\s?(?:%|ms|calls|lines))")),
     (
         ValueKind.TIME,
         re.compile(r"\b\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.)(?!\w)|\b[0-2]?\d:[0-5]\d\b", re.IGNORECASE),
@@ -137,7 +141,7 @@ QUANTITY = re.compile(
 NAME = re.compile(
     r"`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+"
     r"|[a-z0-9]+(?:-[a-z0-9]+){1,4}"
-    r"(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#.-]*(?:\s+[A-Z][\w'’+#-]*)*)"
+    r"(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
 NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo english".split())
 FORMER = re.compile(
@@ -185,7 +189,9 @@ def _value(sentence: str, kind: ValueKind, value: str, unit: str, first: int, en
     is_former = lead is not None and (
         not lead[0].casefold().startswith("from") or TO_FOLLOWS.match(sentence, end) is not None
     )
-    return Value(kind, value, unit, frozenset(before + after), first, end, is_former)
+    near = frozenset(word for word in before + after if not word.isdigit())
+    close = frozenset(before[-CLOSE_BEFORE:] + after[:CLOSE_AFTER]) & near
+    return Value(kind, value, unit, near, close, first, end, is_former)
 
 
 def _normalised(kind: ValueKind, text: str) -> str:
