@@ -106,7 +106,7 @@ def wrong(outcomes: Sequence[Outcome]) -> list[str]:
     return [f"{o.pair.id} {o.pair.later[0]}" for o in outcomes if not o.pair.is_positive and o.is_flagged]
 
 
-def share(part: int, whole: int) -> float:
+def share(part: float, whole: float) -> float:
     return round(part / whole, 3) if whole else 0.0
 
 

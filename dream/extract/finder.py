@@ -6,7 +6,7 @@ from dream.evidence import SessionTurns, quote_of
 from dream.extract.signals import signal_of
 from dream.extract.wording import statement_of
 from dream.records import Candidate
-from dream.speech.acts import clauses_in
+from dream.speech.acts import Clause, clauses_in
 
 NAME = "deterministic"
 
@@ -20,8 +20,10 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
     for turn in session.spoken:
         if not turn.is_prompt:
             continue
+        before: Clause | None = None
         for clause in clauses_in(turn.text):
-            signal = signal_of(clause)
+            signal = signal_of(clause, before)
+            before = clause
             if signal is None:
                 continue
             quote = quote_of(session, turn, clause.first, clause.end)

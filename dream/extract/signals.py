@@ -1,14 +1,15 @@
 """What makes a clause worth proposing: marks of a correction, a preference, a decision, or a stated fact.
 
 Each rule looks at a clause whose act is known. The confidence is a judgement of how often such a clause is still true
-and wanted next month; it decides alone only where no topic speaks of the matter yet.
+and wanted next month; it decides alone only where no topic speaks of the matter yet. What only holds at the moment of
+speaking (a failing test, a pushed branch, this file) is weak whatever its form.
 """
 
 import re
 from dataclasses import dataclass
 
 from dream.records import Kind
-from dream.speech.acts import LEAD, Act, Clause
+from dream.speech.acts import INSIDE, LEAD, LEADING, NOT_AUXILIARY, Act, Clause
 from dream.speech.markers import foreign_marker
 from dream.speech.values import ValueKind, values_in
 from dream.speech.words import content_words
@@ -24,184 +25,210 @@ class Signal:
 
 
 SURE, LIKELY, FAIR, WEAK = 0.9, 0.75, 0.6, 0.35
+UNIVERSAL = r"(?:all|every|each|any|everywhere|throughout|across|both)"
+MANNER = (
+    "use|using|write|prefer|keep|name|format|put|call|spell|stick|avoid|sign|prefix|document|tag|target|base|wrap|store"
+)
 STANDING_MARK = re.compile(
-    r"\b(?:from now on|from here on|going forward|in (?:the )?future|as a (?:general )?rule|by default|at all times"
-    r"|henceforth"
-    r"|every (?:single )?time|whenever|each time|in general|for all (?:future|new)|for every (?:new )?\w+|without"
-    r" exception)\b",
+    r"\b(?:from now on|from here on|going forward|moving forward|in (?:the )?future|as a (?:general )?rule|by default"
+    r"|at all times|henceforth|every (?:single )?time|whenever|each time|in general|for all (?:future|new)"
+    r"|for every (?:new )?\w+|without exception|no exceptions?|as of today|until further notice)\b",
     re.IGNORECASE,
 )
 REMEMBER = re.compile(
-    rf"^{LEAD}(?:please |also |just )*(?:(?:can|could) you )?(?:remember|keep in mind|bear in mind|note|make a note"
-    rf"|take note"
-    r"|for the record|for future reference|don'?t forget|never forget|memori[sz]e|for your (?:information|memory)|save"
-    r" to memory)"
-    r"(?: that|:|,)\s*\S",
+    rf"^{LEAD}(?:please |also |just )*(?:(?:can|could) you )?(?:(?:remember|keep in mind|bear in mind|note|make a note"
+    r"|take note|don'?t forget|never forget|memori[sz]e)(?: that\b|:|,)|(?:for the record|for future reference"
+    r"|for your (?:information|memory)|just so you know|so you know|fyi|heads up|save to memory|important)[:,]?)\s*\S",
     re.IGNORECASE,
 )
 RULE = re.compile(
     rf"^{LEAD}(?:please |just )*(?:always|never)\s+(?!mind\b|been\b|seen\b|had\b|heard\b|thought\b|really\b)[a-z]+"
-    r"|\b(?:we|you|i|they|one|it|[\w/-]+s?)\s+(?:should|must|shall|need to|have to|are to|is to|want to"
-    r"|will)\s+(?:always|never)\b"
-    r"|\b(?:we|you|i)(?:'d| would| will)?\s+(?:always|never)\s+(?!been|seen|had|heard|thought|said|tried|used|really"
-    r"|actually)[a-z]+\b"
-    r"|\b(?:must|should|shall|may|can)(?: not|n't|nt)\b[^.!?]{0,80}\b(?:ever|under any|again|any ?more|in any case)\b"
-    r"|\b(?:is|are) (?:never|always) (?:to be|allowed|required|forbidden)\b|\b(?:must|should|shall) (?:always|never"
-    r"|only)\b"
-    r"|\b(?:is|are) (?:not allowed|forbidden|mandatory|off[- ]limits|required)\b|\bmust(?:n't| not| be| have| use| go|"
-    r" start| end| stay)\b"
-    r"|^\W*no \w+(?: \w+){0,3} (?:in|on|without|for|before|after)\b",
+    r"|\b(?:we|you|i|they|one|it|[\w/-]+)\s+(?:should|must|shall|need to|needs to|have to|has to|are to|is to|will)\s+"
+    r"(?:always|never|only|at all times)\b"
+    r"|\b(?:we|you)(?:'d| would| will)?\s+(?:always|never)\s+"
+    r"(?!been|seen|had|heard|thought|said|tried|used|really|actually|did|got|went|managed)[a-z]+\b"
+    rf"|\b(?:must|should|shall|may|can)(?: not|n't|nt)\b{INSIDE}{{0,80}}\b(?:ever|under any|again|any ?more|in any"
+    rf" case)\b"
+    r"|\b(?:is|are) (?:never|always) (?:to be|allowed|required|forbidden)\b"
+    r"|\b(?:is|are) (?:not allowed|forbidden|mandatory|off[- ]limits|off the table|required for)\b"
+    r"|\bmust(?:n't| not| be| have| use| go| start| end| stay| live| match)\b"
+    rf"|\b(?:have|has|need|needs) to\b{INSIDE}{{3,80}}\b(?:before|after|when|each|every|whenever)\b"
+    r"|(?:^|:\s)\W*no [\w-]+(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside)\b"
+    rf"|^{LEAD}(?:{MANNER})\b{INSIDE}{{3,80}}\b(?:{UNIVERSAL} (?!the (?:above|issues?)\b)[\w-]+|everywhere|throughout)"
+    rf"|^{LEAD}(?:before|after|when|whenever|if)\s+(?:you\s+)?\w+(?:ing)?\s+(?:an?|any|every|each|new"
+    rf"|another)\b{INSIDE}+,\s*\w"
+    rf"|^{LEAD}(?:before|after|for|on|in) (?:every|each|any|all)\b{INSIDE}+,?\s+(?:run|use|add|write|make|check|update"
+    rf"|ask)\b"
+    r"|^\W*(?!the\b|this\b|that\b|these\b|those\b|it\b|they\b|there\b)[\w-]+(?:\s[\w-]+){0,2}s\s+(?:should|must|need"
+    r" to)\b",
+    re.IGNORECASE,
+)
+LIMITS_RULE = re.compile(
+    r"(?:\bnot|n't|\bneedn't|\bno need to|don't (?:have|need|want) (?:you )?to)\s+(?:\w+\s+){0,2}(?:always|every)\b"
+    r"|\bnot necessarily\b|\bnever (?:said|meant|claimed|asked|decided|mind|agreed|told)\b|\bdon'?t (?:have|need) to\b"
+    r"|\b(?:no|not a|not our|not the|isn't a|never a) (?:such )?(?:rule|policy|law|requirement|decision)\b"
+    r"|\bnot true\b|\bnot the case\b|\bnobody (?:said|says)\b",
     re.IGNORECASE,
 )
 STOP_DOING = re.compile(
-    rf"^{LEAD}(?:please |just )*(?:stop\s+\w+ing\b|(?:don'?t|do not)\s+(?:ever\b|\w+[^.!?]{{0,80}}\b(?:ever|again|any"
-    rf" ?more)\b)"
-    r"|quit\s+\w+ing\b|avoid\s+\w+ing\b)",
+    rf"^{LEAD}(?:please |just )*(?:stop\s+\w+ing\b|quit\s+\w+ing\b|avoid\s+\w+ing\b"
+    rf"|(?:don'?t|do not)\s+(?:ever\b|\w+{INSIDE}{{0,80}}\b(?:ever|again|any ?more|without (?:asking|my|a|an))\b))",
     re.IGNORECASE,
 )
 PREFERS = re.compile(
-    r"\b(?:i|we)(?:'d| would)? (?:strongly |really |generally |usually |always |much |personally )*(?:prefer\b(?! not"
-    r" to have to)|rather\b"
-    r"|favou?r\b)|\bi (?:like|love) (?:my|our|to have|it when|the|when)\b[^.!?]*\b(?:to|in|with|better|best|over)\b"
-    r"|\bi (?:hate|dislike|can't stand|don'?t (?:like|want))\b|\bmy preference\b|\bpreferred (?:way|style|tool"
-    r"|format)\b"
-    r"|\b(?:is|are) (?:my|our) (?:preferred|favou?rite|default|standard)\b",
+    r"\b(?:i|we)(?:'d| would)? (?:strongly |really |generally |usually |always |much |personally |actually )*"
+    r"(?:prefer\b(?! not to have to)|favou?r\b)|\b(?:i|we)'d rather\b|\b(?:my|our) preference\b"
+    rf"|\bi (?:like|love) (?:my|our|to have|it when|when)\b{INSIDE}*\b(?:to|in|with|better|best|over|short|small)\b"
+    r"|\bi (?:hate|dislike|can't stand|don'?t like)\b|\bpreferred (?:way|style|tool|format)\b"
+    rf"|\bi (?:only |always |never )?want {UNIVERSAL}\b|\b(?:is|are) (?:my|our) (?:preferred|favou?rite|default"
+    rf"|standard)\b",
     re.IGNORECASE,
 )
-CORRECTS = re.compile(
-    rf"^{LEAD}(?:that(?:'s| is| was)|this is|you(?:'re| are)|it(?:'s| is)) (?:wrong|incorrect|not (?:right|correct"
-    rf"|true|what i)|mistaken)\b"
-    r"|^\W*(?:no|nope|wrong|actually|correction|not quite|sorry)\b[\s,.:!-]+\S"
-    r"|\bi meant\b|\bi (?:was|misspoke|got .{3,30} wrong)\b.{0,20}\bwrong\b|^\W*not (?:the )?[\w./:-]+(?:"
-    r" [\w./:-]+){0,3}[,:;-]",
+REJECTS = re.compile(
+    rf"^{LEAD}(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|thats)\s+(?:again |still |completely |just )*"
+    r"(?:wrong|incorrect|mistaken|not (?:quite )?(?:right|correct|true|accurate|what i (?:said|meant|asked)))\b"
+    r"|^\W*wrong\b",
     re.IGNORECASE,
+)  # says that something was wrong, and not yet what is right
+OPENS_CORRECTION = re.compile(
+    r"^\W*(?:no|nope|actually|correction|not quite|sorry|again)\b[\s,.:!-]+\S|\bi meant\b", re.IGNORECASE
 )
 NOT_THIS = re.compile(
-    r"\b(?:is|are|'s|'re|lives?|runs?|uses?|goes|called|named|at|on|in|to|with)\b[^.!?]{2,80}?,?\s+(?:and"
-    r" )?not\s+(?!only\b|sure\b|yet\b|just\b|to\b)"
-    r"[\w`'\"~./@-]+|\bnot\s+[^,.!?]{2,50}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
+    rf"(?:,\s*(?:and\s+|but\s+)?|\s(?:and|but)\s+|{NOT_AUXILIARY}\s)not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b"
+    rf"|the case\b|a problem\b)"
+    rf"[\w`'\"~./@-]+|\bnot\s+{INSIDE}{{2,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
     re.IGNORECASE,
 )
 DECIDES = re.compile(
-    r"\b(?:(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both)*\s+(?:decided|agreed|chose"
-    r"|chosen|settled|opted|picked|standardi[sz]ed"
-    r"|committed|concluded|resolved)\b|(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|(?:it(?:'s| is)"
-    r" )?decided:"
-    r"|(?:we|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking"
-    r"|moving to|switching to|dropping"
-    r"|standardi[sz]ing|keeping|adopting|retiring|freezing)|(?:we|i)(?:'ll| will) (?:use|go with|stick (?:with|to)"
-    r"|keep|adopt|move to|switch to|drop"
-    r"|stay (?:on|with)|standardi[sz]e|call (?:it|them|this)|name|store|host|deploy|ship))\b",
+    r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+"
+    r"(?:decided|agreed|chose|chosen|settled|opted|picked|standardi[sz]ed|committed to|concluded|resolved)\b"
+    r"|\b(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:"
+    r"|\b(?:we|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking"
+    r"|moving to|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b"
+    r"|\b(?:we|i)(?:'ll| will) (?:use|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop|stay (?:on|with)"
+    r"|standardi[sz]e|call (?:it|them|this)|name|store|host|deploy|ship|only|support)\b",
     re.IGNORECASE,
 )
 LETS = re.compile(
     rf"^{LEAD}(?:let'?s|lets)\s+(?:not\s+|just\s+|also\s+|please\s+)*(?:use|go with|stick (?:with|to)|keep|adopt"
-    rf"|switch to|move to|call|name"
-    r"|standardi[sz]e|store|avoid|stay|drop|skip|leave|make)\b",
+    rf"|switch to"
+    r"|move to|call|name|standardi[sz]e|store|avoid|stay|drop|skip|leave|make)\b",
     re.IGNORECASE,
 )
 REASONED = re.compile(
     r"\b(?:because|since|so that|due to|given that|in order to|as (?:it|that|they|we|the)\b)", re.IGNORECASE
 )
-STATES = re.compile(
-    r"\b(?:is|are|'s|was moved to|lives?|runs?|listens?|sits?|resides?|points?|uses?|requires?|needs?|supports?"
-    r"|expects?|has|have"
-    r"|owns?|maintains?|handles?|belongs?|stores?|keeps?|deploys?|releases?|happens?|starts?|ends?|expires?|closes?"
-    r"|goes|means?|contains?"
-    r"|returns?|takes?|costs?|==|=|called|named|located|hosted|managed|owned|maintained|scheduled|pinned|set)\b",
+NAMED_SUBJECT = re.compile(
+    rf"^(?:{LEAD})(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?"
+    r"(?!i\b|i'm\b|i've\b|we\b|you\b|he\b|she\b|it\b|it's\b|its (?:not|a|the)\b|they\b|this\b|that\b|these\b|those\b"
+    r"|there\b"
+    r"|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b)"
+    r"(?:the |our |my |your |all |every |each |both |an? )?[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+"
+    r"(?:(?:also|only|always|usually|now|currently|still|no longer)\s+)*(?:(?P<be>is|are)|(?P<verb>"
+    r"lives?|runs?|listens?|sits?|resides?|points?|uses?|requires?|needs?|supports?|expects?|has|have|owns?|maintains?"
+    r"|handles?"
+    r"|belongs?|stores?|keeps?|deploys?|releases?|happens?|starts?|ends?|expires?|closes?|goes|go|means?|contains?"
+    r"|returns?|takes?"
+    r"|costs?|pays?|reads?|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?"
+    r"|covers?|holds?"
+    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|== ?))\b",
     re.IGNORECASE,
 )
-SUBJECT = re.compile(
-    rf"^{LEAD}(?:(?:in|on|at|for|since|as of|under|with)\s[^,]{{2,40}},\s+)?(?:the|our|my|all|every|each|both"
-    rf"|[A-Z][\w.-]+|`[^`]+`|[a-z]+(?:-[a-z]+)+|[\w./]+s?)\s",
+WE_DO = re.compile(
+    rf"^{LEAD}(?:at \w+ |here )?we (?:(?:also|only|usually|always|generally|currently)\s+)*(?:use|deploy|keep|store"
+    rf"|run|ship|release|merge"
+    r"|rebase|host|write|name|tag|follow|support|target|have|build|test|track|log|work)\b",
+    re.IGNORECASE,
 )
 PASSING = re.compile(
-    r"\b(?:now|just|still|currently|right now|at the moment|today|failing|failed|fails|broken|crash\w*|stuck|again"
-    r"|working|loaded|done"
-    r"|error|bug|issue|missing|empty|flaky|pushed|merged|commit(?:ted|s)?|this (?:pr|branch|session|commit|change|file"
-    r"|test|one|time)|the (?:pr|diff"
-    r"|above|first|second|last|next|other|following|screenshot|change|issue|problem|comment|question)|here|there'?s"
-    r"|there (?:is|are)|it'?s|that'?s|this|these|those|it|they|he|she|you|i)\b",
+    r"\b(?:just|right now|at the moment|today|failing|fails?|failed|failures?|broken|breaks?|crash\w*|stuck|again"
+    r"|working|loaded"
+    r"|done|errors?|bugs?|issues?|conflicts?|missing|empty|flaky|pushed|merged|committed|showing|seems?|good|great"
+    r"|fine|ready|going"
+    r"|happening|weird|strange|problem|comments?|this (?:pr|branch|session|commit|change|file|test|one|time|step|phase"
+    r"|task|plan)"
+    r"|the (?:pr|diff|above|first|second|last|next|other|following|screenshot|change|changes|issue|problem|comment"
+    r"|question|plan"
+    r"|current|latest|previous|new)|pr \d+|here|still|yet|now)\b",
     re.IGNORECASE,
 )
-FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|we|we're|we've|our)\b", re.IGNORECASE)
+SCOPE = re.compile(
+    r"\b(?:only|all|every|each|always|never|in any case|by hand|weekly|nightly|daily|monthly|hourly|per \w+|at most|at"
+    r" least|by default"
+    r"|protected|generated|deprecated|read-?only|private|public|mandatory|optional)\b",
+    re.IGNORECASE,
+)
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
+SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})
 MIN_WORDS = 2  # telling words; less says nothing by itself
 MAX_CHARS = 320
 
 
-def signal_of(clause: Clause) -> Signal | None:
-    """What makes a clause worth taking; None where nothing does."""
+def signal_of(clause: Clause, before: Clause | None = None) -> Signal | None:
+    """What makes a clause worth taking; None where nothing does. `before` is the clause said ahead of it."""
     text = clause.text
-    if clause.act in (Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES) or len(text) > MAX_CHARS:
+    if clause.act in SILENT or len(text) > MAX_CHARS or len(content_words(text)) < MIN_WORDS:
         return None
-    if len(content_words(text)) < MIN_WORDS:
-        return None
+    if LIMITS_RULE.search(text):
+        return Signal(Kind.FACT, WEAK, "said in passing")
     if foreign := foreign_marker(text):
         return Signal(foreign, LIKELY, "an explicit marker")
-    return _preference(clause) or _correction(clause) or _decision(clause) or _fact(clause)
+    return _preference(clause) or _correction(clause, before) or _decision(clause) or _fact(clause)
 
 
 def _preference(clause: Clause) -> Signal | None:
-    text = clause.text
-    if clause.act in (Act.MUSES, Act.INTENDS):
-        return None
-    if REMEMBER.match(text):
-        return Signal(Kind.FACT if not RULE.search(text) else Kind.PREFERENCE, SURE, "asked to be remembered")
-    if RULE.search(text) and not LIMITS_RULE.search(text):
-        return Signal(Kind.PREFERENCE, SURE, "a rule: always, never, must")
-    if STANDING_MARK.search(text) and clause.act is not Act.HEDGES:
-        return Signal(Kind.PREFERENCE, LIKELY, "said for good: from now on, whenever")
-    if STOP_DOING.match(text):
-        return Signal(Kind.PREFERENCE, LIKELY, "asked to stop")
+    text, is_hedged = clause.text, clause.act is Act.HEDGES
+    if REMEMBER.match(text) and clause.act is not Act.INTENDS:
+        return Signal(Kind.PREFERENCE if RULE.search(text) else Kind.FACT, SURE, "asked to be remembered")
     if PREFERS.search(text):
-        return Signal(Kind.PREFERENCE, LIKELY if clause.act is not Act.HEDGES else FAIR, "a stated preference")
-    return None
-
-
-LIMITS_RULE = re.compile(
-    r"\b(?:not|n't|needn't|no need to|don't (?:have|need|want) (?:you )?to)\s+(?:\w+\s+){0,2}always\b|\bnot"
-    r" necessarily\b"
-    r"|\bnever (?:said|meant|claimed|asked|decided|mind)\b|\bdon'?t (?:have|need) to\b|\bnot (?:a|our|the) (?:rule"
-    r"|policy)\b",
-    re.IGNORECASE,
-)
-
-
-def _correction(clause: Clause) -> Signal | None:
-    text = clause.text
-    if clause.act in (Act.MUSES, Act.INTENDS, Act.REQUESTS):
+        return Signal(Kind.PREFERENCE, FAIR if is_hedged else LIKELY, "a stated preference")
+    if clause.act is Act.INTENDS:
         return None
-    opened = bool(CORRECTS.search(text))
-    states = NOT_THIS.search(text) or (opened and values_in(text) and STATES.search(text))
-    if states and clause.act is not Act.DENIES:
-        return Signal(Kind.CORRECTION, LIKELY if clause.act is Act.ASSERTS else FAIR, "corrects: this, not that")
+    if RULE.search(text):
+        return Signal(Kind.PREFERENCE, FAIR if is_hedged else SURE, "a rule: always, never, must")
+    if STANDING_MARK.search(text) and not is_hedged:
+        return Signal(Kind.PREFERENCE, LIKELY, "said for good: from now on, whenever")
+    return Signal(Kind.PREFERENCE, LIKELY, "asked to stop") if STOP_DOING.match(text) else None
+
+
+def _correction(clause: Clause, before: Clause | None) -> Signal | None:
+    """`A, not B`; `no, it is A`; or a plain statement right behind `that's wrong`."""
+    text = clause.text
+    if clause.act in (Act.INTENDS, Act.REQUESTS, Act.DENIES):
+        return None
+    confidence = FAIR if clause.act is Act.HEDGES or PASSING.search(text) else LIKELY
+    rest = REJECTS.sub("", text)
+    behind = before is not None and REJECTS.match(before.text) is not None
+    states = NAMED_SUBJECT.match(LEADING.sub("", rest).lstrip(" ,:;-")) is not None
+    if NOT_THIS.search(text) and (values_in(text) or states):
+        return Signal(Kind.CORRECTION, confidence, "corrects: this, not that")
+    if (behind or rest != text) and (states or values_in(rest)) and len(content_words(rest)) > MIN_WORDS:
+        return Signal(Kind.CORRECTION, confidence, "says what is right after saying what was wrong")
+    strong = any(value.kind is not ValueKind.NAME for value in values_in(text))
+    if OPENS_CORRECTION.search(text) and strong and confidence == LIKELY:
+        return Signal(Kind.CORRECTION, LIKELY, "corrects: no, it is this")
     return None
 
 
 def _decision(clause: Clause) -> Signal | None:
     text = clause.text
-    if clause.act in (Act.HEDGES, Act.MUSES, Act.INTENDS, Act.DENIES):
+    if clause.act in (Act.HEDGES, Act.INTENDS, Act.DENIES):
         return None
     if DECIDES.search(text):
         return Signal(Kind.DECISION, SURE if REASONED.search(text) else LIKELY, "a decision")
     if LETS.match(text):
-        return Signal(Kind.DECISION, LIKELY if REASONED.search(text) else WEAK, "a decision")
+        return Signal(Kind.DECISION, LIKELY if REASONED.search(text) or NOT_THIS.search(text) else WEAK, "a decision")
     return None
 
 
 def _fact(clause: Clause) -> Signal | None:
-    text = clause.text
-    values = values_in(text)
-    if clause.act is Act.REQUESTS or not (values or clause.act is Act.DENIES or FIRST_PERSON.search(text)):
+    """A statement about a named thing; by what it holds it is likely, fair, or only said in passing."""
+    text, values = clause.text, values_in(clause.text)
+    if clause.act is Act.REQUESTS or (clause.act is Act.INTENDS and not values):
         return None
-    if clause.act is Act.INTENDS and not values:
-        return None
-    is_plain = (
-        clause.act is Act.ASSERTS and STATES.search(text) and not FIRST_PERSON.match(text) and not PASSING.search(text)
-    )
-    if is_plain and any(value.kind in STRONG_VALUES for value in values):
-        return Signal(Kind.FACT, LIKELY, "a stated fact with its value")
-    if is_plain and any(value.kind is ValueKind.QUANTITY and value.unit for value in values):
-        return Signal(Kind.FACT, FAIR, "a stated fact with its value")
-    return Signal(Kind.FACT, WEAK, "said in passing")
+    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(text) or WE_DO.match(text)):
+        if any(value.kind in STRONG_VALUES or value.unit for value in values):
+            return Signal(Kind.FACT, LIKELY, "a stated fact with its value")
+        if values or SCOPE.search(text) or WE_DO.match(text):
+            return Signal(Kind.FACT, FAIR, "a stated fact about a named thing")
+    return Signal(Kind.FACT, WEAK, "said in passing") if values or clause.act is Act.DENIES or len(text) > 30 else None

@@ -158,10 +158,31 @@ NEGATED = re.compile(
     r"|\bwithout\b|\bfar from\b|\bno need\b",
     re.IGNORECASE,
 )
+AUXILIARIES = (
+    "is",
+    "are",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "can",
+    "will",
+    "should",
+    "must",
+    "has",
+    "have",
+    "had",
+    "would",
+)
+NOT_AUXILIARY = "".join(
+    rf"(?<!\b{word})" for word in (*AUXILIARIES, "could", "am", "it", "may", "might", "or", "if", "why")
+)
+INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
 CORRECTED = re.compile(
-    r"\b(?:is|are|was|'s|'re|uses?|lives?|runs?|on|in|at|to|be|it)\b[^,;.]{0,60},?\s+(?:and |but )?not\s+\S"
-    r"|\bnot\s+[^,;.]{1,50}?,?\s+but\s+\S"
-    r"|\binstead of\b|\brather than\b",
+    rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b|a"
+    rf" problem\b)\S"
+    rf"|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
     re.IGNORECASE,
 )  # `X, not Y` and `not Y but X` state X
 IMPERATIVE = re.compile(
@@ -175,7 +196,10 @@ IMPERATIVE = re.compile(
     r"|rewrite"
     r"|run|save|search|send|set|show|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test"
     r"|try"
-    r"|undo|update|upgrade|use|validate|verify|wait|watch|wire|work|write)\b(?!\s+(?:is|are|was|has)\b|'s\b|s\b)",
+    r"|undo|update|upgrade|use|validate|verify|wait|watch|wire|work|write)\b(?!'s\b|s\b)"
+    r"(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were"
+    r"|has|have"
+    r"|always|never|gets?|happens?|belongs?|lives?|goes|runs?)\b)",
     re.IGNORECASE,
 )
 

@@ -125,6 +125,8 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
             r"(?<![\w/])(?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+*-]+)*/?"
             r"|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/[\w@-]+\.[a-z]{1,5}\b|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/(?=\s|$"
             r"|[,.;`])"
+            r"|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )|(?<=\binto )|(?<=\bof )|(?<=\bbelow"
+            r" ))[\w.@-]+(?:/[\w.@-]+)+"
             r"|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md|json|jsonl|ya?ml|toml|sh|sql|txt|ini|cfg|conf|env|lock"
             r"|html"
             r"|css|java|rb|c|h|cpp|xml|csv)\b|(?<![\w/])\.[a-z][\w.-]{2,}\b",
