@@ -51,9 +51,12 @@ RULE = re.compile(
     rf" case)\b"
     r"|\b(?:is|are) (?:never|always) (?:to be|allowed|required|forbidden)\b"
     r"|\b(?:is|are) (?:not allowed|forbidden|mandatory|off[- ]limits|off the table|required for)\b"
-    r"|\bmust(?:n't| not| be| have| use| go| start| end| stay| live| match)\b"
-    rf"|\b(?:have|has|need|needs) to\b{INSIDE}{{3,80}}\b(?:before|after|when|each|every|whenever)\b"
-    r"|(?:^|:\s)\W*no [\w-]+(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside)\b"
+    r"|\bmust(?:n't| not| be(?! \w+ing\b)| use| go| start| end| stay| live| match)\b"
+    rf"|\b(?:we|you|everyone|everybody|one) (?:have|has|need|needs) to\b{INSIDE}{{3,80}}\b(?:before|after|when|each"
+    rf"|every"
+    r"|whenever)\b"
+    r"|(?:^|:\s)\W*no (?!it|its|that|thats|this|we|i|you|they|there|not|need|idea|problem|worries|longer"
+    r"|more\b)[\w-]+(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside)\b"
     rf"|^{LEAD}(?:{MANNER})\b{INSIDE}{{3,80}}\b(?:{UNIVERSAL} (?!the (?:above|issues?)\b)[\w-]+|everywhere|throughout)"
     rf"|^{LEAD}(?:before|after|when|whenever|if)\s+(?:you\s+)?\w+(?:ing)?\s+(?:an?|any|every|each|new"
     rf"|another)\b{INSIDE}+,\s*\w"
@@ -94,9 +97,16 @@ OPENS_CORRECTION = re.compile(
     r"^\W*(?:no|nope|actually|correction|not quite|sorry|again)\b[\s,.:!-]+\S|\bi meant\b", re.IGNORECASE
 )
 NOT_THIS = re.compile(
-    rf"(?:,\s*(?:and\s+|but\s+)?|\s(?:and|but)\s+|{NOT_AUXILIARY}\s)not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b"
-    rf"|the case\b|a problem\b)"
-    rf"[\w`'\"~./@-]+|\bnot\s+{INSIDE}{{2,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
+    r"(?:,\s*(?:and\s+|but\s+)?|\s(?:and|but)\s+)not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b|a"
+    r" problem\b|you\b|really\b)"
+    rf"[\w`'\"~./@-]+|{NOT_AUXILIARY}(?<!'s)(?<!'re)(?<!'m)(?<!ly)\s+not\s+[\w`'\"~./:@-]+\W*$"
+    rf"|\bnot\s+{INSIDE}{{2,50}}?,?\s+but\s+\S",
+    re.IGNORECASE,
+)
+IN_PLACE_OF = re.compile(
+    rf"\b(?:use|using|prefer|go with|going with|keep|put|write|call|name|stick with|switch to|run|store"
+    rf"|target)\b{INSIDE}*"
+    r"\b(?:instead of|rather than|over)\b",
     re.IGNORECASE,
 )
 DECIDES = re.compile(
@@ -109,6 +119,12 @@ DECIDES = re.compile(
     r"|standardi[sz]e|call (?:it|them|this)|name|store|host|deploy|ship|only|support)\b",
     re.IGNORECASE,
 )
+LEANS_TO = re.compile(
+    r"\b(?:i|we) (?:do )?(?:think|feel|believe|guess) (?:that |like )?(?:it(?:'s| is)|its|we should|that's|it makes)\b"
+    r"|\b(?:it(?:'s| is)|its) better"
+    r" (?:to|not to|if)\b|\bwe should\b|\bmakes (?:more )?sense to\b|\b(?:is|are) better (?:for|than|to)\b",
+    re.IGNORECASE,
+)  # how a person decides politely; with a reason it is meant
 LETS = re.compile(
     rf"^{LEAD}(?:let'?s|lets)\s+(?:not\s+|just\s+|also\s+|please\s+)*(?:use|go with|stick (?:with|to)|keep|adopt"
     rf"|switch to"
@@ -116,13 +132,16 @@ LETS = re.compile(
     re.IGNORECASE,
 )
 REASONED = re.compile(
-    r"\b(?:because|since|so that|due to|given that|in order to|as (?:it|that|they|we|the)\b)", re.IGNORECASE
+    r"\b(?:because|since|so that|due to|given (?:that|the|our)|in order to|as (?:it|that|they|we|the)\b)", re.IGNORECASE
 )
 NAMED_SUBJECT = re.compile(
     rf"^(?:{LEAD})(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?"
     r"(?!i\b|i'm\b|i've\b|we\b|you\b|he\b|she\b|it\b|it's\b|its (?:not|a|the)\b|they\b|this\b|that\b|these\b|those\b"
     r"|there\b"
-    r"|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b)"
+    r"|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b|given\b|while\b|since\b|because\b|although\b|when\b"
+    r"|if\b|then\b"
+    r"|let'?s\b|is\b|are\b|was\b|can\b|could\b|should\b|would\b|will\b|does\b|do\b|has\b|have\b|or\b|https?:|\w+ing\b"
+    r"|@)"
     r"(?:the |our |my |your |all |every |each |both |an? )?[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+"
     r"(?:(?:also|only|always|usually|now|currently|still|no longer)\s+)*(?:(?P<be>is|are)|(?P<verb>"
     r"lives?|runs?|listens?|sits?|resides?|points?|uses?|requires?|needs?|supports?|expects?|has|have|owns?|maintains?"
@@ -131,7 +150,8 @@ NAMED_SUBJECT = re.compile(
     r"|returns?|takes?"
     r"|costs?|pays?|reads?|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?"
     r"|covers?|holds?"
-    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|== ?))\b",
+    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|can|cannot|can't"
+    r"|cant|will|won't|doesn't|==))(?!\w)",
     re.IGNORECASE,
 )
 WE_DO = re.compile(
@@ -161,7 +181,7 @@ SCOPE = re.compile(
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
 SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})
 MIN_WORDS = 2  # telling words; less says nothing by itself
-MAX_CHARS = 320
+MAX_CHARS = 380
 
 
 def signal_of(clause: Clause, before: Clause | None = None) -> Signal | None:
@@ -185,7 +205,7 @@ def _preference(clause: Clause) -> Signal | None:
     if clause.act is Act.INTENDS:
         return None
     if RULE.search(text):
-        return Signal(Kind.PREFERENCE, FAIR if is_hedged else SURE, "a rule: always, never, must")
+        return Signal(Kind.PREFERENCE, WEAK if is_hedged else SURE, "a rule: always, never, must")
     if STANDING_MARK.search(text) and not is_hedged:
         return Signal(Kind.PREFERENCE, LIKELY, "said for good: from now on, whenever")
     return Signal(Kind.PREFERENCE, LIKELY, "asked to stop") if STOP_DOING.match(text) else None
@@ -196,11 +216,11 @@ def _correction(clause: Clause, before: Clause | None) -> Signal | None:
     text = clause.text
     if clause.act in (Act.INTENDS, Act.REQUESTS, Act.DENIES):
         return None
-    confidence = FAIR if clause.act is Act.HEDGES or PASSING.search(text) else LIKELY
+    confidence = WEAK if clause.act is Act.HEDGES or PASSING.search(text) else LIKELY
     rest = REJECTS.sub("", text)
     behind = before is not None and REJECTS.match(before.text) is not None
     states = NAMED_SUBJECT.match(LEADING.sub("", rest).lstrip(" ,:;-")) is not None
-    if NOT_THIS.search(text) and (values_in(text) or states):
+    if (NOT_THIS.search(text) and (values_in(text) or states)) or IN_PLACE_OF.search(text):
         return Signal(Kind.CORRECTION, confidence, "corrects: this, not that")
     if (behind or rest != text) and (states or values_in(rest)) and len(content_words(rest)) > MIN_WORDS:
         return Signal(Kind.CORRECTION, confidence, "says what is right after saying what was wrong")
@@ -212,6 +232,8 @@ def _correction(clause: Clause, before: Clause | None) -> Signal | None:
 
 def _decision(clause: Clause) -> Signal | None:
     text = clause.text
+    if LEANS_TO.search(text) and REASONED.search(text) and not PASSING.search(text):
+        return Signal(Kind.DECISION, FAIR, "a leaning with its reason")
     if clause.act in (Act.HEDGES, Act.INTENDS, Act.DENIES):
         return None
     if DECIDES.search(text):

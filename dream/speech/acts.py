@@ -132,7 +132,8 @@ IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^
 HEDGE = re.compile(
     r"\b(?:i (?:think|thought|guess|believe|suppose|assume|assumed|suspect|feel|imagine|hope|doubt)|maybe|perhaps"
     r"|probably"
-    r"|possibly|presumably|likely|seems?|looks like|sort of|kind of|not sure|unsure|might|afaik|iirc|if i remember"
+    r"|possibly|presumably|likely|seems?|looks like|sounds like|sort of|kind of|not sure|unsure|might|afaik|iirc|if i"
+    r" remember"
     r"|i'm guessing|as far as i|could be|must have|should be fine)\b",
     re.IGNORECASE,
 )
@@ -192,7 +193,8 @@ IMPERATIVE = re.compile(
     r"|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate|get|give|go|grab|have"
     r"|help"
     r"|implement|improve|include|install|integrate|investigate|launch|list|log|look|make|mark|merge|modify|move|open"
-    r"|plan|post|pull|push|put|rebase|redo|refactor|remove|rename|reply|resolve|restart|resume|retry|revert|review"
+    r"|plan|post|pull|read|note|format|handle|insert|include|let|push|put|rebase|redo|refactor|remove|rename|reply"
+    r"|resolve|restart|resume|retry|revert|review"
     r"|rewrite"
     r"|run|save|search|send|set|show|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test"
     r"|try"

@@ -49,6 +49,9 @@ OWN_INTRO = re.compile(
     r"|i want|we need|i need|my|our)\b[^.!?\n]{0,60}[:：]\s*$",
     re.IGNORECASE,
 )
+REVIEW_MARK = re.compile(
+    r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$", re.IGNORECASE
+)
 LONG_PASTE_LINES = 14  # typed prose of more lines is rare, and a document with headings or a log is not typed
 INDENT = 4  # columns, after which Markdown reads code
 
@@ -133,8 +136,17 @@ def _paste_start(text: str, lines: list[Span]) -> int:
     headings = [place for place, (first, end) in enumerate(lines) if HEADING.match(text[first:end])]
     if len(headings) >= 2 or (headings and len(lines) >= LONG_PASTE_LINES):
         return headings[0]
+    if any(REVIEW_MARK.match(text[first:end]) for first, end in lines):
+        return _before_review(text, lines)
     for place, (first, end) in enumerate(lines[:-1]):
         line = text[first:end].strip()
         if PASTE_INTRO.search(line) and not OWN_INTRO.search(line):
             return place + 1
     return len(lines)
+
+
+def _before_review(text: str, lines: list[Span]) -> int:
+    """The line on which a pasted finding of a review begins: its title stands in the paragraph before the mark."""
+    marked = next(place for place, (first, end) in enumerate(lines) if REVIEW_MARK.match(text[first:end]))
+    intro = next((place for place in range(marked) if text[slice(*lines[place])].rstrip().endswith(":")), -1)
+    return intro + 1

@@ -141,7 +141,8 @@ QUANTITY = re.compile(
     re.IGNORECASE,
 )
 NAME = re.compile(
-    r"`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+"
+    r"(?<!\w)(?P<flag>--[a-z][\w-]+)|`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+"
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+"
     r"|[a-z0-9]+(?:-[a-z0-9]+){1,4}"
     r"(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
