@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from crawler.compress.candidates import error_line
 from crawler.injected import OWN_SESSION_MARK, TAG
 from crawler.turns import Role
 from dream.compare import is_known
-from dream.evidence import Evidence
-from dream.records import Candidate, Quote
+from dream.evidence import Evidence, is_true_of
+from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
+from dream.records import Candidate, Kind, Quote
 from dream.speech.acts import Act, clauses_in
 from dream.speech.agreement import is_agreement
 from dream.speech.sentences import sentence_spans
@@ -35,6 +37,7 @@ class Reason(StrEnum):
     WRONG_ROLE = "wrong role"
     NOT_SAID = "not said"  # a question, a supposition, a paste, a role: words that assert nothing
     NOT_AGREED = "not agreed"
+    NOT_REPEATED = "not repeated"
     BEYOND_QUOTE = "beyond the quote"
     SEVERAL = "several statements"
     SECRET = "secret"  # noqa: S105  a reason's name
@@ -124,9 +127,15 @@ class Gate:
             yield Refusal(Reason.NO_QUOTE, "Give the words that somebody said, with session and entry.")
         for quote in candidate.quotes:
             yield from self._about_quote(quote)
-        if candidate.quotes and candidate.quotes[0].role is Role.ASSISTANT and not self._is_agreed(candidate.quotes):
+        said_by_assistant = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT
+        if candidate.kind is Kind.LESSON:
+            if not self._is_repeated(candidate.quotes):
+                yield Refusal(
+                    Reason.NOT_REPEATED, "A lesson needs the same mistake in two sessions, each with its words."
+                )
+        elif said_by_assistant and not self._is_agreed(candidate.quotes):
             yield Refusal(Reason.NOT_AGREED, "The assistant said this; quote the person's next words that agree to it.")
-        if len(candidate.quotes) > 1 and not _belong_together(candidate.quotes):
+        if len(candidate.quotes) > 1 and candidate.kind is not Kind.LESSON and not said_by_assistant:
             yield Refusal(Reason.SEVERAL, "The quotes are of different statements; propose each by itself.")
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
@@ -152,6 +161,26 @@ class Gate:
         following = next((turn for turn in spoken[place + 1 :] if turn.role is Role.PERSON), None)
         return following is not None and following == answer and is_agreement(answer.text)
 
+    def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:
+        """Whether the quotes tell the same mistake in different sessions; copies of an entry in a fork count once."""
+        if (
+            len({quote.session_id for quote in quotes}) < MIN_SESSIONS
+            or len({quote.entry for quote in quotes}) < MIN_SESSIONS
+        ):
+            return False
+        if any(quote.role is Role.ASSISTANT for quote in quotes):
+            templates = [self._templates_before(quote) for quote in quotes]
+            return bool(set.intersection(*templates))
+        words = [" ".join(sorted(set(content_words(quote.text)))) for quote in quotes]
+        return all(is_same_correction(words[0], other) for other in words[1:])
+
+    def _templates_before(self, quote: Quote) -> set[str]:
+        """The templates of the errors that came right before the assistant said this."""
+        turns = self._evidence.session(quote.session_id).turns
+        place = next((place for place, turn in enumerate(turns) if is_true_of(quote, turn)), 0)
+        failed = [turn for turn in turns[max(0, place - LOOK_AHEAD) : place] if turn.is_error and turn.text]
+        return {template_of(error_line(turn.text)) for turn in failed}
+
     def _holds_secret(self, candidate: Candidate) -> bool:
         texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
         return any("[redacted:" in text or self._redactor.redact(text).spans or second_opinion(text) for text in texts)
@@ -163,13 +192,6 @@ def is_said(text: str, quote: Quote) -> bool:
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
     silent = {Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES}
     return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in silent for c in inside)
-
-
-def _belong_together(quotes: tuple[Quote, ...]) -> bool:
-    """Whether quotes carry one statement: an assistant's with its agreement, or the same mistake in other sessions."""
-    if quotes[0].role is Role.ASSISTANT:
-        return len(quotes) == 2
-    return len({quote.session_id for quote in quotes}) == len(quotes)
 
 
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:

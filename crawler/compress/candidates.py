@@ -172,7 +172,7 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
         what = error_line(turn.text)
         if not what:
             continue
-        fix = _fix_after(turns, place)
+        fix = fix_after(turns, place)
         line = f"{_called(turn, cwd)} failed: {clip(what, 140)}"
         entries = turn.entries[-1:]
         if fix:
@@ -180,7 +180,8 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
         yield Candidate(SectionName.ERRORS, clip(line, MAX_CHARS), entries)
 
 
-def _fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
+def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
+    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds."""
     failed = turns[place]
     for turn in turns[place + 1 : place + 25]:
         if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):

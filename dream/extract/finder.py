@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 
+from crawler.turns import Turn
 from dream.evidence import SessionTurns, quote_of
-from dream.extract.signals import signal_of
+from dream.extract.agreed import agreed_statements
+from dream.extract.signals import FAIR, Signal, signal_of
 from dream.extract.wording import statement_of
 from dream.records import Candidate
 from dream.speech.acts import Clause, clauses_in
@@ -13,7 +15,7 @@ NAME = "deterministic"
 
 def find_candidates(session: SessionTurns) -> list[Candidate]:
     """Everything a session says that a topic might take up, in the order of the session."""
-    return list(_said_by_person(session))
+    return [*_said_by_person(session), *_agreed(session)]
 
 
 def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
@@ -24,17 +26,29 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
         for clause in clauses_in(turn.text):
             signal = signal_of(clause, before)
             before = clause
-            if signal is None:
-                continue
-            quote = quote_of(session, turn, clause.first, clause.end)
-            text = statement_of(clause.text, turn.time)
-            yield Candidate(
-                text,
-                signal.kind,
-                (quote,),
-                signal.confidence,
-                signal.why,
-                NAME,
-                project=session.project,
-                context=turn.text[slice(*clause.sentence)],
-            )
+            if signal:
+                yield _candidate(session, turn, clause, signal)
+
+
+def _agreed(session: SessionTurns) -> Iterator[Candidate]:
+    for said, clause, signal, answer in agreed_statements(session):
+        taken = Signal(signal.kind, FAIR, f"{signal.why}, said by the assistant and agreed to")
+        yield _candidate(session, said, clause, taken, answer)
+
+
+def _candidate(
+    session: SessionTurns, turn: Turn, clause: Clause, signal: Signal, answer: Turn | None = None
+) -> Candidate:
+    quotes = [quote_of(session, turn, clause.first, clause.end)]
+    if answer:
+        quotes.append(quote_of(session, answer, 0, len(answer.text)))
+    return Candidate(
+        statement_of(clause.text, turn.time),
+        signal.kind,
+        tuple(quotes),
+        signal.confidence,
+        signal.why,
+        NAME,
+        project=session.project,
+        context=turn.text[slice(*clause.sentence)],
+    )

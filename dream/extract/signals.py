@@ -88,7 +88,8 @@ PREFERS = re.compile(
     re.IGNORECASE,
 )
 REJECTS = re.compile(
-    rf"^{LEAD}(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|thats)\s+(?:again |still |completely |just )*"
+    rf"^{LEAD}(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|thats|(?:the|that|this) (?:first|second|last|other) "
+    r"(?:part|one|point|line|sentence) is|`?[\w-]+`?(?: `?[\w-]+`?)? is)\s+(?:again |still |completely |just )*"
     r"(?:wrong|incorrect|mistaken|not (?:quite )?(?:right|correct|true|accurate|what i (?:said|meant|asked)))\b"
     r"|^\W*wrong\b",
     re.IGNORECASE,
@@ -135,11 +136,11 @@ REASONED = re.compile(
     r"\b(?:because|since|so that|due to|given (?:that|the|our)|in order to|as (?:it|that|they|we|the)\b)", re.IGNORECASE
 )
 NAMED_SUBJECT = re.compile(
-    rf"^(?:{LEAD})(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?"
+    rf"^(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?"
     r"(?!i\b|i'm\b|i've\b|we\b|you\b|he\b|she\b|it\b|it's\b|its (?:not|a|the)\b|they\b|this\b|that\b|these\b|those\b"
     r"|there\b"
     r"|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b|given\b|while\b|since\b|because\b|although\b|when\b"
-    r"|if\b|then\b"
+    r"|if\b|then\b|any\b|once\b|before\b|after\b|so\b|and\b|but\b|that\b"
     r"|let'?s\b|is\b|are\b|was\b|can\b|could\b|should\b|would\b|will\b|does\b|do\b|has\b|have\b|or\b|https?:|\w+ing\b"
     r"|@)"
     r"(?:the |our |my |your |all |every |each |both |an? )?[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+"
@@ -150,7 +151,8 @@ NAMED_SUBJECT = re.compile(
     r"|returns?|takes?"
     r"|costs?|pays?|reads?|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?"
     r"|covers?|holds?"
-    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|can|cannot|can't"
+    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|should|must|can"
+    r"|cannot|can't"
     r"|cant|will|won't|doesn't|==))(?!\w)",
     re.IGNORECASE,
 )
@@ -172,6 +174,19 @@ PASSING = re.compile(
     r"|current|latest|previous|new)|pr \d+|here|still|yet|now)\b",
     re.IGNORECASE,
 )
+OF_THE_HOUR = re.compile(
+    rf"{PASSING.pattern}|^{LEAD}(?:let'?s|any|before|once|after|i (?:noticed|saw|see)|@)|\bwe (?:need|have) to\b|\bwe"
+    rf" can\b"
+    r"|\bi(?:'m| am) \w+ing\b",
+    re.IGNORECASE,
+)  # a reason for what is done or seen now
+REQUIRES = re.compile(
+    r"\b(?:should|shouldn't|must|needs? to|has to)\s+(?!be (?:updated|addressed|fixed|moved|added|done|committed"
+    r"|closed|merged|renamed"
+    r"|removed|pushed|changed|converted|handled|able)\b|have\b|also be\b|probably\b)(?:also\s+|not\s+"
+    r"|automatically\s+)*[a-z]+",
+    re.IGNORECASE,
+)  # what a named thing is asked to do for good; the passive with a verb of editing is a task
 SCOPE = re.compile(
     r"\b(?:only|all|every|each|always|never|in any case|by hand|weekly|nightly|daily|monthly|hourly|per \w+|at most|at"
     r" least|by default"
@@ -180,6 +195,8 @@ SCOPE = re.compile(
 )
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
 SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})
+REASONABLE = frozenset({Act.ASSERTS, Act.DENIES, Act.HEDGES})
+REASONED_WORDS = 6  # telling words that a statement with its reason has at least
 MIN_WORDS = 2  # telling words; less says nothing by itself
 MAX_CHARS = 380
 
@@ -246,11 +263,19 @@ def _decision(clause: Clause) -> Signal | None:
 def _fact(clause: Clause) -> Signal | None:
     """A statement about a named thing; by what it holds it is likely, fair, or only said in passing."""
     text, values = clause.text, values_in(clause.text)
+    bare = LEADING.sub("", text, count=1)
     if clause.act is Act.REQUESTS or (clause.act is Act.INTENDS and not values):
         return None
-    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(text) or WE_DO.match(text)):
+    if (
+        clause.act in REASONABLE
+        and REASONED.search(text)
+        and not PASSING.search(text)
+        and len(content_words(text)) >= REASONED_WORDS
+    ):
+        return Signal(Kind.FACT, FAIR, "said with its reason")
+    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(bare) or WE_DO.match(text)):
         if any(value.kind in STRONG_VALUES or value.unit for value in values):
             return Signal(Kind.FACT, LIKELY, "a stated fact with its value")
-        if values or SCOPE.search(text) or WE_DO.match(text):
+        if values or SCOPE.search(text) or WE_DO.match(text) or REQUIRES.search(text):
             return Signal(Kind.FACT, FAIR, "a stated fact about a named thing")
     return Signal(Kind.FACT, WEAK, "said in passing") if values or clause.act is Act.DENIES or len(text) > 30 else None

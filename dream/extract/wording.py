@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 
+from dream.extract.signals import REJECTS
 from dream.speech.dates import absolute
 
 OPENER = re.compile(
@@ -19,7 +20,9 @@ OPENER = re.compile(
 def statement_of(quote: str, said: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
     text = " ".join(absolute(quote, said).split())
-    bare = OPENER.sub("", text).strip(" ,;:-")
+    bare = REJECTS.sub("", OPENER.sub("", text)).lstrip(" ,;:->@#*_").rstrip(" ,;:-")
+    if bare.startswith("(") and bare.rstrip(".").endswith(")"):
+        bare = bare[1:].rstrip(".").removesuffix(")")
     text = bare if len(bare) >= 3 else text
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."

@@ -128,7 +128,7 @@ REPORTED = re.compile(
 OWN_REPORT = re.compile(
     r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
 )
-IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^'\n]{20,})'(?!\w)")
+IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^'\n]{20,})'(?!\w)|`[^`\n]* [^`\n]{12,}`")
 HEDGE = re.compile(
     r"\b(?:i (?:think|thought|guess|believe|suppose|assume|assumed|suspect|feel|imagine|hope|doubt)|maybe|perhaps"
     r"|probably"

@@ -52,7 +52,13 @@ OWN_INTRO = re.compile(
 REVIEW_MARK = re.compile(
     r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$", re.IGNORECASE
 )
+SHOWS_DOCUMENT = re.compile(
+    rf"\b(?:this|these|following|below|here'?s|here is"
+    rf"|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$",
+    re.IGNORECASE,
+)
 LONG_PASTE_LINES = 14  # typed prose of more lines is rare, and a document with headings or a log is not typed
+SHOWN_LINES = 3  # behind `does this page help?`, more lines than these are the page
 INDENT = 4  # columns, after which Markdown reads code
 
 
@@ -133,16 +139,18 @@ def _blocks(text: str, lines: list[Span], fenced: frozenset[int]) -> Iterator[li
 
 def _paste_start(text: str, lines: list[Span]) -> int:
     """The line from which on everything is a paste: behind `the docs say:`, or at the first heading of a document."""
+    starts = [len(lines)]
     headings = [place for place, (first, end) in enumerate(lines) if HEADING.match(text[first:end])]
     if len(headings) >= 2 or (headings and len(lines) >= LONG_PASTE_LINES):
-        return headings[0]
+        starts.append(headings[0])
     if any(REVIEW_MARK.match(text[first:end]) for first, end in lines):
-        return _before_review(text, lines)
+        starts.append(_before_review(text, lines))
     for place, (first, end) in enumerate(lines[:-1]):
         line = text[first:end].strip()
-        if PASTE_INTRO.search(line) and not OWN_INTRO.search(line):
-            return place + 1
-    return len(lines)
+        shows = SHOWS_DOCUMENT.search(line) and len(lines) - place > SHOWN_LINES
+        if shows or (PASTE_INTRO.search(line) and not OWN_INTRO.search(line)):
+            starts.append(place + 1)
+    return min(starts)
 
 
 def _before_review(text: str, lines: list[Span]) -> int:

@@ -16,6 +16,7 @@ ABBREVIATION = re.compile(
     r"|p\.ex|ej)|(?<![\w.])[A-Za-z]|^\s*\d+)\.\Z",
     re.IGNORECASE,
 )
+CODE_SPAN = re.compile(r"`[^`\n]+`")
 LIST_SIGN = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|[A-Za-z]\))\s+(?:\[[ xX]\]\s+)?")
 ENDS_SENTENCE = re.compile(r"[.!?:;…。！？][\"'”’)\]*_]*\s*\Z")
 CLAUSE_EDGE = re.compile(
@@ -59,7 +60,10 @@ def _logical_lines(text: str) -> Iterator[Span]:
 def _sentences(text: str, first: int, end: int) -> Iterator[Span]:
     sign = LIST_SIGN.match(text, first, end)
     start = sign.end() if sign else first
+    code = [match.span() for match in CODE_SPAN.finditer(text, start, end)]
     for stop in STOP.finditer(text, start, end):
+        if any(opened < stop.start() < closed for opened, closed in code):
+            continue
         if ABBREVIATION.search(text[start : stop.end()].rstrip("\"'”’)]*_")):
             continue
         span = _trimmed(text, start, stop.end())

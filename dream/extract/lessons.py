@@ -1,0 +1,145 @@
+"""Lessons: the same mistake in two or more sessions.
+
+Two things count as the same mistake: an error whose text is equal once numbers, paths and ids are masked, and a
+correction of the person in nearly the same words. What a tool printed is no evidence; the lesson rests on what the person
+said, or on what the assistant said right behind each failure about its cause. Mistakes are small and can be stored, so that
+a run needs to read new sessions only.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from crawler.compress.candidates import NARRATION, error_line
+from crawler.turns import Role, Turn
+from dream.evidence import SessionTurns, quote_of
+from dream.extract.wording import statement_of
+from dream.records import Candidate, Kind, Quote
+from dream.speech.sentences import sentence_spans
+from dream.speech.words import content_words
+
+LOOK_AHEAD = 6  # turns behind a failure in which its cause is told
+MIN_SESSIONS = 2
+SHARED_WORDS = 3  # telling words of an error that a sentence must repeat to be about it
+SAME_WORDS = 0.6  # Jaccard of telling words, from which two corrections are the same
+MAX_MISTAKES = 40  # of one session: a loop of failing calls is one mistake, told often
+MASKS = (
+    (re.compile(r"https?://\S+"), "<url>"),
+    (re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|“[^”]*”"), "<name>"),
+    (re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?|\b[A-Z]:\\\S+|\b[\w-]+(?:/[\w.-]+)+"), "<path>"),
+    (re.compile(r"\b[0-9a-f]{7,}\b|\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8}-[0-9a-f-]{27}\b"), "<id>"),
+    (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
+)
+CAUSE = re.compile(
+    r"\b(?:because|since|the (?:issue|problem|cause|reason|error|fix|failure) (?:is|was)|needs? to|has to|must"
+    r"|requires?|instead of"
+    r"|should (?:be|have|use)|doesn't (?:exist|support|have|accept)|isn't|cannot|can't|not (?:found|installed"
+    r"|supported|available)"
+    r"|wrong|missing|only (?:works|accepts|supports)|expects?)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One mistake of one session: what kind it is, and what was said of it."""
+
+    template: str  # equal for the same error; the telling words of a correction, sorted
+    text: str
+    quote: Quote
+    project: str
+    is_error: bool  # else a correction of the person
+
+
+def mistakes_in(session: SessionTurns, corrections: Iterable[Candidate]) -> list[Mistake]:
+    """The mistakes of a session: its errors, told by the assistant, and the person's corrections."""
+    found = [*_told_errors(session), *_corrected(session, corrections)]
+    return list({(mistake.template, mistake.quote.entry): mistake for mistake in found}.values())[:MAX_MISTAKES]
+
+
+def lessons_from(mistakes: Sequence[Mistake]) -> list[Candidate]:
+    """A candidate for every mistake made in two or more sessions; its quotes are one of each session."""
+    lessons = []
+    for group in _groups(mistakes):
+        by_session = {mistake.quote.session_id: mistake for mistake in group}
+        entries = {mistake.quote.entry for mistake in by_session.values()}  # a fork repeats entries
+        if len(by_session) >= MIN_SESSIONS and len(entries) >= MIN_SESSIONS:
+            lessons.append(_lesson(list(by_session.values())))
+    return lessons
+
+
+def template_of(error: str) -> str:
+    """An error's text with everything masked that differs from one time to the next."""
+    for pattern, mask in MASKS:
+        error = pattern.sub(mask, error)
+    return " ".join(error.casefold().split())[:160]
+
+
+def _told_errors(session: SessionTurns) -> Iterator[Mistake]:
+    turns = session.turns
+    for place, turn in enumerate(turns):
+        if not turn.is_error or not turn.text or turn.role is not Role.TOOL:
+            continue
+        template = template_of(error_line(turn.text))
+        told = _told_behind(turns, place, set(content_words(error_line(turn.text))))
+        if told and len(content_words(template)) >= MIN_SESSIONS:
+            said, first, end = told
+            text = statement_of(said.text[first:end], said.time)
+            yield Mistake(template, text, quote_of(session, said, first, end), session.project, is_error=True)
+
+
+def _told_behind(turns: Sequence[Turn], place: int, failed: set[str]) -> tuple[Turn, int, int] | None:
+    """The first sentence of the assistant behind a failure that names a cause, in words of the error."""
+    for turn in turns[place + 1 : place + 1 + LOOK_AHEAD]:
+        if turn.role is Role.PERSON:
+            return None
+        if turn.role is Role.ASSISTANT:
+            for first, end in sentence_spans(turn.text):
+                sentence = turn.text[first:end]
+                about = failed & set(content_words(sentence))
+                if CAUSE.search(sentence) and len(about) >= SHARED_WORDS and not NARRATION.match(sentence):
+                    return turn, first, end
+    return None
+
+
+def _corrected(session: SessionTurns, corrections: Iterable[Candidate]) -> Iterator[Mistake]:
+    for candidate in corrections:
+        if candidate.kind in (Kind.CORRECTION, Kind.PREFERENCE) and candidate.quotes[0].role is Role.PERSON:
+            words = " ".join(sorted(set(content_words(candidate.text))))
+            yield Mistake(words, candidate.text, candidate.quotes[0], session.project, is_error=False)
+
+
+def _groups(mistakes: Sequence[Mistake]) -> Iterator[list[Mistake]]:
+    errors: dict[str, list[Mistake]] = {}
+    spoken: list[list[Mistake]] = []
+    for mistake in mistakes:
+        if mistake.is_error:
+            errors.setdefault(mistake.template, []).append(mistake)
+            continue
+        group = next((group for group in spoken if is_same_correction(group[0].template, mistake.template)), None)
+        if group is None:
+            spoken.append([mistake])
+        else:
+            group.append(mistake)
+    yield from errors.values()
+    yield from spoken
+
+
+def is_same_correction(one: str, other: str) -> bool:
+    """Whether two corrections, given by their telling words, say the same."""
+    ours, theirs = set(one.split()), set(other.split())
+    return bool(ours | theirs) and len(ours & theirs) / len(ours | theirs) >= SAME_WORDS
+
+
+def _lesson(mistakes: Sequence[Mistake]) -> Candidate:
+    newest = mistakes[-1]
+    what = "the same error" if newest.is_error else "the same correction"
+    return Candidate(
+        text=f"Check first: {newest.text[:1].lower()}{newest.text[1:]}",
+        kind=Kind.LESSON,
+        quotes=tuple(mistake.quote for mistake in reversed(mistakes)),
+        confidence=min(0.9, 0.5 + 0.1 * len(mistakes)),
+        why=f"{what} in {len(mistakes)} sessions" + (f": {newest.template}" if newest.is_error else ""),
+        extractor="deterministic",
+        project=newest.project,
+    )
