@@ -7,8 +7,10 @@ asked, no more than that. A candidate is refused for every reason that holds, so
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Protocol
 
@@ -16,8 +18,10 @@ from crawler.compress.candidates import error_line
 from crawler.injected import OWN_SESSION_MARK, TAG
 from crawler.turns import Role
 from dream.compare import is_known
+from dream.contradiction import REPLACED
 from dream.evidence import Evidence, is_true_of
 from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
+from dream.extract.wording import OPENER
 from dream.records import Candidate, Kind, Quote
 from dream.speech.acts import Act, clauses_in
 from dream.speech.agreement import is_agreement
@@ -69,6 +73,10 @@ class NoRejections:
         return False
 
 
+NEGATORS = re.compile(
+    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b",
+    re.IGNORECASE,
+)
 MAX_TEXT = 400  # characters of a statement
 MIN_COVERED = 0.75  # share of a statement's telling words that the quotes must hold; the rest may be grammar
 INSTRUCTION_LIKE = re.compile(
@@ -77,12 +85,14 @@ INSTRUCTION_LIKE = re.compile(
     r"[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
     r"|tool|function"
-    r"|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\bdo not (?:tell|inform|mention"
+    r"|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't|never) (?:tell"
+    r"|inform|mention"
     r"|reveal|show|ask)"
     r"\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b|\bwithout (?:telling|asking|informing|confirmation from)"
     r" (?:the )?(?:user"
     r"|person|human|anyone)\b|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b"
-    r"|\b(?:exfiltrat|send|upload|post|leak|email|forward)\w*\b[^.\n]{0,60}\b(?:secrets?|credentials?|passwords?"
+    r"|\b(?:exfiltrat|send|upload|post|leak|email|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?"
+    r"|passwords?"
     r"|tokens?|api keys?"
     r"|private keys?|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b"
     r"|\b(?:jailbreak|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this"
@@ -231,21 +241,46 @@ def is_chained(text: str) -> bool:
 
 
 def beyond_quote(candidate: Candidate) -> list[str]:
-    """What a statement says that its quotes do not: values, negations, and too many other words."""
-    said = " ".join(quote.text for quote in candidate.quotes)
-    return _values_beyond(candidate, said)
-
-
-def _values_beyond(candidate: Candidate, said: str) -> list[str]:
-    folded = " ".join(said.casefold().split())
-    extra = [
-        candidate.text[value.first : value.end]
-        for value in values_in(candidate.text)
-        if value.kind is not ValueKind.DATE and candidate.text[value.first : value.end].casefold() not in folded
+    """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
+    said = " ".join(quote.text for quote in candidate.quotes if quote.role is candidate.quotes[0].role)
+    return [
+        *_values_beyond(candidate.text, said),
+        *_turned(candidate.text, said),
+        *_words_beyond(candidate.text, said),
     ]
-    known = set(content_words(said))
-    words = [word for word in content_words(candidate.text) if word not in known]
-    total = content_words(candidate.text)
-    if total and 1 - len(words) / len(total) < MIN_COVERED:
-        extra += words
-    return extra
+
+
+def _values_beyond(text: str, said: str) -> list[str]:
+    """Values that the quote does not give, or gives as what no longer holds. Dates may have been made absolute."""
+    folded = " ".join(said.casefold().split())
+    gone = {value.value for value in values_in(said) if value.is_former}
+    gone |= {match["what"].casefold() for match in REPLACED.finditer(said)}
+    gone -= {value.value for value in values_in(text) if value.is_former}
+    gone -= {match["what"].casefold() for match in REPLACED.finditer(text)}
+    extra = []
+    for value in values_in(text):
+        written = text[value.first : value.end].strip()
+        is_new = value.kind is not ValueKind.DATE and " ".join(written.casefold().split()) not in folded
+        if is_new or value.value in gone:
+            extra.append(written)
+    tokens = {token.casefold() for token in re.findall(r"[\w./:@+#-]*\w", text)}
+    return extra + sorted(tokens & gone)
+
+
+def _turned(text: str, said: str) -> list[str]:
+    """Negations that stand on one side alone; a `no,` ahead of a sentence answers and negates nothing."""
+    ours, theirs = (
+        Counter(word.casefold() for word in NEGATORS.findall(OPENER.sub("", part))) for part in (text, said)
+    )
+    return sorted((ours - theirs) + (theirs - ours))
+
+
+def _words_beyond(text: str, said: str) -> list[str]:
+    """Telling words that the quote does not hold in this order, where they are more than a small share."""
+    ours = [word for word in content_words(text) if not word.isdigit()]  # a date made absolute has digits of its own
+    theirs = content_words(said)
+    kept = sum(block.size for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks())
+    known = set(theirs)
+    if not ours or kept / len(ours) >= MIN_COVERED:
+        return []
+    return [word for word in ours if word not in known] or ["the words in this order"]

@@ -266,12 +266,8 @@ def _fact(clause: Clause) -> Signal | None:
     bare = LEADING.sub("", text, count=1)
     if clause.act is Act.REQUESTS or (clause.act is Act.INTENDS and not values):
         return None
-    if (
-        clause.act in REASONABLE
-        and REASONED.search(text)
-        and not PASSING.search(text)
-        and len(content_words(text)) >= REASONED_WORDS
-    ):
+    is_reasoned = REASONED.search(text) and len(content_words(text)) >= REASONED_WORDS
+    if is_reasoned and clause.act in REASONABLE and not OF_THE_HOUR.search(text):
         return Signal(Kind.FACT, FAIR, "said with its reason")
     if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(bare) or WE_DO.match(text)):
         if any(value.kind in STRONG_VALUES or value.unit for value in values):

@@ -1,0 +1,43 @@
+"""Builds an archive of small sessions, for everything that needs evidence."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from crawler.archive import Archive
+from crawler.ingest import Ingester
+from dream.evidence import Evidence, SessionTurns, quote_of
+from dream.records import Candidate, Kind, Quote
+from dream.topics import Topics, topics_of
+from memory_server.document import SourcePath
+from tests.crawler.builders import SESSION, Record, settings_in, write_transcript
+
+
+def archived(folder: Path, sessions: Mapping[str, Sequence[Record]]) -> Evidence:
+    """Evidence from an archive that took in these sessions, by id."""
+    for session_id, records in sessions.items():
+        write_transcript(folder / "transcripts", *records, session=session_id)
+    settings = settings_in(folder / "memory")
+    with Ingester(settings) as ingester:
+        ingester.ingest([folder / "transcripts"])
+    return Evidence(Archive(settings.archive))
+
+
+def quoted(session: SessionTurns, words: str) -> Quote:
+    """A true quote of these words, wherever a turn of the session holds them first."""
+    turn = next(turn for turn in session.turns if words in turn.text)
+    first = turn.text.index(words)
+    return quote_of(session, turn, first, first + len(words))
+
+
+def said(session: SessionTurns, words: str, text: str = "") -> Candidate:
+    """A candidate that rests on these words of a session; it says them, or `text`."""
+    quote = quoted(session, words)
+    return Candidate(text or words, Kind.FACT, (quote,), 0.9, "test", "test", project="app")
+
+
+def topics(**texts: str) -> Topics:
+    """Topics by name."""
+    return topics_of({SourcePath(f"topics/{name}.md"): text for name, text in texts.items()})
+
+
+__all__ = ["SESSION", "archived", "quoted", "said", "topics"]
