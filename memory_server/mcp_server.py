@@ -5,7 +5,7 @@ JSON and drops the text. An argument that no tool knows is an error: a misspelt 
 """
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -37,14 +37,23 @@ PerSource = Annotated[int, Field(description="most passages of one file", ge=1)]
 IncludeRaw = Annotated[bool, Field(description="archived turns too, as layer:raw")]
 
 
-def create_server(memory: Memory, version: str, *, before_answer: Callable[[], None] = lambda: None) -> MCPServer[Any]:
-    """The server over an open memory. `before_answer` runs ahead of every search, to bring the indices level."""
+def create_server(
+    memory: Memory,
+    version: str,
+    *,
+    before_answer: Callable[[], None] = lambda: None,
+    more_tools: Sequence[Tool] = (),
+) -> MCPServer[Any]:
+    """The server over an open memory. `before_answer` runs ahead of every search, to bring the indices level.
+
+    `more_tools` are those of the parts of the house above this one.
+    """
     server: MCPServer[Any] = MCPServer(
         "oneiros",
         version=version,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        tools=memory_tools(memory, before_answer),
+        tools=[*memory_tools(memory, before_answer), *more_tools],
     )
     _add_resources(server, memory)
     _add_prompt(server)

@@ -1,0 +1,142 @@
+"""The tools of dream, asked as a client asks."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from mcp import Client
+from mcp.types import CallToolResult, TextContent
+
+from dream.compare import compare
+from dream.gate import Gate, NoRejections, Refusal
+from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools
+from dream.records import Candidate, Update
+from memory_server.mcp_server import create_server
+from memory_server.memory import Memory
+from memory_server.redaction import Redactor
+from tests.crawler.builders import SESSION, assistant, entry_id, person
+from tests.dream.house import archived, topics
+
+Result = TypeVar("Result")
+RULE = "Always run the linter before you push."
+
+
+@dataclass(slots=True)
+class Suggested:
+    """What became of a candidate."""
+
+    refusals: tuple[Refusal, ...]
+    update: Update | None
+    hunk: object | None
+
+
+@dataclass(slots=True)
+class Desk:
+    """Keeps what was proposed, each once."""
+
+    gate: Gate
+    kept: list[str] = field(default_factory=list)
+
+    def suggest(self, candidate: Candidate) -> Suggested:
+        refusals = self.gate.check(candidate)
+        if refusals:
+            return Suggested(refusals, None, None)
+        is_new = candidate.text not in self.kept
+        self.kept += [candidate.text] * is_new
+        return Suggested((), compare(candidate, topics()), object() if is_new else None)
+
+
+@pytest.fixture
+def desk_and_door(tmp_path: Path) -> tuple[Desk, DreamDoor]:
+    evidence = archived(tmp_path, {SESSION: [person(1, RULE), assistant(2, "Understood."), person(3, "x " * 9_000)]})
+    desk = Desk(Gate(evidence, topics(), NoRejections(), Redactor()))
+    return desk, DreamDoor(evidence, lambda: [SESSION], desk.suggest)
+
+
+def asked(memory: Memory, door: DreamDoor, work: Callable[[Client], Awaitable[Result]]) -> Result:
+    async def run() -> Result:
+        async with Client(create_server(memory, "1.0", more_tools=dream_tools(door)), mode="legacy") as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+def call(memory: Memory, door: DreamDoor, tool: str, **arguments: Any) -> CallToolResult:
+    return asked(memory, door, lambda client: client.call_tool(tool, arguments))
+
+
+def text_of(result: CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
+def test_all_definitions_with_those_of_dream_cost_at_most_1500_tokens(
+    garden: Memory, desk_and_door: tuple[Desk, DreamDoor]
+) -> None:
+    tools = asked(garden, desk_and_door[1], lambda client: client.list_tools()).tools
+
+    sizes = {tool.name: len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools}
+
+    assert {"dream_evidence", "propose_promotion"} <= sizes.keys()
+    assert sum(sizes.values()) / 4 <= 1_500
+
+
+def test_no_tool_accepts(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:
+    tools = asked(garden, desk_and_door[1], lambda client: client.list_tools()).tools
+
+    assert [tool.name for tool in tools if "accept" in tool.name or "apply" in tool.name] == []
+
+
+def test_evidence_comes_by_page_behind_a_margin(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:
+    page = text_of(call(garden, desk_and_door[1], "dream_evidence"))
+
+    assert page.splitlines()[:2] == [f"session {SESSION} entry {entry_id(1)} person 2026-03-01", f"   | {RULE}"]
+    assert len(page) <= PAGE_CHARS + 200
+    assert text_of(call(garden, desk_and_door[1], "dream_evidence", page=99)) == "No evidence on this page."
+
+
+def test_a_true_quote_is_proposed_once(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:
+    desk, door = desk_and_door
+    arguments = {
+        "target": "workflow",
+        "text": RULE,
+        "quotes": [{"session": SESSION, "entry": entry_id(1)[:8], "text": RULE}],
+    }
+
+    answers = [text_of(call(garden, door, "propose_promotion", **arguments)) for _ in range(2)]
+
+    assert answers[0] == "Proposed for topics/workflow.md (new). A person decides with `oneiros review`."
+    assert answers[1].startswith("Asked before")
+    assert desk.kept == [RULE]
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "answer"),
+    [
+        ("Never run the linter.", RULE, "beyond the quote"),
+        (RULE, "Always run the linter before you pull.", "does not say this word for word"),
+        (RULE, "", "does not say this word for word"),
+    ],
+)
+def test_a_false_proposal_says_what_to_mend(
+    garden: Memory, desk_and_door: tuple[Desk, DreamDoor], text: str, quote: str, answer: str
+) -> None:
+    quotes: Sequence[dict[str, str]] = [{"session": SESSION, "entry": entry_id(1), "text": quote}]
+
+    result = call(garden, desk_and_door[1], "propose_promotion", target="workflow", text=text, quotes=quotes)
+
+    assert answer in text_of(result)
+    assert desk_and_door[0].kept == []
+
+
+def test_an_unknown_session_is_a_sentence_and_no_crash(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:
+    quotes = [{"session": "nowhere", "entry": "1", "text": RULE}]
+
+    result = call(garden, desk_and_door[1], "propose_promotion", target="x", text=RULE, quotes=quotes)
+
+    assert result.is_error
+    assert "does not say this word for word" in text_of(result)
