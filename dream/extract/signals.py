@@ -73,8 +73,9 @@ LIMITS_RULE = re.compile(
     r"|\bnot true\b|\bnot the case\b|\bnobody (?:said|says)\b",
     re.IGNORECASE,
 )
+MAKE_SURE = re.compile(rf"^{LEAD}(?:please |also |but )*(?:make sure|ensure|see to it)\b", re.IGNORECASE)
 STOP_DOING = re.compile(
-    rf"^{LEAD}(?:please |just )*(?:stop\s+\w+ing\b|quit\s+\w+ing\b|avoid\s+\w+ing\b"
+    rf"^{LEAD}(?:please |just )*(?:(?:don'?t|do not) just \w+|stop\s+\w+ing\b|quit\s+\w+ing\b|avoid\s+\w+ing\b"
     rf"|(?:don'?t|do not)\s+(?:ever\b|\w+{INSIDE}{{0,80}}\b(?:ever|again|any ?more|without (?:asking|my|a|an))\b))",
     re.IGNORECASE,
 )
@@ -94,6 +95,12 @@ REJECTS = re.compile(
     r"|^\W*wrong\b",
     re.IGNORECASE,
 )  # says that something was wrong, and not yet what is right
+NAMED_WRONG = re.compile(
+    rf"^{LEAD}(?!the\b|that\b|this\b|it\b|you\b|these\b|those\b)[\w`'./-]+(?: [\w`'./-]+){{0,2}} (?:is|are) (?:wrong"
+    rf"|incorrect"
+    rf"|not (?:right|correct|true))[,;:] {INSIDE}{{10,}}",
+    re.IGNORECASE,
+)
 OPENS_CORRECTION = re.compile(
     r"^\W*(?:no|nope|actually|correction|not quite|sorry|again)\b[\s,.:!-]+\S|\bi meant\b", re.IGNORECASE
 )
@@ -113,7 +120,8 @@ IN_PLACE_OF = re.compile(
 DECIDES = re.compile(
     r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+"
     r"(?:decided|agreed|chose|chosen|settled|opted|picked|standardi[sz]ed|committed to|concluded|resolved)\b"
-    r"|\b(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:"
+    r"|\b(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:|\bmy thinking (?:here )?is (?:that"
+    r" )?we\b"
     r"|\b(?:we|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking"
     r"|moving to|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b"
     r"|\b(?:we|i)(?:'ll| will) (?:use|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop|stay (?:on|with)"
@@ -126,6 +134,11 @@ LEANS_TO = re.compile(
     r" (?:to|not to|if)\b|\bwe should\b|\bmakes (?:more )?sense to\b|\b(?:is|are) better (?:for|than|to)\b",
     re.IGNORECASE,
 )  # how a person decides politely; with a reason it is meant
+BETTER = re.compile(
+    r"\b(?:is|are) (?:much |way |far |a lot )?(?:simpler|better|nicer|cleaner|easier|safer|faster|more (?:\w+))(?!"
+    r" (?:now|already))\b",
+    re.IGNORECASE,
+)
 LETS = re.compile(
     rf"^{LEAD}(?:let'?s|lets)\s+(?:not\s+|just\s+|also\s+|please\s+)*(?:use|go with|stick (?:with|to)|keep|adopt"
     rf"|switch to"
@@ -156,8 +169,12 @@ NAMED_SUBJECT = re.compile(
     r"|cant|will|won't|doesn't|==))(?!\w)",
     re.IGNORECASE,
 )
+WE_LEARNT = re.compile(
+    r"\bwe(?:'ve| have)? (?:found|learnt|learned|realised|realized|discovered) (?:out )?that\b", re.IGNORECASE
+)
 WE_DO = re.compile(
-    rf"^{LEAD}(?:at \w+ |here )?we (?:(?:also|only|usually|always|generally|currently)\s+)*(?:use|deploy|keep|store"
+    rf"^{LEAD}(?:(?:for|in|on|at|with) {INSIDE}{{2,40}}?\s|here )?we (?:(?:also|only|usually|always|generally"
+    rf"|currently)\s+)*(?:use|deploy|keep|store"
     rf"|run|ship|release|merge"
     r"|rebase|host|write|name|tag|follow|support|target|have|build|test|track|log|work)\b",
     re.IGNORECASE,
@@ -165,7 +182,8 @@ WE_DO = re.compile(
 PASSING = re.compile(
     r"\b(?:just|right now|at the moment|today|failing|fails?|failed|failures?|broken|breaks?|crash\w*|stuck|again"
     r"|working|loaded"
-    r"|done|errors?|bugs?|issues?|conflicts?|missing|empty|flaky|pushed|merged|committed|showing|seems?|good|great"
+    r"|(?:is|are|all|already|'s) done|errors?|bugs?|issues?|conflicts?|missing|empty|flaky|pushed|merged|committed"
+    r"|showing|seems?|good|great"
     r"|fine|ready|going"
     r"|happening|weird|strange|problem|comments?|this (?:pr|branch|session|commit|change|file|test|one|time|step|phase"
     r"|task|plan)"
@@ -225,12 +243,16 @@ def _preference(clause: Clause) -> Signal | None:
         return Signal(Kind.PREFERENCE, WEAK if is_hedged else SURE, "a rule: always, never, must")
     if STANDING_MARK.search(text) and not is_hedged:
         return Signal(Kind.PREFERENCE, LIKELY, "said for good: from now on, whenever")
+    if MAKE_SURE.match(text) and REASONED.search(text) and not PASSING.search(text):
+        return Signal(Kind.PREFERENCE, FAIR, "asked for, with its reason")
     return Signal(Kind.PREFERENCE, LIKELY, "asked to stop") if STOP_DOING.match(text) else None
 
 
 def _correction(clause: Clause, before: Clause | None) -> Signal | None:
     """`A, not B`; `no, it is A`; or a plain statement right behind `that's wrong`."""
     text = clause.text
+    if NAMED_WRONG.match(text):
+        return Signal(Kind.CORRECTION, FAIR, "says what of a named thing is wrong, and why")
     if clause.act in (Act.INTENDS, Act.REQUESTS, Act.DENIES):
         return None
     confidence = WEAK if clause.act is Act.HEDGES or PASSING.search(text) else LIKELY
@@ -255,6 +277,8 @@ def _decision(clause: Clause) -> Signal | None:
         return None
     if DECIDES.search(text):
         return Signal(Kind.DECISION, SURE if REASONED.search(text) else LIKELY, "a decision")
+    if BETTER.search(text) and NAMED_SUBJECT.match(LEADING.sub("", text, count=1)):
+        return Signal(Kind.DECISION, FAIR, "a judgement of what is better")
     if LETS.match(text):
         return Signal(Kind.DECISION, LIKELY if REASONED.search(text) or NOT_THIS.search(text) else WEAK, "a decision")
     return None
@@ -263,15 +287,17 @@ def _decision(clause: Clause) -> Signal | None:
 def _fact(clause: Clause) -> Signal | None:
     """A statement about a named thing; by what it holds it is likely, fair, or only said in passing."""
     text, values = clause.text, values_in(clause.text)
-    bare = LEADING.sub("", text, count=1)
+    bare = LEADING.sub("", REJECTS.sub("", text), count=1).lstrip(" ,:;-")
     if clause.act is Act.REQUESTS or (clause.act is Act.INTENDS and not values):
         return None
+    if WE_LEARNT.search(text) and clause.act is Act.ASSERTS:
+        return Signal(Kind.FACT, FAIR, "learnt by experience")
     is_reasoned = REASONED.search(text) and len(content_words(text)) >= REASONED_WORDS
     if is_reasoned and clause.act in REASONABLE and not OF_THE_HOUR.search(text):
         return Signal(Kind.FACT, FAIR, "said with its reason")
-    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(bare) or WE_DO.match(text)):
+    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(bare) or WE_DO.match(bare)):
         if any(value.kind in STRONG_VALUES or value.unit for value in values):
             return Signal(Kind.FACT, LIKELY, "a stated fact with its value")
-        if values or SCOPE.search(text) or WE_DO.match(text) or REQUIRES.search(text):
+        if values or SCOPE.search(text) or WE_DO.match(bare) or REQUIRES.search(text):
             return Signal(Kind.FACT, FAIR, "a stated fact about a named thing")
     return Signal(Kind.FACT, WEAK, "said in passing") if values or clause.act is Act.DENIES or len(text) > 30 else None

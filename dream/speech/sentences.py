@@ -24,7 +24,8 @@ CLAUSE_EDGE = re.compile(
     r"|please"
     r"|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who|considering"
     r"|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was)\b)"
-    r"|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you|it|they|that|this|the|my|our|can|could|how|what)\b)",
+    r"|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you|it|they|that|this|the|my|our|can|could|how|what|make"
+    r" sure|always|never|please|don'?t|only)\b)",
     re.IGNORECASE,
 )
 
