@@ -12,7 +12,9 @@ from dream.speech.sentences import Span, clause_spans
 from dream.speech.values import Value, values_in
 from dream.speech.words import content_words
 
-ALTERNATIVES = re.compile(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+", re.IGNORECASE)
+ALTERNATIVES = re.compile(
+    r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+", re.IGNORECASE
+)
 PRONOUN = re.compile(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b", re.IGNORECASE)
 
 

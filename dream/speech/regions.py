@@ -119,8 +119,10 @@ def _spread_over_blocks(text: str, lines: list[Span], own: list[bool], fenced: f
     """A paragraph that is mostly foreign is foreign whole; so is what is indented like code."""
     for block in _blocks(text, lines, fenced):
         foreign = sum(not own[place] for place in block)
+        lone = [text[lines[place][0]] for place in block]
+        is_diff = set(lone) <= {"+", "-"} and "+" in lone
         indented = all(text[lines[place][0] : lines[place][1]].startswith((" " * INDENT, "\t")) for place in block)
-        if foreign * 2 >= len(block) or (indented and block[0] > 0):
+        if foreign * 2 >= len(block) or is_diff or (indented and block[0] > 0):
             for place in block:
                 own[place] = False
 

@@ -1,0 +1,56 @@
+"""Values of a sentence, and dates made absolute."""
+
+import datetime as dt
+
+import pytest
+
+from dream.speech.dates import absolute
+from dream.speech.values import ValueKind, values_in
+
+SUNDAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The relay listens on port 2525.", [(ValueKind.ADDRESS, "2525")]),
+        ("It runs on 10.4.0.17:8443.", [(ValueKind.ADDRESS, "10.4.0.17:8443")]),
+        ("We are on version 4.2.", [(ValueKind.VERSION, "4.2")]),
+        ("The talk is on May 20 at 3 PM.", [(ValueKind.DATE, "05-20"), (ValueKind.TIME, "15:00")]),
+        ("Logs lie in /var/log/relay.", [(ValueKind.PATH, "/var/log/relay")]),
+        ("it takes 1,200 calls", [(ValueKind.QUANTITY, "1200")]),
+        ("it takes twelve calls", [(ValueKind.QUANTITY, "12")]),
+        ("run it with --dev-key", [(ValueKind.NAME, "--dev-key")]),
+    ],
+)
+def test_a_value_is_found_with_its_kind(sentence: str, expected: list[tuple[ValueKind, str]]) -> None:
+    assert [(value.kind, value.value) for value in values_in(sentence)] == expected
+
+
+def test_what_a_value_was_before_is_marked() -> None:
+    values = values_in("It improved from 70% to 90%.")
+
+    assert [(value.value, value.is_former) for value in values] == [("70", True), ("90", False)]
+
+
+def test_a_number_knows_what_it_counts() -> None:
+    assert [value.unit for value in values_in("150 commits and 12% of $40")] == ["commit", "%", "$"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We ship tomorrow.", "We ship on 2026-03-02."),
+        ("We ship next Friday.", "We ship on 2026-03-06."),
+        ("Since yesterday it fails.", "Since on 2026-02-28 it fails."),
+        ("The freeze is in two weeks.", "The freeze is around 2026-03-15."),
+        ("The audit is next month.", "The audit is in 2026-04."),
+        ("A year ends.", "A year ends."),
+    ],
+)
+def test_a_relative_date_becomes_absolute(text: str, expected: str) -> None:
+    assert absolute(text, SUNDAY) == expected
+
+
+def test_without_a_time_a_relative_date_stays() -> None:
+    assert absolute("We ship tomorrow.", None) == "We ship tomorrow."

@@ -1,0 +1,120 @@
+"""How statements stand to topics, and where they go."""
+
+import datetime as dt
+from dataclasses import replace
+
+import pytest
+
+from crawler.turns import Role
+from dream.compare import compare, is_worth_asking
+from dream.records import Candidate, Kind, Quote, Relation, Update
+from dream.topics import Topics
+from memory_server.document import LineRange
+from tests.dream.house import topics
+
+MAIL = """---
+title: Mail
+modified: 2025-01-10
+---
+
+# Mail
+
+## Relay
+
+The relay listens on port 2525.[^a] It is watched by
+Marta.
+
+- Use tabs in config files.
+- The backup runs on 10.0.0.4.
+
+## History
+
+- The relay listened on port 25.
+
+[^a]: session 1
+"""
+
+
+def stated(text: str, kind: Kind = Kind.FACT, confidence: float = 0.9) -> Candidate:
+    said = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
+    quote = Quote("s", "e", Role.PERSON, said, 0, len(text), text)
+    return Candidate(text, kind, (quote,), confidence, "test", "test", project="garden")
+
+
+@pytest.fixture
+def mail() -> Topics:
+    return topics(mail=MAIL, deploy="# Deploy\n\nReleases are cut on Tuesdays from the release branch.\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("The relay listens on port 2525.", Relation.KNOWN),
+        ("The relay listens on port 2626.", Relation.CONTRADICTS),
+        ("The relay has moved to port 2626.", Relation.SUPERSEDES),
+        ("The relay no longer listens on port 2525.", Relation.SUPERSEDES),
+        ("Never use tabs in config files.", Relation.CONTRADICTS),
+        ("The backup runs on 10.0.0.5.", Relation.CONTRADICTS),
+        ("Releases are now cut on Fridays from the release branch.", Relation.SUPERSEDES),
+        ("The relay keeps mail of the backup host for a week.", Relation.EXTENDS),
+        ("Invoices are printed in Leipzig.", Relation.NEW),
+    ],
+)
+def test_a_statement_stands_so_to_the_topics(mail: Topics, text: str, relation: Relation) -> None:
+    assert compare(stated(text), mail).relation is relation
+
+
+def test_a_replaced_sentence_leaves_its_neighbours(mail: Topics) -> None:
+    place = compare(stated("The relay listens on port 2626."), mail).place
+
+    assert place.target == "topics/mail.md"
+    assert place.replaces == LineRange(10, 10)
+    assert place.old_text == "The relay listens on port 2525.[^a] It is watched by\n"
+    assert (place.kept_before, place.kept_after) == ("", " It is watched by\n")
+
+
+def test_a_replaced_list_item_keeps_its_sign(mail: Topics) -> None:
+    place = compare(stated("The backup runs on 10.0.0.5."), mail).place
+
+    assert (place.kept_before, place.kept_after) == ("- ", "\n")
+
+
+def test_what_stands_below_history_is_not_compared(mail: Topics) -> None:
+    update = compare(stated("The relay listened on port 26."), mail)
+
+    assert "port 25 " not in update.why
+
+
+def test_an_old_decision_contradicted_without_a_reason_is_drift(mail: Topics) -> None:
+    bare = compare(stated("Never use tabs in config files.", Kind.PREFERENCE), mail)
+    reasoned = compare(stated("Never use tabs in config files because YAML breaks.", Kind.PREFERENCE), mail)
+
+    assert (bare.relation, reasoned.relation) == (Relation.DRIFT, Relation.CONTRADICTS)
+
+
+def test_what_no_topic_speaks_of_goes_to_the_project(mail: Topics) -> None:
+    place = compare(stated("Invoices are printed in Leipzig."), mail).place
+
+    assert (place.target, place.after_line, place.title) == ("topics/garden.md", 0, "Garden")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "topics/../x", "/abs", "a/../../b", "con\nfig", "🎉", ""])
+def test_no_name_leads_out_of_topics(mail: Topics, name: str) -> None:
+    target = compare(replace(stated("Invoices are printed in Leipzig."), topic=name), mail).place.target
+
+    assert target.startswith("topics/")
+    assert ".." not in target
+    assert target.count("/") == 1
+
+
+def test_a_lesson_goes_to_the_lessons(mail: Topics) -> None:
+    assert compare(stated("Check first: is the lock held?", Kind.LESSON), mail).place.target == "lessons.md"
+
+
+def test_a_weak_statement_is_worth_asking_only_against_a_topic(mail: Topics) -> None:
+    def worth(text: str) -> tuple[Relation, bool]:
+        update: Update = compare(stated(text, confidence=0.3), mail)
+        return update.relation, is_worth_asking(update)
+
+    assert worth("Invoices are printed in Leipzig.") == (Relation.NEW, False)
+    assert worth("The relay listens on port 2626.") == (Relation.CONTRADICTS, True)

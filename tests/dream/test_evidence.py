@@ -1,0 +1,83 @@
+"""Evidence: a quote is true of a turn to the last character, or it is none."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crawler.entry import PartKind
+from crawler.turns import Role, Turn
+from dream.compare import compare, is_worth_asking
+from dream.evidence import is_true_of, session_turns
+from dream.extract import find_candidates
+from dream.topics import topics_of
+from memory_server.document import SourcePath
+from tests.crawler.builders import SESSION, assistant, call, person, result
+from tests.dream.house import archived, quoted
+
+PROMPT = PartKind.PROMPT
+SENTENCES = (
+    "The relay listens on port {n}.",
+    "always run the tests before a push",
+    "No, it runs on 10.0.0.{n}, not on 10.1.1.1.",
+    "we decided to keep {n} replicas because restarts are slow",
+    "Does it listen on port {n}?",
+    "if it were {n} we would see it",
+    "```\nport = {n}\n```",
+    "> port {n}",
+    "I prefer small commits\nover large ones – äöü 日本 🎉",
+    "Remember that Marta owns mail-{n}.",
+)
+TOPIC_LINES = st.lists(st.sampled_from(SENTENCES).map(lambda s: s.format(n=7)), max_size=6)
+TURN_TEXTS = st.lists(
+    st.lists(st.tuples(st.sampled_from(SENTENCES), st.integers(1, 99)), min_size=1, max_size=4).map(
+        lambda parts: "\n".join(sentence.format(n=number) for sentence, number in parts)
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def test_a_quote_of_the_archive_resolves_and_one_letter_more_does_not(tmp_path: Path) -> None:
+    evidence = archived(tmp_path, {SESSION: [person(1, "The relay listens on port 2525. Thanks.")]})
+    quote = quoted(evidence.session(SESSION), "The relay listens on port 2525.")
+
+    assert evidence.resolve(quote)
+    assert not evidence.resolve(replace(quote, end=quote.end + 1))
+
+
+def test_what_a_tool_returned_is_not_spoken(tmp_path: Path) -> None:
+    records = [
+        person(1, "Look."),
+        assistant(2, call("Bash", "c1", command="x")),
+        result(3, "c1", "port 5433"),
+        assistant(4, "Seen."),
+    ]
+    session = archived(tmp_path, {SESSION: records}).session(SESSION)
+
+    assert [(turn.role, turn.text) for turn in session.spoken] == [(Role.PERSON, "Look."), (Role.ASSISTANT, "Seen.")]
+
+
+def test_a_model_call_of_our_own_is_no_session() -> None:
+    turn = Turn(Role.PERSON, PROMPT, "<oneiros-task dream>\nAlways use tabs.", ("e1",))
+
+    assert session_turns(SESSION, "app", [turn]).spoken == ()
+
+
+@given(texts=TURN_TEXTS, lines=TOPIC_LINES)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_update_over_random_turns_and_topics_has_quotes_that_resolve(texts: list[str], lines: list[str]) -> None:
+    turns = [Turn(Role.PERSON, PROMPT, text, (f"entry-{number}",)) for number, text in enumerate(texts)]
+    session = session_turns(SESSION, "app", turns)
+    topics = topics_of({SourcePath("topics/app.md"): "# App\n\n" + "".join(f"- {line}\n" for line in lines)})
+
+    for candidate in find_candidates(session):
+        update = compare(candidate, topics)
+        for quote in update.candidate.quotes:
+            assert any(is_true_of(quote, turn) for turn in session.spoken)
+        if update.place.replaces and is_worth_asking(update):
+            old = "".join(topics.files[0].lines[update.place.replaces.first - 1 : update.place.replaces.last])
+            assert old == update.place.old_text
+            assert old.startswith(update.place.kept_before)
+            assert old.endswith(update.place.kept_after)
