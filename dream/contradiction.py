@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from dream.speech.acts import Act
 from dream.speech.reading import Reading
 from dream.speech.values import MEASURES, Value, ValueKind
 from dream.speech.words import Rarity, content_words
@@ -19,10 +20,10 @@ CHANGE = re.compile(
     r"(?:changed|moved|extended|increased|decreased|improved|reduced|reached|raised|lowered|updated|switched|replaced"
     r"|renamed|migrated|grown|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed|moved|extended"
     r"|increased"
-    r"|improved|reduced|updated|switched|renamed|migrated|upgraded|moving|changing|switching|rescheduled|postponed"
+    r"|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
     r"|bumped)"
     r"\s+(?:it\s+|from\s+|to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already|so far|managed to"
-    r"|down to|up to|actually|correction"
+    r"|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
     r"|not\s+\S+"
     r"\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
     re.IGNORECASE,
@@ -84,7 +85,8 @@ def share_of(part: Collection[str], whole: Collection[str], rarity: Rarity) -> f
 def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
     far = later.context & earlier.words
     announced = CHANGE_BONUS if CHANGE.search(later.text) else 0.0
-    for ours, theirs in product(later.clauses, earlier.clauses):
+    stating = [clause for clause in later.clauses if clause.act is not Act.INTENDS or CHANGE.search(clause.text)]
+    for ours, theirs in product(stating, earlier.clauses):
         for new, old in product(ours.values, theirs.values):
             if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
                 continue

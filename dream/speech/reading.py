@@ -4,17 +4,19 @@ Comparing one statement with all those of the topics asks for the same things ag
 """
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dream.speech.acts import RELATIVE, Act, act_of
 from dream.speech.sentences import Span, clause_spans
-from dream.speech.values import Value, values_in
+from dream.speech.values import Value, ValueKind, values_in
 from dream.speech.words import content_words
 
 ALTERNATIVES = re.compile(
     r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+", re.IGNORECASE
 )
+LIST = 3  # numbers of one unit in a clause that make it a list
 PRONOUN = re.compile(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b", re.IGNORECASE)
 
 
@@ -25,9 +27,13 @@ class ClauseReading:
     text: str
     values: tuple[Value, ...]  # those that hold: what the clause calls former is left out
     words: frozenset[str]
-    denies: bool
+    act: Act
     denied: tuple[frozenset[str], ...]  # of a denial: the words of each thing that is denied, and of all together
     leans: bool  # on its sentence, by a pronoun
+
+    @property
+    def denies(self) -> bool:
+        return self.act is Act.DENIES
 
     def said(self, value: Value) -> str:
         """A value as the clause writes it."""
@@ -69,16 +75,21 @@ def _whole_clauses(text: str) -> list[Span]:
 
 
 def _clause(text: str) -> ClauseReading:
-    denies = act_of(text) is Act.DENIES
+    act = act_of(text)
     words = frozenset(content_words(text))
-    return ClauseReading(
-        text,
-        tuple(value for value in values_in(text) if not value.is_former),
-        words,
-        denies,
-        (*_things(ALTERNATIVES.split(text)), words) if denies else (),
-        bool(PRONOUN.search(text)),
-    )
+    denied = (*_things(ALTERNATIVES.split(text)), words) if act is Act.DENIES else ()
+    return ClauseReading(text, tuple(_slots(text)), words, act, denied, bool(PRONOUN.search(text)))
+
+
+def _slots(text: str) -> Iterator[Value]:
+    """The values of a clause that fill a slot: not what it calls former, nor a list of numbers such as three sides."""
+    values = [value for value in values_in(text) if not value.is_former]
+    alike = Counter((value.kind, value.unit) for value in values if value.kind is ValueKind.QUANTITY)
+    bare = sum(count for (_, unit), count in alike.items() if not unit)
+    for value in values:
+        listed = value.kind is ValueKind.QUANTITY and alike[value.kind, value.unit] + bare * bool(value.unit) >= LIST
+        if not listed:
+            yield value
 
 
 def _things(parts: Iterable[str]) -> list[frozenset[str]]:
