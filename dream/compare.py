@@ -16,7 +16,7 @@ from dream.speech.reading import Reading, read_statement
 from dream.speech.words import Rarity, content_words
 from dream.topics import Topics, TopicStatement, TopicText
 
-CONTRADICTS_FROM = 0.6  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+CONTRADICTS_FROM = 0.55  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of

@@ -35,6 +35,7 @@ REPLACED = re.compile(
 )
 FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it
 MIN_DENIED = 2  # telling words of a denial that must be affirmed: one shared word is chance
+UNANNOUNCED = 0.65  # factor where nobody speaks of a change: another number of a related matter is most often that
 CHANGE_BONUS = 0.2  # where the later statement says itself that something changed
 SMALL = 3  # telling words that a subject must have before it may be contained in another and count in full
 SAME_SUBJECT = 0.8  # of two subjects, however small, that are all but equal (Dice coefficient)
@@ -91,6 +92,8 @@ def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Agains
             if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
                 continue
             score = _slot_score(new, old, far, rarity, leans=ours.leans)
+            if not announced and score < SAME_SUBJECT:
+                score *= UNANNOUNCED
             if score:
                 why = f"{ours.said(new)} where it says {theirs.said(old)}"
                 yield Against(min(1.0, score + announced), why)
