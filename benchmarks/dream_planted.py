@@ -1,7 +1,8 @@
 """Statements and decoys to plant into real turns of a person, from templates, with a seed.
 
-A template is a family: one way to say one kind of thing. Families are split in two parts; rules are written while looking
-at the first alone, and both are reported. A decoy looks like a statement in its words and is none by what it does.
+A template is a family: one way to say one kind of thing. Families are split in two parts; rules are written while
+looking at the first alone, and both are reported. A decoy looks like a statement in its words and is none by what it
+does.
 """
 
 import random

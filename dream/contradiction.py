@@ -1,8 +1,8 @@
 """Whether one statement puts something else in the place of another, and how surely.
 
-Three ways are known. A value: the same slot of the same subject, filled differently. A denial: one says that something
-is or was, the other that it never did. A replacement: the later names what it does away with (`instead of npm`), and that
-stands in the earlier. Each gives 0 to 1 by how much of the subject is shared; the surest counts.
+Three ways are known. A value: the same slot of the same subject, filled differently. A denial: one says that
+something is or was, the other that it never did. A replacement: the later names what it does away with (`instead of
+npm`), and that stands in the earlier. Each gives 0 to 1 by how much of the subject is shared; the surest counts.
 """
 
 import re

@@ -70,7 +70,12 @@ def build_compressor(settings: BackEndSettings, budget: Budget, *, pause: Callab
     """The compressor that the settings ask for. Raises UsageError for a name that is none of ours."""
     if settings.name == "extractive":
         return ExtractiveCompressor()
+    return ModelCompressor(build_client(settings), budget, pause=pause)
+
+
+def build_client(settings: BackEndSettings) -> ModelClient:
+    """The way to the model that the settings name. Raises UsageError for a name that is none of ours."""
     if settings.name not in MODEL_BACK_ENDS:
         known = ", ".join(["extractive", *MODEL_BACK_ENDS])
         raise UsageError(f"there is no back end `{settings.name}`", remedy=f"Choose one of: {known}")
-    return ModelCompressor(MODEL_BACK_ENDS[settings.name](settings), budget, pause=pause)
+    return MODEL_BACK_ENDS[settings.name](settings)

@@ -54,40 +54,27 @@ class ModelClient(Protocol):
     def complete(self, prompt: Prompt) -> Completion: ...
 
 
-class ModelCompressor:
-    """Compresses by a model behind one client. `pause` waits a number of seconds."""
+class PaidModel:
+    """A client with its budget, asked before each call, and with retries where the service is busy.
+
+    `pause` waits a number of seconds.
+    """
 
     def __init__(self, client: ModelClient, budget: Budget, *, pause: Callable[[float], None]):
         self._client = client
         self._budget = budget
         self._pause = pause
 
-    def compress(self, turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord) -> CompressedSession:
-        """The model's digest where it holds, the extractive one with the reason in `fallback` otherwise."""
-        plain = compress_extractively(turns, facts, record)
-        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
-        complaint = ""
-        for _ in range(2):
-            try:
-                answer = self._ask(prompt_for(turns, max_chars=max_chars, complaint=complaint))
-                title, sections = validated(answer.text, turns, max_chars=max_chars)
-            except RejectedDigest as error:
-                complaint = str(error)
-            except Refused as error:
-                complaint = str(error)
-                break
-            else:
-                return replace(plain, title=title, sections=sections, compressor=self._client.name)
-        logger.warning("session %s: %s; the extractive digest is written", record.session_id, complaint)
-        return replace(plain, fallback=f"{self._client.name}: {complaint}")
+    @property
+    def name(self) -> str:
+        return self._client.name
 
-    def estimate(self, turns: Sequence[Turn], facts: SessionFacts) -> float:
-        """The most that a session can cost in US dollars, with the second attempt."""
-        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
-        prompt = prompt_for(turns, max_chars=max_chars)
-        return 2 * self._client.price.estimate(prompt.chars, prompt.max_output_tokens)
+    @property
+    def price(self) -> Price:
+        return self._client.price
 
-    def _ask(self, prompt: Prompt) -> Completion:
+    def ask(self, prompt: Prompt) -> Completion:
+        """The model's answer. Raises Refused where money, patience or the service says no."""
         price = self._client.price
         estimate = price.estimate(prompt.chars, prompt.max_output_tokens)
         if not self._budget.allows(estimate):
@@ -112,3 +99,35 @@ class ModelCompressor:
                 self._pause(seconds)
                 seconds *= 2
         raise AssertionError("unreachable")
+
+
+class ModelCompressor:
+    """Compresses by a model behind one client. `pause` waits a number of seconds."""
+
+    def __init__(self, client: ModelClient, budget: Budget, *, pause: Callable[[float], None]):
+        self._model = PaidModel(client, budget, pause=pause)
+
+    def compress(self, turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord) -> CompressedSession:
+        """The model's digest where it holds, the extractive one with the reason in `fallback` otherwise."""
+        plain = compress_extractively(turns, facts, record)
+        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
+        complaint = ""
+        for _ in range(2):
+            try:
+                answer = self._model.ask(prompt_for(turns, max_chars=max_chars, complaint=complaint))
+                title, sections = validated(answer.text, turns, max_chars=max_chars)
+            except RejectedDigest as error:
+                complaint = str(error)
+            except Refused as error:
+                complaint = str(error)
+                break
+            else:
+                return replace(plain, title=title, sections=sections, compressor=self._model.name)
+        logger.warning("session %s: %s; the extractive digest is written", record.session_id, complaint)
+        return replace(plain, fallback=f"{self._model.name}: {complaint}")
+
+    def estimate(self, turns: Sequence[Turn], facts: SessionFacts) -> float:
+        """The most that a session can cost in US dollars, with the second attempt."""
+        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
+        prompt = prompt_for(turns, max_chars=max_chars)
+        return 2 * self._model.price.estimate(prompt.chars, prompt.max_output_tokens)

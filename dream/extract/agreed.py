@@ -1,7 +1,7 @@
 """Statements of the assistant that the person agreed to in so many words.
 
-A yes answers what stood last, so only the last paragraph counts, and only where it holds few sentences: nobody agrees to
-ten things with one word. A yes to a question is a task given, not a statement confirmed.
+A yes answers what stood last, so only the last paragraph counts, and only where it holds few sentences: nobody agrees
+to ten things with one word. A yes to a question is a task given, not a statement confirmed.
 """
 
 import itertools

@@ -1,9 +1,9 @@
 """Lessons: the same mistake in two or more sessions.
 
 Two things count as the same mistake: an error whose text is equal once numbers, paths and ids are masked, and a
-correction of the person in nearly the same words. What a tool printed is no evidence; the lesson rests on what the person
-said, or on what the assistant said right behind each failure about its cause. Mistakes are small and can be stored, so that
-a run needs to read new sessions only.
+correction of the person in nearly the same words. What a tool printed is no evidence; the lesson rests on what the
+person said, or on what the assistant said right behind each failure about its cause. Mistakes are small and can be
+stored, so that a run needs to read new sessions only.
 """
 
 import re
