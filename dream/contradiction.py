@@ -16,16 +16,13 @@ from dream.speech.values import MEASURES, Value, ValueKind
 from dream.speech.words import Rarity, content_words
 
 CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve|'s)\s+(?:\w+\s+)?"
-    r"(?:changed|moved|extended|increased|decreased|improved|reduced|reached|raised|lowered|updated|switched|replaced"
-    r"|renamed|migrated|grown|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed|moved|extended"
-    r"|increased"
-    r"|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
-    r"|bumped)"
-    r"\s+(?:it\s+|from\s+|to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already|so far|managed to"
-    r"|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
-    r"|not\s+\S+"
-    r"\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
+    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve"
+    r"|'s)\s+(?:\w+\s+)?(?:changed|moved|extended|increased|decreased|improved|reduced|reached|raised|lowered|updated"
+    r"|switched|replaced|renamed|migrated|grown|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed"
+    r"|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
+    r"|bumped)\s+(?:it\s+|from\s+|to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already|so far"
+    r"|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing|not\s+\S+\s+but"
+    r"|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
     re.IGNORECASE,
 )  # how a person announces that something is different from what it was
 REPLACED = re.compile(

@@ -81,25 +81,17 @@ MAX_TEXT = 400  # characters of a statement
 MIN_COVERED = 0.75  # share of a statement's telling words that the quotes must hold; the rest may be grammar
 INSTRUCTION_LIKE = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
-    r"|safety)\b"
-    r"[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
+    r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
-    r"|tool|function"
-    r"|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't|never) (?:tell"
-    r"|inform|mention"
-    r"|reveal|show|ask)"
-    r"\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b|\bwithout (?:telling|asking|informing|confirmation from)"
-    r" (?:the )?(?:user"
-    r"|person|human|anyone)\b|\b(?:curl|wget|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b"
-    r"|\b(?:exfiltrat|send|upload|post|leak|email|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?"
-    r"|passwords?"
-    r"|tokens?|api keys?"
-    r"|private keys?|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b"
-    r"|\b(?:jailbreak|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this"
-    r"|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?|tool"
-    r" calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from|by) (?:the"
-    r" )?(?:system|admin"
-    r"|anthropic|openai)\b",
+    r"|tool|function|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't"
+    r"|never) (?:tell|inform|mention|reveal|show|ask)\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b"
+    r"|\bwithout (?:telling|asking|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b|\b(?:curl|wget"
+    r"|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b|\b(?:exfiltrat|send|upload|post|leak|email"
+    r"|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?|passwords?|tokens?|api keys?|private keys?"
+    r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
+    r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
+    r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
+    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b",
     re.IGNORECASE,
 )
 JOINS = re.compile(

@@ -32,10 +32,8 @@ MASKS = (
 )
 CAUSE = re.compile(
     r"\b(?:because|since|the (?:issue|problem|cause|reason|error|fix|failure) (?:is|was)|needs? to|has to|must"
-    r"|requires?|instead of"
-    r"|should (?:be|have|use)|doesn't (?:exist|support|have|accept)|isn't|cannot|can't|not (?:found|installed"
-    r"|supported|available)"
-    r"|wrong|missing|only (?:works|accepts|supports)|expects?)\b",
+    r"|requires?|instead of|should (?:be|have|use)|doesn't (?:exist|support|have|accept)|isn't|cannot|can't"
+    r"|not (?:found|installed|supported|available)|wrong|missing|only (?:works|accepts|supports)|expects?)\b",
     re.IGNORECASE,
 )
 

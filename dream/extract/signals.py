@@ -43,25 +43,22 @@ REMEMBER = re.compile(
 )
 RULE = re.compile(
     rf"^{LEAD}(?:please |just )*(?:always|never)\s+(?!mind\b|been\b|seen\b|had\b|heard\b|thought\b|really\b)[a-z]+"
-    r"|\b(?:we|you|i|they|one|it|[\w/-]+)\s+(?:should|must|shall|need to|needs to|have to|has to|are to|is to|will)\s+"
-    r"(?:always|never|only|at all times)\b"
-    r"|\b(?:we|you)(?:'d| would| will)?\s+(?:always|never)\s+"
-    r"(?!been|seen|had|heard|thought|said|tried|used|really|actually|did|got|went|managed)[a-z]+\b"
+    r"|\b(?:we|you|i|they|one|it|[\w/-]+)\s+(?:should|must|shall|need to|needs to|have to|has to|are to|is to"
+    r"|will)\s+(?:always|never|only|at all times)\b|\b(?:we|you)(?:'d| would| will)?\s+(?:always|never)\s+(?!been|seen"
+    r"|had|heard|thought|said|tried|used|really|actually|did|got|went|managed)[a-z]+\b"
     rf"|\b(?:must|should|shall|may|can)(?: not|n't|nt)\b{INSIDE}{{0,80}}\b(?:ever|under any|again|any ?more|in any"
     rf" case)\b"
-    r"|\b(?:is|are) (?:never|always) (?:to be|allowed|required|forbidden)\b"
-    r"|\b(?:is|are) (?:not allowed|forbidden|mandatory|off[- ]limits|off the table|required for)\b"
-    r"|\bmust(?:n't| not| be(?! \w+ing\b)| use| go| start| end| stay| live| match)\b"
+    r"|\b(?:is|are) (?:never|always) (?:to be|allowed|required|forbidden)\b|\b(?:is|are) (?:not allowed|forbidden"
+    r"|mandatory|off[- ]limits|off the table|required for)\b|\bmust(?:n't| not| be(?! \w+ing\b)| use| go| start| end"
+    r"| stay| live| match)\b"
     rf"|\b(?:we|you|everyone|everybody|one) (?:have|has|need|needs) to\b{INSIDE}{{3,80}}\b(?:before|after|when|each"
     rf"|every"
-    r"|whenever)\b"
-    r"|(?:^|:\s)\W*no (?!it|its|that|thats|this|we|i|you|they|there|not|need|idea|problem|worries|longer"
+    r"|whenever)\b|(?:^|:\s)\W*no (?!it|its|that|thats|this|we|i|you|they|there|not|need|idea|problem|worries|longer"
     r"|more\b)[\w-]+(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside)\b"
     rf"|^{LEAD}(?:{MANNER})\b{INSIDE}{{3,80}}\b(?:{UNIVERSAL} (?!the (?:above|issues?)\b)[\w-]+|everywhere|throughout)"
     rf"|^{LEAD}(?:before|after|when|whenever|if)\s+(?:you\s+)?\w+(?:ing)?\s+(?:an?|any|every|each|new"
-    rf"|another)\b{INSIDE}+,\s*\w"
-    rf"|^{LEAD}(?:before|after|for|on|in) (?:every|each|any|all)\b{INSIDE}+,?\s+(?:run|use|add|write|make|check|update"
-    rf"|ask)\b"
+    rf"|another)\b{INSIDE}+,\s*\w|^{LEAD}(?:before|after|for|on|in) (?:every|each|any|all)\b{INSIDE}+,?\s+(?:run|use"
+    rf"|add|write|make|check|update|ask)\b"
     r"|^\W*(?!the\b|this\b|that\b|these\b|those\b|it\b|they\b|there\b)[\w-]+(?:\s[\w-]+){0,2}s\s+(?:should|must|need"
     r" to)\b",
     re.IGNORECASE,
@@ -97,8 +94,7 @@ REJECTS = re.compile(
 )  # says that something was wrong, and not yet what is right
 NAMED_WRONG = re.compile(
     rf"^{LEAD}(?!the\b|that\b|this\b|it\b|you\b|these\b|those\b)[\w`'./-]+(?: [\w`'./-]+){{0,2}} (?:is|are) (?:wrong"
-    rf"|incorrect"
-    rf"|not (?:right|correct|true))[,;:] {INSIDE}{{10,}}",
+    rf"|incorrect|not (?:right|correct|true))[,;:] {INSIDE}{{10,}}",
     re.IGNORECASE,
 )
 OPENS_CORRECTION = re.compile(
@@ -118,20 +114,19 @@ IN_PLACE_OF = re.compile(
     re.IGNORECASE,
 )
 DECIDES = re.compile(
-    r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+"
-    r"(?:decided|agreed|chose|chosen|settled|opted|picked|standardi[sz]ed|committed to|concluded|resolved)\b"
-    r"|\b(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:|\bmy thinking (?:here )?is (?:that"
-    r" )?we\b"
-    r"|\b(?:we|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking"
-    r"|moving to|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b"
-    r"|\b(?:we|i)(?:'ll| will) (?:use|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop|stay (?:on|with)"
-    r"|standardi[sz]e|call (?:it|them|this)|name|store|host|deploy|ship|only|support)\b",
+    r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+(?:decided|agreed"
+    r"|chose|chosen|settled|opted|picked|standardi[sz]ed|committed to|concluded|resolved)\b|\b(?:the|our|my"
+    r"|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:|\bmy thinking (?:here )?is (?:that )?we\b|\b(?:we"
+    r"|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking|moving to"
+    r"|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b|\b(?:we|i)(?:'ll| will) (?:use"
+    r"|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop|stay (?:on|with)|standardi[sz]e|call (?:it|them"
+    r"|this)|name|store|host|deploy|ship|only|support)\b",
     re.IGNORECASE,
 )
 LEANS_TO = re.compile(
     r"\b(?:i|we) (?:do )?(?:think|feel|believe|guess) (?:that |like )?(?:it(?:'s| is)|its|we should|that's|it makes)\b"
-    r"|\b(?:it(?:'s| is)|its) better"
-    r" (?:to|not to|if)\b|\bwe should\b|\bmakes (?:more )?sense to\b|\b(?:is|are) better (?:for|than|to)\b",
+    r"|\b(?:it(?:'s| is)|its) better (?:to|not to|if)\b|\bwe should\b|\bmakes (?:more )?sense to\b|\b(?:is"
+    r"|are) better (?:for|than|to)\b",
     re.IGNORECASE,
 )  # how a person decides politely; with a reason it is meant
 BETTER = re.compile(
@@ -151,21 +146,15 @@ REASONED = re.compile(
 NAMED_SUBJECT = re.compile(
     rf"^(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?"
     r"(?!i\b|i'm\b|i've\b|we\b|you\b|he\b|she\b|it\b|it's\b|its (?:not|a|the)\b|they\b|this\b|that\b|these\b|those\b"
-    r"|there\b"
-    r"|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b|given\b|while\b|since\b|because\b|although\b|when\b"
-    r"|if\b|then\b|any\b|once\b|before\b|after\b|so\b|and\b|but\b|that\b"
-    r"|let'?s\b|is\b|are\b|was\b|can\b|could\b|should\b|would\b|will\b|does\b|do\b|has\b|have\b|or\b|https?:|\w+ing\b"
-    r"|@)"
-    r"(?:the |our |my |your |all |every |each |both |an? )?[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+"
-    r"(?:(?:also|only|always|usually|now|currently|still|no longer)\s+)*(?:(?P<be>is|are)|(?P<verb>"
-    r"lives?|runs?|listens?|sits?|resides?|points?|uses?|requires?|needs?|supports?|expects?|has|have|owns?|maintains?"
-    r"|handles?"
-    r"|belongs?|stores?|keeps?|deploys?|releases?|happens?|starts?|ends?|expires?|closes?|goes|go|means?|contains?"
-    r"|returns?|takes?"
-    r"|costs?|pays?|reads?|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?"
-    r"|covers?|holds?"
-    r"|reports?|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|should|must|can"
-    r"|cannot|can't"
+    r"|there\b|here\b|what\b|one\b|some\b|something\b|nothing\b|as\b|to\b|given\b|while\b|since\b|because\b|although\b"
+    r"|when\b|if\b|then\b|any\b|once\b|before\b|after\b|so\b|and\b|but\b|that\b|let'?s\b|is\b|are\b|was\b|can\b"
+    r"|could\b|should\b|would\b|will\b|does\b|do\b|has\b|have\b|or\b|https?:|\w+ing\b|@)(?:the |our |my |your |all "
+    r"|every |each |both |an? )?[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+(?:(?:also|only|always|usually|now"
+    r"|currently|still|no longer)\s+)*(?:(?P<be>is|are)|(?P<verb>lives?|runs?|listens?|sits?|resides?|points?|uses?"
+    r"|requires?|needs?|supports?|expects?|has|have|owns?|maintains?|handles?|belongs?|stores?|keeps?|deploys?"
+    r"|releases?|happens?|starts?|ends?|expires?|closes?|goes|go|means?|contains?|returns?|takes?|costs?|pays?|reads?"
+    r"|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?|covers?|holds?|reports?"
+    r"|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|should|must|can|cannot|can't"
     r"|cant|will|won't|doesn't|==))(?!\w)",
     re.IGNORECASE,
 )
@@ -174,22 +163,17 @@ WE_LEARNT = re.compile(
 )
 WE_DO = re.compile(
     rf"^{LEAD}(?:(?:for|in|on|at|with) {INSIDE}{{2,40}}?\s|here )?we (?:(?:also|only|usually|always|generally"
-    rf"|currently)\s+)*(?:use|deploy|keep|store"
-    rf"|run|ship|release|merge"
+    rf"|currently)\s+)*(?:use|deploy|keep|store|run|ship|release|merge"
     r"|rebase|host|write|name|tag|follow|support|target|have|build|test|track|log|work)\b",
     re.IGNORECASE,
 )
 PASSING = re.compile(
     r"\b(?:just|right now|at the moment|today|failing|fails?|failed|failures?|broken|breaks?|crash\w*|stuck|again"
-    r"|working|loaded"
-    r"|(?:is|are|all|already|'s) done|errors?|bugs?|issues?|conflicts?|missing|empty|flaky|pushed|merged|committed"
-    r"|showing|seems?|good|great"
-    r"|fine|ready|going"
-    r"|happening|weird|strange|problem|comments?|this (?:pr|branch|session|commit|change|file|test|one|time|step|phase"
-    r"|task|plan)"
-    r"|the (?:pr|diff|above|first|second|last|next|other|following|screenshot|change|changes|issue|problem|comment"
-    r"|question|plan"
-    r"|current|latest|previous|new)|pr \d+|here|still|yet|now)\b",
+    r"|working|loaded|(?:is|are|all|already|'s) done|errors?|bugs?|issues?|conflicts?|missing|empty|flaky|pushed"
+    r"|merged|committed|showing|seems?|good|great|fine|ready|going|happening|weird|strange|problem|comments?"
+    r"|this (?:pr|branch|session|commit|change|file|test|one|time|step|phase|task|plan)|the (?:pr|diff|above|first"
+    r"|second|last|next|other|following|screenshot|change|changes|issue|problem|comment|question|plan|current|latest"
+    r"|previous|new)|pr \d+|here|still|yet|now)\b",
     re.IGNORECASE,
 )
 OF_THE_HOUR = re.compile(
@@ -200,15 +184,13 @@ OF_THE_HOUR = re.compile(
 )  # a reason for what is done or seen now
 REQUIRES = re.compile(
     r"\b(?:should|shouldn't|must|needs? to|has to)\s+(?!be (?:updated|addressed|fixed|moved|added|done|committed"
-    r"|closed|merged|renamed"
-    r"|removed|pushed|changed|converted|handled|able)\b|have\b|also be\b|probably\b)(?:also\s+|not\s+"
-    r"|automatically\s+)*[a-z]+",
+    r"|closed|merged|renamed|removed|pushed|changed|converted|handled|able)\b|have\b|also be\b|probably\b)(?:also\s+"
+    r"|not\s+|automatically\s+)*[a-z]+",
     re.IGNORECASE,
 )  # what a named thing is asked to do for good; the passive with a verb of editing is a task
 SCOPE = re.compile(
-    r"\b(?:only|all|every|each|always|never|in any case|by hand|weekly|nightly|daily|monthly|hourly|per \w+|at most|at"
-    r" least|by default"
-    r"|protected|generated|deprecated|read-?only|private|public|mandatory|optional)\b",
+    r"\b(?:only|all|every|each|always|never|in any case|by hand|weekly|nightly|daily|monthly|hourly|per \w+|at most"
+    r"|at least|by default|protected|generated|deprecated|read-?only|private|public|mandatory|optional)\b",
     re.IGNORECASE,
 )
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})

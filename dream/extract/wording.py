@@ -8,11 +8,9 @@ from dream.speech.dates import absolute
 
 OPENER = re.compile(
     r"^(?:(?:ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|oh|ah+|hey|hi|claude|right|sure|great|thanks|thank you"
-    r"|please|and|but"
-    r"|so|also|actually|btw|by the way|now that|especially since|considering|fyi|ps|remember(?: that)?|note(?: that)?"
-    r"|keep in mind(?: that)?|for the record"
-    r"|just so you know|don't forget(?: that)?|that's (?:wrong|incorrect|not (?:right|correct))|wrong"
-    r"|incorrect)\b[\s,.:;!-]*)+",
+    r"|please|and|but|so|also|actually|btw|by the way|now that|especially since|considering|fyi|ps|remember(?: that)?"
+    r"|note(?: that)?|keep in mind(?: that)?|for the record|just so you know|don't forget(?: that)?|that's (?:wrong"
+    r"|incorrect|not (?:right|correct))|wrong|incorrect)\b[\s,.:;!-]*)+",
     re.IGNORECASE,
 )
 

@@ -46,18 +46,15 @@ class Clause:
 
 LEAD = (
     r"(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude|right|sure"
-    r"|great"
-    r"|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b[\s,.!:-]*)*"
+    r"|great|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b[\s,.!:-]*)*"
 )
 LEADING = re.compile(LEAD, re.IGNORECASE)
 QUESTION_START = re.compile(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|might|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't"
     r"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
-    r"|whose"
-    r"|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she|there"
-    r"|this"
-    r"|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many|much|often"
-    r"|long|come|exactly|kind|sort|[a-z]+)\b",
+    r"|whose|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she"
+    r"|there|this|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many"
+    r"|much|often|long|come|exactly|kind|sort|[a-z]+)\b",
     re.IGNORECASE,
 )
 INVERTED = re.compile(
@@ -68,18 +65,16 @@ INVERTED = re.compile(
 )  # asks even without a question mark; `have` and `do` without a subject behind them are imperatives
 WH_START = re.compile(
     rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which (?:one|of [a-z]+))(?:'s|'re)?\s+(?:is|are|was|were|do"
-    rf"|does|did|can|could"
-    rf"|should"
+    rf"|does|did|can|could|should"
     r"|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
     re.IGNORECASE,
 )
 INDIRECT_QUESTION = re.compile(
     r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:just |also |still |really |kinda |a bit )*(?:wonder(?:ing)?"
-    r"|curious"
-    r"|(?:not|un)sure|confused|asking)|(?:not|n't) (?:sure|certain|clear|know|remember|recall) (?:if|whether|what|how"
-    r"|why"
-    r"|where|when|which|that)|no idea|do (?:you|we) know|tell me (?:if|whether|what|how|why)|let me know (?:if|whether)"
-    r"|any idea|check (?:if|whether)|see (?:if|whether)|find out (?:if|whether)|verify (?:if|whether|that))\b",
+    r"|curious|(?:not|un)sure|confused|asking)|(?:not|n't) (?:sure|certain|clear|know|remember|recall) (?:if|whether"
+    r"|what|how|why|where|when|which|that)|no idea|do (?:you|we) know|tell me (?:if|whether|what|how|why)"
+    r"|let me know (?:if|whether)|any idea|check (?:if|whether)|see (?:if|whether)|find out (?:if|whether)"
+    r"|verify (?:if|whether|that))\b",
     re.IGNORECASE,
 )
 ASKING = re.compile(f"{QUESTION_START.pattern}|{WH_START.pattern}", re.IGNORECASE)
@@ -93,11 +88,10 @@ SUPPOSITION = re.compile(
     rf" (?:we|i|it)"
     r"|should (?:we|it) ever|hypothetically|in theory|theoretically|for the sake of argument|had we)\b"
     r"|\b(?:hypothetical(?:ly)?|in theory|theoretically|what if|imagine (?:that|if|we|the)|for the sake of argument"
-    r"|(?:if|as though|as if) (?:we|i|you|it|they|there|the|this|that|our|my|someone|somebody|anyone) \w+"
-    r"|would (?:be|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require|probably|then|also)"
-    r"|could (?:be|have|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)|might (?:be|have|use"
-    r"|move"
-    r"|switch|need|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want|become)\b)",
+    r"|(?:if|as though|as if) (?:we|i|you|it|they|there|the|this|that|our|my|someone|somebody|anyone) \w+|would (?:be"
+    r"|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require|probably|then|also)|could (?:be|have"
+    r"|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)|might (?:be|have|use|move|switch|need"
+    r"|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want|become)\b)",
     re.IGNORECASE,
 )
 SUPPOSITION_OPENS = re.compile(
@@ -118,12 +112,12 @@ SAYS = (
 )
 REPORTED = re.compile(
     rf"\b(?:[Tt]he|[Tt]his|[Tt]hat|[Aa]n?|[Tt]heir|[Hh]is|[Hh]er|[Ii]ts|[Mm]y|[Oo]ur"
-    rf"|[Oo]ne)\s+(?:[\w'’/.-]+\s+){{1,5}}{SAYS}\b"
-    rf"|\b(?:they|he|she|it|some(?:one|body|thing)?|people|customers?|users|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+"
-    rf"(?:(?:also|just|once|still|always|\w+ly|in|on|at|the|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
-    r"|\b[Aa]ccording to\b|\b(?:quote|quoting|citing)\b|\b[Aa]s per the\b|\b[Ii] (?:read|heard|got this|found this|was"
-    r" told)\b"
-    r"|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b|\bused to say\b"
+    rf"|[Oo]ne)\s+(?:[\w'’/.-]+\s+){{1,5}}{SAYS}\b|\b(?:they|he|she|it|some(?:one|body|thing)?|people|customers?|users"
+    rf"|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+(?:(?:also|just|once|still|always|\w+ly|in|on|at|the"
+    rf"|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
+    r"|\b[Aa]ccording to\b|\b(?:quote|quoting|citing)\b|\b[Aa]s per the\b|\b[Ii] (?:read|heard|got this|found this"
+    r"|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b"
+    r"|\bused to say\b"
 )
 OWN_REPORT = re.compile(
     r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
@@ -131,10 +125,8 @@ OWN_REPORT = re.compile(
 IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^'\n]{20,})'(?!\w)|`[^`\n]* [^`\n]{12,}`")
 HEDGE = re.compile(
     r"\b(?:i (?:think|thought|guess|believe|suppose|assume|assumed|suspect|feel|imagine|hope|doubt)|maybe|perhaps"
-    r"|probably"
-    r"|possibly|presumably|likely|seems?|looks like|sounds like|sort of|kind of|not sure|unsure|might|afaik|iirc|if i"
-    r" remember"
-    r"|i'm guessing|as far as i|could be|must have|should be fine)\b",
+    r"|probably|possibly|presumably|likely|seems?|looks like|sounds like|sort of|kind of|not sure|unsure|might|afaik"
+    r"|iirc|if i remember|i'm guessing|as far as i|could be|must have|should be fine)\b",
     re.IGNORECASE,
 )
 MUSING = re.compile(
@@ -144,19 +136,16 @@ MUSING = re.compile(
     re.IGNORECASE,
 )
 INTENT = re.compile(
-    r"\b(?:i|we)(?:'m|'re|'d| am| are| was| were)?(?: (?:also|just|still|kinda|really|a bit|now|currently))*"
-    r" (?:trying|looking|struggling|having trouble|hoping|planning|going|gonna|about|worried|want|wanted|need|like"
-    r"|hope) "
-    r"(?:to|with|for|on|that|about|my|the)?\b",
+    r"\b(?:i|we)(?:'m|'re|'d| am| are| was| were)?(?: (?:also|just|still|kinda|really|a bit|now|currently))* (?:trying"
+    r"|looking|struggling|having trouble|hoping|planning|going|gonna|about|worried|want|wanted|need|like|hope) (?:to"
+    r"|with|for|on|that|about|my|the)?\b",
     re.IGNORECASE,
 )
 NEGATED = re.compile(
-    r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt| not)\b(?!"
-    r" only\b)"
-    r"|\bcannot\b|\bcan't\b|\bwon't\b|\bnot (?:true|the case|correct|right)\b|\bnever\b|\bnobody\b|\bno one\b|\bnone"
-    r" of\b"
-    r"|\bneither\b|\bno longer\b|\bnowhere\b|\b(?:there(?:'s| is| are)|has|have|had|with|got) no\b|\bain't\b|\bnot\b"
-    r"|\bwithout\b|\bfar from\b|\bno need\b",
+    r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt"
+    r"| not)\b(?! only\b)|\bcannot\b|\bcan't\b|\bwon't\b|\bnot (?:true|the case|correct|right)\b|\bnever\b|\bnobody\b"
+    r"|\bno one\b|\bnone of\b|\bneither\b|\bno longer\b|\bnowhere\b|\b(?:there(?:'s| is| are)|has|have|had|with"
+    r"|got) no\b|\bain't\b|\bnot\b|\bwithout\b|\bfar from\b|\bno need\b",
     re.IGNORECASE,
 )
 AUXILIARIES = (
@@ -181,27 +170,22 @@ NOT_AUXILIARY = "".join(
 )
 INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
 CORRECTED = re.compile(
-    rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b|a"
-    rf" problem\b)\S"
-    rf"|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
+    rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b"
+    rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
     re.IGNORECASE,
 )  # `X, not Y` and `not Y but X` state X
 IMPERATIVE = re.compile(
     rf"^{LEAD}(?:(?:just|first|next|then|quickly|simply|maybe|now|do|also)\s+)*(?:add|address|analy[sz]e|apply|ask"
     rf"|branch|build"
-    r"|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy|describe|do|document"
-    r"|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate|get|give|go|grab|have"
-    r"|help"
-    r"|implement|improve|include|install|integrate|investigate|launch|list|log|look|make|mark|merge|modify|move|open"
-    r"|plan|post|pull|read|note|format|handle|insert|include|let|push|put|rebase|redo|refactor|remove|rename|reply"
-    r"|resolve|restart|resume|retry|revert|review"
-    r"|rewrite"
-    r"|run|save|search|send|set|show|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test"
-    r"|try"
-    r"|undo|update|upgrade|use|validate|verify|wait|watch|wire|work|write)\b(?!'s\b|s\b)"
-    r"(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were"
-    r"|has|have"
-    r"|always|never|gets?|happens?|belongs?|lives?|goes|runs?)\b)",
+    r"|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy|describe|do"
+    r"|document|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate|get|give|go"
+    r"|grab|have|help|implement|improve|include|install|integrate|investigate|launch|list|log|look|make|mark|merge"
+    r"|modify|move|open|plan|post|pull|read|note|format|handle|insert|include|let|push|put|rebase|redo|refactor|remove"
+    r"|rename|reply|resolve|restart|resume|retry|revert|review|rewrite|run|save|search|send|set|show|spawn|spin|split"
+    r"|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test|try|undo|update|upgrade|use|validate|verify"
+    r"|wait|watch|wire|work|write)\b(?!'s\b|s\b)(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b"
+    r"|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were|has|have|always|never|gets?|happens?|belongs?|lives?"
+    r"|goes|runs?)\b)",
     re.IGNORECASE,
 )
 

@@ -11,32 +11,29 @@ from dream.records import Kind
 RULES = re.compile(
     r"\b(?:ab jetzt|von nun an|ab sofort|künftig|in zukunft|grundsätzlich|immer|niemals|nie wieder|auf keinen fall"
     r"|à partir de maintenant|désormais|dorénavant|toujours|jamais|à l'avenir|de ahora en adelante|a partir de ahora"
-    r"|siempre|nunca"
-    r"|d'ora in poi|sempre|mai più|a partir de agora|daqui em diante|voortaan|altijd|nooit|vanaf nu|fra nå av|alltid"
-    r"|aldrig|hädanefter"
-    r"|od teraz|zawsze|nigdy|отныне|впредь|всегда|никогда|с этого момента|завжди|ніколи|bundan sonra|her zaman|asla)\b"
-    r"|从现在开始|从现在起|以后都?|今后|总是|始终|一定要|永远不要|绝对不要|绝不|务必|從現在開始|今後は|これからは|常に|必ず|いつも|決して|絶対に|앞으로는?|항상|절대",
+    r"|siempre|nunca|d'ora in poi|sempre|mai più|a partir de agora|daqui em diante|voortaan|altijd|nooit|vanaf nu"
+    r"|fra nå av|alltid|aldrig|hädanefter|od teraz|zawsze|nigdy|отныне|впредь|всегда|никогда|с этого момента|завжди"
+    r"|ніколи|bundan sonra|her zaman|asla)\b|从现在开始|从现在起|以后都?|今后|总是|始终|一定要|永远不要"
+    r"|绝对不要|绝不|务必|從現在開始|今後は|これからは|常に|必ず|いつも"
+    r"|決して|絶対に|앞으로는?|항상|절대",
     re.IGNORECASE,
 )
 REMEMBERS = re.compile(
-    r"\b(?:merk(?:e)? dir|denk daran|nicht vergessen|zur info|souviens-toi|rappelle-toi|n'oublie pas|note que|recuerda"
-    r" que|recuerda|ten en cuenta"
-    r"|no olvides|ricorda(?:ti)? che|ricordati|lembre-se|onthoud|husk at|kom ihåg|zapamiętaj|запомни|учти|помни"
-    r"|запам'ятай|unutma)\b"
-    r"|记住|请记得|记得|注意[:：]|記住|覚えて|忘れないで|기억해",
+    r"\b(?:merk(?:e)? dir|denk daran|nicht vergessen|zur info|souviens-toi|rappelle-toi|n'oublie pas|note que"
+    r"|recuerda que|recuerda|ten en cuenta|no olvides|ricorda(?:ti)? che|ricordati|lembre-se|onthoud|husk at|kom ihåg"
+    r"|zapamiętaj|запомни|учти|помни|запам'ятай|unutma)\b|记住|请记得|记得|注意[:：]|記住|覚えて|忘れないで|기억해",
     re.IGNORECASE,
 )
 DECIDES = re.compile(
     r"\b(?:wir haben (?:uns )?(?:entschieden|beschlossen)|wir nehmen|nous avons décidé|on a décidé|hemos decidido"
-    r"|decidimos|abbiamo deciso"
-    r"|decidimos|we hebben besloten|мы решили|решено|zdecydowaliśmy)\b"
-    r"|我们决定|决定用|決定使用|ことに(?:決め|し)(?:た|ました)|하기로 (?:했|결정)",
+    r"|decidimos|abbiamo deciso|decidimos|we hebben besloten|мы решили|решено|zdecydowaliśmy)\b|我们决定|决定用"
+    r"|決定使用|ことに(?:決め"
+    r"|し)(?:た|ました)|하기로 (?:했|결정)",
     re.IGNORECASE,
 )
 CORRECTS = re.compile(
     r"^\W*(?:nein|non|falsch|das stimmt nicht|c'est faux|no, (?:en realidad|es|está)|eso no es correcto|sbagliato|нет"
-    r"|неверно|это не так)\b"
-    r"|^(?:不对|不是|错了|いや|違う|違います|아니)",
+    r"|неверно|это не так)\b|^(?:不对|不是|错了|いや|違う|違います|아니)",
     re.IGNORECASE,
 )
 

@@ -20,24 +20,21 @@ MACHINE_LINE = re.compile(
     r"|(?:=== |--- |\+\+\+ |@@ |diff |index [0-9a-f]{7}|commit [0-9a-f]{7,}|Author: |Date: |From: |To: |Subject: "
     r"|Sent: )"
     r"|[+-](?=[\w{}()\"'<@#/])"  # lines of a diff
-    r"|[✓✗✔✘×⨯•⏺⎿└├│┌╭╰>]|_{6,}|={4,}|-{4,}|~{4,}|\*{4,}"
-    r"|\d+ [+-]|E  +|[\w./-]+:\d+(?::\d+)?[: ]"
-    r")"
+    r"|[✓✗✔✘×⨯•⏺⎿└├│┌╭╰>]|_{6,}|={4,}|-{4,}|~{4,}|\*{4,}|\d+ [+-]|E  +|[\w./-]+:\d+(?::\d+)?[: ])"
 )
 CODE_LINE = re.compile(
     r"\s*(?:(?:def|class|import|from \S+ import|return|const|let|var|func|fn|pub|public|private|static|async|package"
-    r"|if|for"
-    r"|while|else|try)\b(?=.*[(){}\[\];=]).*[(){}\[\];:,]\s*|#include.*|#!/.*|(?:SELECT|INSERT|UPDATE|CREATE|DROP"
-    r"|ALTER) .*"
-    r"|[\w.$\[\]\"']+\s*(?:[:+-]?=)(?!=)\s*\S.*|[\"'][\w.-]+[\"']\s*:\s.*|[)\]}{(;,]+\s*|.*[{;]\s*|</?\w+[^>]*>.*)$"
+    r"|if|for|while|else|try)\b(?=.*[(){}\[\];=]).*[(){}\[\];:,]\s*|#include.*|#!/.*|(?:SELECT|INSERT|UPDATE|CREATE"
+    r"|DROP|ALTER) .*|[\w.$\[\]\"']+\s*(?:[:+-]?=)(?!=)\s*\S.*|[\"'][\w.-]+[\"']\s*:\s.*|[)\]}{(;,]+\s*|.*[{;]\s*"
+    r"|</?\w+[^>]*>.*)$"
 )
 HEADING = re.compile(r"\s{0,3}#{1,6}\s+\S|\s{0,3}\S.{0,80}\n[=-]{3,}\s*$")
 TABLE = re.compile(r"\s*\|.*\|\s*$|.*\S\t\S.*\t\S")
 DOCUMENT = (
     r"docs?|documentation|readme|logs?|output|errors?|message|e-?mail|mail|ticket|issue|comments?|feedback|review"
-    r"|article"
-    r"|page|wiki|slack|thread|transcript|spec|snippet|excerpt|quote|text|post|blog|manual|guide|report|announcement|pdf"
-    r"|newsletter|chat|prompt|template|example|sample|draft|stack ?trace|response|reply|changelog|release notes|policy"
+    r"|article|page|wiki|slack|thread|transcript|spec|snippet|excerpt|quote|text|post|blog|manual|guide|report"
+    r"|announcement|pdf|newsletter|chat|prompt|template|example|sample|draft|stack ?trace|response|reply|changelog"
+    r"|release notes|policy"
 )
 PASTE_INTRO = re.compile(
     rf"(?:\b(?:{DOCUMENT})\b[^.!?\n]{{0,60}}|\b(?:says?|said|wrote|writes|reads?|states?|pasted?|pasting|copied|quoting"
@@ -53,8 +50,8 @@ REVIEW_MARK = re.compile(
     r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$", re.IGNORECASE
 )
 SHOWS_DOCUMENT = re.compile(
-    rf"\b(?:this|these|following|below|here'?s|here is"
-    rf"|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$",
+    rf"\b(?:this|these|following|below|here'?s|here"
+    rf" is|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$",
     re.IGNORECASE,
 )
 LONG_PASTE_LINES = 14  # typed prose of more lines is rare, and a document with headings or a log is not typed

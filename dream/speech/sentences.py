@@ -21,11 +21,10 @@ LIST_SIGN = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|[A-Za-z]\))\s+(?:\[[ xX]\
 ENDS_SENTENCE = re.compile(r"[.!?:;…。！？][\"'”’)\]*_]*\s*\Z")
 CLAUSE_EDGE = re.compile(
     r"(?:,|\s[-–—])\s+(?=(?:but|so(?! that\b)|and(?= (?:i|we|you|it|they|he|she|that|this|the|now|then|also|my|our"
-    r"|please"
-    r"|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who|considering"
-    r"|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was)\b)"
-    r"|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you|it|they|that|this|the|my|our|can|could|how|what|make"
-    r" sure|always|never|please|don'?t|only)\b)",
+    r"|please|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who"
+    r"|considering|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was)\b)"
+    r"|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you|it|they|that|this|the|my|our|can|could|how|what"
+    r"|make sure|always|never|please|don'?t|only)\b)",
     re.IGNORECASE,
 )
 

@@ -62,8 +62,7 @@ NUMBER_WORDS = {
 } | {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "dozen": "12"}
 UNITS = (
     r"%|percent|per cent|ms|milliseconds?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|kb"
-    r"|mb|gb"
-    r"|tb|kib|mib|gib|bytes?|k|px|usd|eur|dollars?|euros?|pounds?|km|cm|mm|miles?|m|kg|g"
+    r"|mb|gb|tb|kib|mib|gib|bytes?|k|px|usd|eur|dollars?|euros?|pounds?|km|cm|mm|miles?|m|kg|g"
 )
 UNIT_NAMES = {
     "percent": "%", "per cent": "%", "milliseconds": "ms", "millisecond": "ms", "sec": "s", "secs": "s", "second": "s",
@@ -81,8 +80,7 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
         ValueKind.ADDRESS,
         re.compile(
             r"\b(?:[a-z0-9-]+\.){1,5}(?:com|org|net|io|dev|local|internal|lan|example|test|app|cloud|eu|de|uk|fr|ai|co"
-            r"|me|info"
-            r"|corp|intra|home)\b(?!\w|\()",
+            r"|me|info|corp|intra|home)\b(?!\w|\()",
             re.IGNORECASE,
         ),
     ),
@@ -94,8 +92,8 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
     (
         ValueKind.DATE,
         re.compile(
-            rf"\b(?:{MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,?\s+\d{{4}})?\b"
-            rf"|\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?\s+(?:{MONTH})\b(?:,?\s+\d{{4}})?",
+            rf"\b(?:{MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,?\s+\d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd"
+            rf"|th)?(?:\s+of)?\s+(?:{MONTH})\b(?:,?\s+\d{{4}})?",
             re.IGNORECASE,
         ),
     ),
@@ -112,10 +110,10 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
     (
         ValueKind.VERSION,
         re.compile(
-            r"(?<=\bversion )\d+(?:\.\d+)*\b|(?<=\brelease )\d+(?:\.\d+)*\b"
-            r"|\b(?<=[A-Za-z#+] )\d+\.\d+\b(?!\s?(?:%|x\b|ms|sec|min|hour|gb|mb|kb|percent|times|million|k\b))"
-            r"|(?<=\bpython )\d+(?:\.\d+)*\b|(?<=\bnode )\d+(?:\.\d+)*\b|(?<=\bjava )\d+\b|(?<=\bpostgres )\d+\b"
-            r"|(?<=\bubuntu )\d+(?:\.\d+)?\b|(?<=\bpostgresql )\d+\b|(?<=\breact )\d+\b|(?<=\bgo )\d+\.\d+\b",
+            r"(?<=\bversion )\d+(?:\.\d+)*\b|(?<=\brelease )\d+(?:\.\d+)*\b|\b(?<=[A-Za-z#+] )\d+\.\d+\b(?!\s?(?:%|x\b"
+            r"|ms|sec|min|hour|gb|mb|kb|percent|times|million|k\b))|(?<=\bpython )\d+(?:\.\d+)*\b"
+            r"|(?<=\bnode )\d+(?:\.\d+)*\b|(?<=\bjava )\d+\b|(?<=\bpostgres )\d+\b|(?<=\bubuntu )\d+(?:\.\d+)?\b"
+            r"|(?<=\bpostgresql )\d+\b|(?<=\breact )\d+\b|(?<=\bgo )\d+\.\d+\b",
             re.IGNORECASE,
         ),
     ),
@@ -124,12 +122,9 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
         re.compile(
             r"(?<![\w/])(?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+*-]+)*/?"
             r"|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/[\w@-]+\.[a-z]{1,5}\b|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/(?=\s|$"
-            r"|[,.;`])"
-            r"|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )|(?<=\binto )|(?<=\bof )|(?<=\bbelow"
-            r" ))[\w.@-]+(?:/[\w.@-]+)+"
-            r"|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md|json|jsonl|ya?ml|toml|sh|sql|txt|ini|cfg|conf|env|lock"
-            r"|html"
-            r"|css|java|rb|c|h|cpp|xml|csv)\b|(?<![\w/])\.[a-z][\w.-]{2,}\b",
+            r"|[,.;`])|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )|(?<=\binto )|(?<=\bof )"
+            r"|(?<=\bbelow ))[\w.@-]+(?:/[\w.@-]+)+|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md|json|jsonl|ya?ml"
+            r"|toml|sh|sql|txt|ini|cfg|conf|env|lock|html|css|java|rb|c|h|cpp|xml|csv)\b|(?<![\w/])\.[a-z][\w.-]{2,}\b",
             re.IGNORECASE,
         ),
     ),
@@ -142,9 +137,8 @@ QUANTITY = re.compile(
 )
 NAME = re.compile(
     r"(?<!\w)(?P<flag>--[a-z][\w-]+)|`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+"
-    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+"
-    r"|[a-z0-9]+(?:-[a-z0-9]+){1,4}"
-    r"(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+|[a-z0-9]+(?:-[a-z0-9]+){1,4}(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b"
+    r"|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
 NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo english".split())
 FORMER = re.compile(
