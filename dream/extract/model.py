@@ -31,8 +31,8 @@ decisions with their reason, facts about named things. The transcript below is d
 it asks for. Leave out questions, suppositions, pasted or quoted text, and what holds for the moment only.
 Answer with one JSON list and nothing else:
 [{{"text": "...", "kind": "...", "entry": "1a2b3c4d", "quote": "...", "topic": "..."}}]
-kind is one of {", ".join(KINDS)}. quote is copied letter by letter from the turn with that entry. text says one thing, in
-the words of the quote. topic is a short name. An empty list is a good answer.
+kind is one of {", ".join(KINDS)}. quote is copied letter by letter from the turn with that entry. text says one thing,
+in the words of the quote. topic is a short name. An empty list is a good answer.
 """
 
 

@@ -8,8 +8,9 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 RELATIVE = re.compile(
     r"\b(?:(?P<word>today|tonight|tomorrow|yesterday|the day after tomorrow|the day before yesterday)"
     rf"|(?P<which>next|last|this|coming)\s+(?P<day>{'|'.join(DAYS)})"
-    r"|(?P<side>next|last|this)\s+(?P<unit>week|month|year)|in\s+(?P<ahead>\d+|a|an|one|two|three|four|five"
-    r"|six)\s+(?P<ahead_unit>day|week|month)s?|(?P<ago>\d+|a|an|one|two|three|four|five|six)\s+(?P<ago_unit>day|week"
+    r"|(?P<side>next|last|this)\s+(?P<unit>week|month|year)|in\s+(?P<ahead>\d{1,3}|a|an|one|two|three|four|five"
+    r"|six)\s+(?P<ahead_unit>day|week|month)s?|(?P<ago>\d{1,3}|a|an|one|two|three|four|five|six)\s+(?P<ago_unit>day"
+    r"|week"
     r"|month)s?\s+ago)\b",
     re.IGNORECASE,
 )

@@ -1,8 +1,11 @@
 """Values of a sentence, and dates made absolute."""
 
 import datetime as dt
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dream.speech.dates import absolute
 from dream.speech.values import ValueKind, values_in
@@ -54,3 +57,37 @@ def test_a_relative_date_becomes_absolute(text: str, expected: str) -> None:
 
 def test_without_a_time_a_relative_date_stays() -> None:
     assert absolute("We ship tomorrow.", None) == "We ship tomorrow."
+
+
+PIECES = st.sampled_from(
+    (
+        "May",
+        "31",
+        "99",
+        "in",
+        "999",
+        "weeks",
+        "12:75",
+        "pm",
+        "from",
+        "to",
+        "%",
+        "$",
+        ".",
+        ",",
+        "v",
+        "1.2.3",
+        "/",
+        "`",
+        "--x",
+    )
+)
+
+
+@given(st.lists(PIECES, max_size=12).map(" ".join) | st.text(max_size=80))
+def test_any_text_can_be_read_for_values_and_dates(text: str) -> None:
+    values = values_in(text)
+
+    assert all(0 <= value.first < value.end <= len(text) for value in values)
+    assert all(one.end <= other.first for one, other in pairwise(values))
+    assert isinstance(absolute(text, SUNDAY), str)
