@@ -63,6 +63,23 @@ RULE = re.compile(
     r" to)\b",
     re.IGNORECASE,
 )
+LABELLED = re.compile(
+    r"^\W*(?:[\w-]+ ){0,2}(?:rule|policy|convention|guideline|standard|reminder|decision|preference"
+    r"|requirement)s?\s*:\s*\w",
+    re.IGNORECASE,
+)
+STANDING_ORDER = re.compile(
+    rf"^{LEAD}(?:please |just )*(?:(?:stick (?:to|with)|adhere to|default to|follow)\s+(?!this\b|that\b|it\b|up\b)"
+    rf"|for {INSIDE}{{3,40}}, (?:use|follow|prefer|stick|run|call|write|put|keep)\b"
+    r"|(?:don'?t|do not) (?!forget|worry|bother|need|want|have|know|think|see|like|mind|get|understand|care|remember"
+    r"|just|do\b"
+    r"|be\b|start|wait|touch|change|fix)\w+\s+(?!this\b|that\b|it\b|anything\b|yet\b|now\b|to\b|the\b|these\b|them\b"
+    r"|any of\b))"
+    r"|\b(?:nobody|no ?one|none of (?:us|you)) (?:may|must|can|should)\b"
+    rf"|\bi(?:'d like| would like| want| expect) (?:you|claude) to {INSIDE}{{3,80}}\b(?:before|whenever|always|every"
+    rf"|each|never)\b",
+    re.IGNORECASE,
+)  # an order that names no single thing at hand
 LIMITS_RULE = re.compile(
     r"(?:\bnot|n't|\bneedn't|\bno need to|don't (?:have|need|want) (?:you )?to)\s+(?:\w+\s+){0,2}(?:always|every)\b"
     r"|\bnot necessarily\b|\bnever (?:said|meant|claimed|asked|decided|mind|agreed|told)\b|\bdon'?t (?:have|need) to\b"
@@ -81,7 +98,8 @@ PREFERS = re.compile(
     r"(?:prefer\b(?! not to have to)|favou?r\b)|\b(?:i|we)'d rather\b|\b(?:my|our) preference\b"
     rf"|\bi (?:like|love) (?:my|our|to have|it when|when)\b{INSIDE}*\b(?:to|in|with|better|best|over|short|small)\b"
     r"|\bi (?:hate|dislike|can't stand|don'?t like)\b|\bpreferred (?:way|style|tool|format)\b"
-    rf"|\bi (?:only |always |never )?want {UNIVERSAL}\b|\b(?:is|are) (?:my|our) (?:preferred|favou?rite|default"
+    rf"|\bi(?:'d like| would like| (?:only |always |never )?want) {UNIVERSAL}\b|\b(?:is|are) (?:my|our) (?:preferred"
+    rf"|favou?rite|default"
     rf"|standard)\b",
     re.IGNORECASE,
 )
@@ -115,7 +133,8 @@ IN_PLACE_OF = re.compile(
 )
 DECIDES = re.compile(
     r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+(?:decided|agreed"
-    r"|chose|chosen|settled|opted|picked|standardi[sz]ed|committed to|concluded|resolved)\b|\b(?:the|our|my"
+    r"|(?:switched|moved|migrated|changed) (?:from|to|over)|chose|chosen|settled|opted|picked|standardi[sz]ed"
+    r"|committed to|concluded|resolved)\b|\b(?:the|our|my"
     r"|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:|\bmy thinking (?:here )?is (?:that )?we\b|\b(?:we"
     r"|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking|moving to"
     r"|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b|\b(?:we|i)(?:'ll| will) (?:use"
@@ -135,7 +154,8 @@ BETTER = re.compile(
     re.IGNORECASE,
 )
 LETS = re.compile(
-    rf"^{LEAD}(?:let'?s|lets)\s+(?:not\s+|just\s+|also\s+|please\s+)*(?:use|go with|stick (?:with|to)|keep|adopt"
+    rf"^{LEAD}(?:let'?s|lets)\s+(?:not\s+|just\s+|also\s+|please\s+)*(?:use|go with|stick (?:with|to)|settle on|keep"
+    rf"|adopt"
     rf"|switch to"
     r"|move to|call|name|standardi[sz]e|store|avoid|stay|drop|skip|leave|make)\b",
     re.IGNORECASE,
@@ -155,9 +175,17 @@ NAMED_SUBJECT = re.compile(
     r"|releases?|happens?|starts?|ends?|expires?|closes?|goes|go|means?|contains?|returns?|takes?|costs?|pays?|reads?"
     r"|writes?|accepts?|sends?|gets?|works? with|depends?|approves?|reviews?|replaces?|serves?|covers?|holds?|reports?"
     r"|merges?|triggers?|wants?|likes?|prefers?|receives?|matches|comes?|moved|has moved|should|must|can|cannot|can't"
-    r"|cant|will|won't|doesn't|==))(?!\w)",
+    r"|cant|will|won't|doesn't|==|[a-z]{3,}s(?= (?:at|on|in|to|from|every|through|under|by|with|over|via"
+    r"|for)\b)))(?!\w)",
     re.IGNORECASE,
 )
+OWN_STATE = re.compile(
+    rf"^{LEAD}(?:my (?!plan|question|idea|thought|guess|understanding|goal|first|next|point|mistake|bad)[\w-]+(?:"
+    rf" [\w-]+){{0,2}} is\b"
+    r"|i (?:live in|am based in|speak|work (?:from|at|for|in)|'m based in)\b|we(?:'re| are) (?:using|running|on|billed"
+    r"|hosted|charged|paid|limited|based|required|allowed|deploying|targeting|hosting)\b)",
+    re.IGNORECASE,
+)  # how things stand with the person or the team
 WE_LEARNT = re.compile(
     r"\bwe(?:'ve| have)? (?:found|learnt|learned|realised|realized|discovered) (?:out )?that\b", re.IGNORECASE
 )
@@ -173,7 +201,9 @@ PASSING = re.compile(
     r"|merged|committed|showing|seems?|good|great|fine|ready|going|happening|weird|strange|problem|comments?"
     r"|this (?:pr|branch|session|commit|change|file|test|one|time|step|phase|task|plan)|the (?:pr|diff|above|first"
     r"|second|last|next|other|following|screenshot|change|changes|issue|problem|comment|question|plan|current|latest"
-    r"|previous|new)|pr \d+|here|still|yet|now)\b",
+    r"|previous|new)|pr \d+|my (?:question|branch|pr|concern|point|guess)|(?:is|was) whether|the wrong|before we"
+    r"|here"
+    r"|still|yet|now)\b",
     re.IGNORECASE,
 )
 OF_THE_HOUR = re.compile(
@@ -190,7 +220,8 @@ REQUIRES = re.compile(
 )  # what a named thing is asked to do for good; the passive with a verb of editing is a task
 SCOPE = re.compile(
     r"\b(?:only|all|every|each|always|never|in any case|by hand|weekly|nightly|daily|monthly|hourly|per \w+|at most"
-    r"|at least|by default|protected|generated|deprecated|read-?only|private|public|mandatory|optional)\b",
+    r"|at least|by default|protected|generated|deprecated|read-?only|private|public|mandatory|optional|contact|owner"
+    r"|lead|maintainer|responsible|in charge|third-party)\b",
     re.IGNORECASE,
 )
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
@@ -219,6 +250,8 @@ def _preference(clause: Clause) -> Signal | None:
         return Signal(Kind.PREFERENCE if RULE.search(text) else Kind.FACT, SURE, "asked to be remembered")
     if PREFERS.search(text):
         return Signal(Kind.PREFERENCE, FAIR if is_hedged else LIKELY, "a stated preference")
+    if not is_hedged and not PASSING.search(text) and (LABELLED.match(text) or STANDING_ORDER.search(text)):
+        return Signal(Kind.PREFERENCE, LIKELY if LABELLED.match(text) else FAIR, "an order that names no single thing")
     if clause.act is Act.INTENDS:
         return None
     if RULE.search(text):
@@ -243,7 +276,7 @@ def _correction(clause: Clause, before: Clause | None) -> Signal | None:
     states = NAMED_SUBJECT.match(LEADING.sub("", rest).lstrip(" ,:;-")) is not None
     if (NOT_THIS.search(text) and (values_in(text) or states)) or IN_PLACE_OF.search(text):
         return Signal(Kind.CORRECTION, confidence, "corrects: this, not that")
-    if (behind or rest != text) and (states or values_in(rest)) and len(content_words(rest)) > MIN_WORDS:
+    if (behind or rest != text) and (states or values_in(rest)) and len(content_words(rest)) >= MIN_WORDS:
         return Signal(Kind.CORRECTION, confidence, "says what is right after saying what was wrong")
     strong = any(value.kind is not ValueKind.NAME for value in values_in(text))
     if OPENS_CORRECTION.search(text) and strong and confidence == LIKELY:
@@ -257,13 +290,21 @@ def _decision(clause: Clause) -> Signal | None:
         return Signal(Kind.DECISION, FAIR, "a leaning with its reason")
     if clause.act in (Act.HEDGES, Act.INTENDS, Act.DENIES):
         return None
-    if DECIDES.search(text):
+    if DECIDES.search(text) and not (PASSING.search(text) and not REASONED.search(text)):
         return Signal(Kind.DECISION, SURE if REASONED.search(text) else LIKELY, "a decision")
     if BETTER.search(text) and NAMED_SUBJECT.match(LEADING.sub("", text, count=1)):
         return Signal(Kind.DECISION, FAIR, "a judgement of what is better")
     if LETS.match(text):
-        return Signal(Kind.DECISION, LIKELY if REASONED.search(text) or NOT_THIS.search(text) else WEAK, "a decision")
+        return Signal(Kind.DECISION, _of_lets(text), "a decision")
     return None
+
+
+def _of_lets(text: str) -> float:
+    """`Let's` proposes as often as it decides: with a reason, a rejected choice or an exact value it decides."""
+    if REASONED.search(text) or NOT_THIS.search(text):
+        return LIKELY
+    exact = any(value.kind in STRONG_VALUES for value in values_in(text))
+    return FAIR if exact and not PASSING.search(text) else WEAK
 
 
 def _fact(clause: Clause) -> Signal | None:
@@ -277,9 +318,10 @@ def _fact(clause: Clause) -> Signal | None:
     is_reasoned = REASONED.search(text) and len(content_words(text)) >= REASONED_WORDS
     if is_reasoned and clause.act in REASONABLE and not OF_THE_HOUR.search(text):
         return Signal(Kind.FACT, FAIR, "said with its reason")
-    if clause.act is Act.ASSERTS and not PASSING.search(text) and (NAMED_SUBJECT.match(bare) or WE_DO.match(bare)):
+    is_named = any(subject.match(bare) for subject in (NAMED_SUBJECT, WE_DO, OWN_STATE))
+    if clause.act is Act.ASSERTS and not PASSING.search(text) and is_named:
         if any(value.kind in STRONG_VALUES or value.unit for value in values):
             return Signal(Kind.FACT, LIKELY, "a stated fact with its value")
-        if values or SCOPE.search(text) or WE_DO.match(bare) or REQUIRES.search(text):
+        if values or any(mark.search(bare) for mark in (SCOPE, WE_DO, OWN_STATE, REQUIRES)):
             return Signal(Kind.FACT, FAIR, "a stated fact about a named thing")
     return Signal(Kind.FACT, WEAK, "said in passing") if values or clause.act is Act.DENIES or len(text) > 30 else None

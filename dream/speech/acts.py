@@ -115,6 +115,7 @@ REPORTED = re.compile(
     rf"|[Oo]ne)\s+(?:[\w'’/.-]+\s+){{1,5}}{SAYS}\b|\b(?:they|he|she|it|some(?:one|body|thing)?|people|customers?|users"
     rf"|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+(?:(?:also|just|once|still|always|\w+ly|in|on|at|the"
     rf"|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
+    r"|\b[Tt]he\s+(?:[\w'’/.-]+\s+){1,9}(?:says|states|mentions|claims|suggests|recommends|notes)\s+that\b"
     r"|\b[Aa]ccording to\b|\b(?:quote|quoting|citing)\b|\b[Aa]s per the\b|\b[Ii] (?:read|heard|got this|found this"
     r"|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b"
     r"|\bused to say\b"

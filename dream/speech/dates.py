@@ -10,8 +10,7 @@ RELATIVE = re.compile(
     rf"|(?P<which>next|last|this|coming)\s+(?P<day>{'|'.join(DAYS)})"
     r"|(?P<side>next|last|this)\s+(?P<unit>week|month|year)|in\s+(?P<ahead>\d{1,3}|a|an|one|two|three|four|five"
     r"|six)\s+(?P<ahead_unit>day|week|month)s?|(?P<ago>\d{1,3}|a|an|one|two|three|four|five|six)\s+(?P<ago_unit>day"
-    r"|week"
-    r"|month)s?\s+ago)\b",
+    r"|week|month)s?\s+ago)\b",
     re.IGNORECASE,
 )
 WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
