@@ -71,6 +71,11 @@ class PersonSettings:
     reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
     reference_minutes: float = 10.0  # between two looks of the daemon at those files; 0: only at `oneiros ingest`
     daily_at: str = "04:00"  # when the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`
+    dream_hunks_a_day: int = 12  # most hunks that new proposals of one day hold; the rest waits
+    dream_expiry_days: int = 30  # after which a hunk that nobody decided is withdrawn
+    dream_stale_days: int = 120  # after which an untouched topic that sessions still speak of is reported
+    dream_history: str = "git"  # where replaced statements stay: git, or topic (a section of the topic as well)
+    dream_commit: bool = True  # one git commit an acceptance
     idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
     http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
     memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
@@ -83,6 +88,11 @@ class PersonSettings:
             raise UsageError(f"embedding_share is {self.embedding_share}", remedy="Give a share above 0 and up to 1")
         if self.embedding_engine not in ("onnx", "torch"):
             raise UsageError(f"embedding_engine is {self.embedding_engine!r}", remedy="Give onnx or torch")
+        for key in ("dream_hunks_a_day", "dream_expiry_days", "dream_stale_days"):
+            if getattr(self, key) < 1:
+                raise UsageError(f"{key} is {getattr(self, key)}", remedy="Give a number from 1 on")
+        if self.dream_history not in ("git", "topic"):
+            raise UsageError(f"dream_history is {self.dream_history!r}", remedy="Give git or topic")
         if self.idle_minutes < 0:
             raise UsageError(f"idle_minutes is {self.idle_minutes}", remedy="Give minutes, or 0 for never")
         if not 0 <= self.http_port < 65_536:

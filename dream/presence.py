@@ -1,0 +1,143 @@
+"""A person accepts, not the assistant: what counts as a person's presence.
+
+On a terminal: the process has a controlling terminal, a word shown on it is typed back there, and neither the process
+nor one it descends from was started by Claude Code. A process of the same user that takes trouble cannot be stopped
+for certain; `docs/security.md` says so, and `approvals.py` names changes that nobody answered for.
+"""
+
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.errors import UsageError
+
+CLIENT_VARIABLES = (  # Claude Code gives them to its tools, hooks and servers; none is a setting of a person
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_PID",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+)
+CLIENT_NAMES = frozenset({"claude", "claude.exe"})
+CLIENT_SCRIPTS = ("@anthropic-ai/claude-code", "/bin/claude")
+MAX_ANCESTORS = 100
+WORDS = (
+    "amber anchor basil birch cedar cobalt coral delta ember falcon fennel garnet glacier harbor hazel indigo iris "
+    "jasper juniper kestrel lagoon lantern linden marble meadow nutmeg onyx orchid pebble pepper quartz raven saffron "
+    "sequoia tamarind thistle topaz tundra umber velvet walnut willow yarrow zephyr"
+).split()
+REMEDY = "Run it yourself in a terminal of your own"
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """That a person is there. Made by this module and by a page session alone; every decision asks for one."""
+
+    how: str  # terminal, page
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """What is known of a running process."""
+
+    id: int
+    parent: int
+    name: str
+    command: tuple[str, ...]
+    variables: frozenset[str]  # names only; empty where they cannot be read
+
+
+def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] | None = None) -> Consent:
+    """Asks for a word on the controlling terminal. Raises UsageError for a wrong one, and where no person can be.
+
+    `ask` shows a line on that terminal and returns what is typed there.
+    """
+    require_no_client(variables, ancestors(os.getpid()))
+    word = secrets.choice(WORDS)
+    typed = (ask or ask_on_terminal)(f"To decide, type the word {word}: ")
+    if typed.strip().casefold() != word:
+        raise UsageError("that was not the word", remedy="Try again")
+    return Consent("terminal")
+
+
+def require_no_client(variables: Mapping[str, str], above: Iterator[Process]) -> None:
+    """Raises UsageError where Claude Code runs the command: by its variables, or by an ancestor."""
+    if found := next((name for name in CLIENT_VARIABLES if name in variables), ""):
+        raise UsageError(f"the assistant cannot accept ({found} is set)", remedy=REMEDY)
+    for process in above:
+        if is_client(process):
+            raise UsageError(f"the assistant cannot accept (process {process.id} started this)", remedy=REMEDY)
+
+
+def is_client(process: Process) -> bool:
+    """Whether a process is Claude Code, or was started by it."""
+    if process.name in CLIENT_NAMES or not process.variables.isdisjoint(CLIENT_VARIABLES):
+        return True
+    return any(
+        Path(word).name in CLIENT_NAMES or any(mark in word for mark in CLIENT_SCRIPTS) for word in process.command[:2]
+    )
+
+
+def ask_on_terminal(line: str) -> str:
+    """Shows a line on the controlling terminal and reads one from it. Raises UsageError where there is none."""
+    try:
+        with open("/dev/tty", "r+b", buffering=0) as terminal:  # noqa: PTH123  a device, both ways at once
+            terminal.write(line.encode())
+            typed = b""
+            while not typed.endswith((b"\n", b"\r")) and len(typed) < 200:
+                part = terminal.read(1)
+                if not part:
+                    break
+                typed += part
+    except OSError as error:
+        raise UsageError("there is no terminal at which a person could be asked", remedy=REMEDY) from error
+    return typed.decode("utf-8", "replace")
+
+
+def ancestors(process: int) -> Iterator[Process]:
+    """The processes above one, the nearest first, as far as the system tells; the process itself is the first."""
+    read = _of_proc if Path("/proc/self/stat").exists() else _of_ps
+    for _ in range(MAX_ANCESTORS):
+        found = read(process)
+        if found is None:
+            return
+        yield found
+        if found.parent <= 0:
+            return
+        process = found.parent
+
+
+def _of_proc(process: int) -> Process | None:
+    folder = Path("/proc", str(process))
+    try:
+        name, _, rest = (folder / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")
+    except OSError:
+        return None
+    command = _words_of(folder / "cmdline")
+    variables = frozenset(word.partition("=")[0] for word in _words_of(folder / "environ"))
+    return Process(process, int(rest.split()[1]), name.partition("(")[2], command, variables)
+
+
+def _words_of(file: Path) -> tuple[str, ...]:
+    try:
+        return tuple(file.read_text(encoding="utf-8", errors="replace").split("\0"))
+    except OSError:
+        return ()
+
+
+def _of_ps(process: int) -> Process | None:
+    """The same by `ps`, which knows no variables of other processes."""
+    command = ["ps", "-o", "ppid=", "-o", "comm=", "-o", "args=", "-p", str(process)]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
+    except (OSError, subprocess.SubprocessError):
+        return None
+    if len(said) < 2 or not said[0].isdigit():
+        return None
+    return Process(process, int(said[0]), Path(said[1]).name, tuple(said[2:]), frozenset())

@@ -1,0 +1,196 @@
+"""What sessions said becomes knowledge: `dream`, `review`, `report`, `export`."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from dream.accept import Decided, Decisions
+from dream.blame import Blame, blame
+from dream.hunk import Hunk, State
+from dream.presence import person_at_terminal
+from memory_server.errors import UsageError
+from memory_server.escaping import shown, shown_line
+from oneiros.cli.output import data, data_json, talk
+from oneiros.cli.review import Review
+from oneiros.cli.searching import AsJson
+from oneiros.dreaming import archive_of, decisions_of
+from oneiros.environment import Environment
+
+HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
+
+
+def add_commands(app: typer.Typer, environment: Environment) -> None:
+    """Adds the commands of this group."""
+    group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    _add_deciding(group, environment)
+    _add_blame(group, environment)
+    app.add_typer(
+        group,
+        name="dream",
+        help="Find what sessions said that the topics should know; propose it.",
+        epilog="\b\nExample: oneiros dream && oneiros review",
+    )
+    _add_review(app, environment)
+
+
+def _add_review(app: typer.Typer, environment: Environment) -> None:
+    @app.command(epilog="\b\nExample: oneiros review")
+    def review(
+        list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Decide about proposed changes, one at a time, as in `git add -p`."""
+        decisions = decisions_of(environment)
+        hunks = open_hunks(decisions)
+        if list_only or as_json:
+            _list(hunks, as_json=as_json)
+            return
+        if not sys.stdin.isatty():
+            raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
+        sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+        sitting.settle_doubts(decisions.unexplained())
+        sitting.run(hunks)
+        talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
+        if not hunks:
+            raise typer.Exit(1)
+
+
+def open_hunks(decisions: Decisions) -> list[Hunk]:
+    """The hunks that wait for a person, proposal by proposal."""
+    return [h for proposal in decisions.store.proposals() for h in proposal.hunks if h.state is State.PENDING]
+
+
+def _person(environment: Environment) -> Any:
+    return lambda: person_at_terminal(environment.variables)
+
+
+def _list(hunks: list[Hunk], *, as_json: bool) -> None:
+    if as_json:
+        data_json({"hunks": [hunk_json(hunk) for hunk in hunks]})
+    else:
+        for hunk in hunks:
+            data(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {shown_line(hunk.text)[:100]}")
+        talk(f"{len(hunks)} open. Decide: oneiros review" if hunks else "Nothing is open.")
+    if not hunks:
+        raise typer.Exit(1)
+
+
+def _add_deciding(group: typer.Typer, environment: Environment) -> None:
+    @group.command(epilog="\b\nExample: oneiros dream apply 2026-03-01-1 --hunk 3fa9c1d2")
+    def apply(
+        proposal: Annotated[str, typer.Argument(help="the name of a proposal")],
+        hunk: Annotated[list[str] | None, typer.Option(help="only these of its hunks", show_default=False)] = None,
+    ) -> None:
+        """Accept the open hunks of a proposal; asks for a word on your terminal."""
+        decisions = decisions_of(environment)
+        found = decisions.store.proposal(proposal).hunks
+        wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
+        if not wanted:
+            raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
+        consent = person_at_terminal(environment.variables)
+        for one in wanted:
+            _tell(decisions.accept(one.id, consent), "taken up in")
+
+    @group.command(epilog="\b\nExample: oneiros dream revert 3fa9c1d2")
+    def revert(hunk: HunkName) -> None:
+        """Take an accepted hunk out of its topic again."""
+        decisions = decisions_of(environment)
+        name = decisions.store.hunk(hunk).id
+        _tell(decisions.revert(name, person_at_terminal(environment.variables)), "taken out of")
+
+    @group.command(epilog="\b\nExample: oneiros dream adopt topics/mail.md")
+    def adopt(
+        paths: Annotated[list[str], typer.Argument(help="files of the memory that were changed elsewhere")],
+    ) -> None:
+        """Answer for changes of approved files that came about without a review."""
+        decisions = decisions_of(environment)
+        commit = decisions.adopt(paths, person_at_terminal(environment.variables))
+        talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
+
+
+def _tell(decided: Decided, what: str) -> None:
+    commit = f", commit {decided.commit[:8]}" if decided.commit else ""
+    data(f"{decided.hunk.id}  {what} {decided.hunk.target}{commit}")
+
+
+def _add_blame(group: typer.Typer, environment: Environment) -> None:
+    @group.command("blame", epilog="\b\nExample: oneiros dream blame mail:12")
+    def blame_line(
+        place: Annotated[str, typer.Argument(metavar="TOPIC:LINE", help="a topic and a line of its file")],
+        as_json: AsJson = False,
+    ) -> None:
+        """Show whose words stand behind a line of a topic."""
+        name, _, number = place.rpartition(":")
+        if not name or not number.isdigit():
+            raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
+        decisions = decisions_of(environment)
+        with environment.open_memory() as memory:
+            reading = memory.read(name)
+        found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
+        if as_json:
+            data_json({"path": reading.path, "line": int(number), "behind": [blame_json(one) for one in found]})
+        else:
+            for one in found:
+                _show_blame(one)
+        if not found:
+            talk(f"No proposal stands behind {reading.path}:{number}: a person wrote it by hand.")
+            raise typer.Exit(1)
+
+
+def _show_blame(found: Blame) -> None:
+    when = f", approved {found.approved:%Y-%m-%d}" if found.approved else ""
+    data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
+    for source in found.sources:
+        time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
+        data(f"  {source.role}, {time}, session {source.session_id}, entry {source.entry}:")
+        for line in shown(source.text or "(gone from the archive)").split("\n"):
+            data(f"    > {line}")
+
+
+def blame_json(found: Blame) -> dict[str, object]:
+    """What stands behind a line, for programs."""
+    sources = [
+        {
+            "session": source.session_id,
+            "entry": source.entry,
+            "role": source.role,
+            "time": source.time.isoformat() if source.time else None,
+            "text": source.text,
+            "exact": source.is_whole,
+        }
+        for source in found.sources
+    ]
+    approved = found.approved.isoformat() if found.approved else None
+    return {"footnote": found.label, "hunk": found.hunk, "approved": approved, "sources": sources}
+
+
+def hunk_json(hunk: Hunk) -> dict[str, object]:
+    """A hunk for programs."""
+    candidate, place = hunk.update.candidate, hunk.update.place
+    return {
+        "id": hunk.id,
+        "proposal": hunk.proposal,
+        "state": hunk.state.value,
+        "target": hunk.target,
+        "kind": candidate.kind.value,
+        "relation": hunk.update.relation.value,
+        "text": hunk.text,
+        "confidence": candidate.confidence,
+        "why": [candidate.why, hunk.update.why],
+        "extractor": candidate.extractor,
+        "replaces": place.old_text,
+        "reason": hunk.reason,
+        "quotes": [
+            {
+                "session": quote.session_id,
+                "entry": quote.entry,
+                "role": quote.role.value,
+                "time": quote.time.isoformat() if quote.time else None,
+                "first": quote.first,
+                "end": quote.end,
+                "text": quote.text,
+            }
+            for quote in hunk.quotes
+        ],
+    }

@@ -1,0 +1,186 @@
+"""The review on a terminal: one hunk at a time, as in `git add -p`.
+
+Nothing is decided before a person has typed the word that is shown to them; see `dream/presence.py`.
+"""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from crawler.archive import Archive
+from crawler.levels import show_turn
+from dream.accept import Decisions
+from dream.approvals import Unexplained
+from dream.hunk import Hunk
+from dream.placing import Manner
+from dream.presence import Consent
+from dream.proposal import diff_steps
+from dream.showing import hunk_lines
+from memory_server.errors import ContentError, OneirosError, UsageError
+from memory_server.escaping import shown, shown_line
+from oneiros.cli.output import data, talk
+from oneiros.environment import now
+
+KEYS = "y,n,e,s,o,a,q,?"
+HELP = """\
+y - accept this hunk
+n - reject it, with a reason; its like comes back with new evidence only
+e - edit the statement, then accept it
+s - skip: decide later
+o - open the source: what was said around the quote
+a - accept this hunk and the rest of this topic
+q - quit
+"""
+AROUND = 2  # turns shown before and after the quoted one
+REASON_CHARS = 500
+
+
+class Review:
+    """One sitting. Reads answers from standard input, which must be a terminal."""
+
+    def __init__(
+        self, decisions: Decisions, archive: Archive, person_asked: Callable[[], Consent], variables: Mapping[str, str]
+    ):
+        self._decisions = decisions
+        self._archive = archive
+        self._person_asked = person_asked
+        self._variables = variables
+        self._consent: Consent | None = None
+        self._whole_topic = ""  # of which all hunks are accepted without asking
+        self.accepted = self.rejected = self.skipped = 0
+
+    def run(self, hunks: Sequence[Hunk]) -> None:
+        """Goes through the hunks until the end or until the person quits."""
+        for number, hunk in enumerate(hunks, start=1):
+            if hunk.target == self._whole_topic:
+                self._accept(hunk)
+                continue
+            self._show(hunk, f"[{number}/{len(hunks)}]")
+            if not self._decide(hunk):
+                self.skipped += len(hunks) - number + 1
+                break
+
+    def settle_doubts(self, doubts: Sequence[Unexplained]) -> None:
+        """Asks about changes of approved files that nobody has answered for."""
+        for doubt in doubts:
+            data(f"{shown_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
+            answer = self._ask("Have you looked at it, and is it yours? Adopt it [y,n]? ")
+            if answer == "y":
+                self._adopt(doubt.path)
+
+    def _adopt(self, path: str) -> None:
+        try:
+            self._decisions.adopt([path], self._present())
+        except OneirosError as error:
+            talk(str(error))
+
+    def _show(self, hunk: Hunk, count: str) -> None:
+        data("")
+        steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
+        before, after = (steps[0].before, steps[0].after) if steps else (None, None)
+        lines = list(hunk_lines(hunk, before, after))
+        data(f"{count} {hunk.id}  {lines[0]}")
+        for line in lines[1:]:
+            data(line)
+
+    def _decide(self, hunk: Hunk) -> bool:
+        """Asks until the hunk is decided or passed over; false where the person quits."""
+        while True:
+            answer = self._ask(f"Take this up [{KEYS}]? ")
+            if answer in ("q", "\x04"):
+                return False
+            if answer == "s":
+                self.skipped += 1
+                return True
+            if answer == "o":
+                self._open(hunk)
+            elif answer == "n":
+                self._reject(hunk, input("Why not? ")[:REASON_CHARS])
+                return True
+            elif answer == "e":
+                self._edit(hunk)
+                return True
+            elif answer in ("y", "a"):
+                self._whole_topic = hunk.target if answer == "a" else ""
+                self._accept(hunk)
+                return True
+            else:
+                data(HELP.rstrip())
+
+    def _accept(self, hunk: Hunk, text: str | None = None) -> None:
+        try:
+            decided = self._decisions.accept(hunk.id, self._present(), text=text)
+        except OneirosError as error:
+            self._told(error)
+            self.skipped += 1
+            return
+        self.accepted += 1
+        commit = f", commit {decided.commit[:8]}" if decided.commit else ""
+        talk(f"Taken up in {hunk.target}{commit}.")
+
+    def _reject(self, hunk: Hunk, reason: str) -> None:
+        try:
+            self._decisions.reject(hunk.id, self._present(), reason)
+        except OneirosError as error:
+            self._told(error)
+            self.skipped += 1
+            return
+        self.rejected += 1
+        talk("Rejected.")
+
+    def _edit(self, hunk: Hunk) -> None:
+        text = edited(hunk.text, self._variables).strip()
+        if not text:
+            talk("Nothing was written; the hunk is passed over.")
+            self.skipped += 1
+            return
+        self._accept(hunk, text)
+
+    def _open(self, hunk: Hunk) -> None:
+        for quote in hunk.quotes:
+            try:
+                turns = list(self._archive.turns(quote.session_id))
+            except ContentError as error:
+                talk(str(error))
+                continue
+            place = next((at for at, turn in enumerate(turns) if quote.entry in turn.entries), None)
+            if place is None:
+                talk(f"Session {quote.session_id} holds entry {quote.entry} no longer.")
+                continue
+            for turn in turns[max(0, place - AROUND) : place + AROUND + 1]:
+                data(shown(show_turn(turn)))
+                data("")
+
+    def _present(self) -> Consent:
+        """That a person is there, asked once a sitting."""
+        if self._consent is None:
+            self._consent = self._person_asked()
+        return self._consent
+
+    def _told(self, error: OneirosError) -> None:
+        if isinstance(error, UsageError):
+            raise error  # nobody is there, or the wrong word: the sitting is over
+        talk(str(error))
+
+    @staticmethod
+    def _ask(question: str) -> str:
+        try:
+            return input(question).strip().casefold()[:1]
+        except EOFError:
+            return "\x04"
+
+
+def edited(text: str, variables: Mapping[str, str], ending: str = ".md") -> str:
+    """The text after the person's editor has had it."""
+    editor = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
+    with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
+        file = Path(folder, f"review{ending}")
+        file.write_text(text + "\n", encoding="utf-8")
+        try:
+            subprocess.run([*editor, str(file)], check=True, env=dict(os.environ))
+        except (OSError, subprocess.SubprocessError) as error:
+            raise UsageError(f"the editor failed ({error})", remedy="Set EDITOR to one that works") from error
+        return file.read_text(encoding="utf-8")

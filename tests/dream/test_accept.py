@@ -1,0 +1,282 @@
+"""Accept, reject, revert, adopt: the files, the commits, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from dream.hunk import State
+from memory_server.errors import ContentError, NeedsRepair
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from tests.dream.builders import (
+    PERSON,
+    decisions_on,
+    extending,
+    files_of,
+    git,
+    new_topic,
+    proposed,
+    replacing,
+)
+from tests.memories import new_root, write_topic
+
+MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    """A memory in a repository of its own, with one topic that a person committed."""
+    made = new_root(tmp_path / "memory")
+    write_topic(made, "mail", MAIL, id="mail", type="semantic", created="2026-01-01", modified="2026-01-01")
+    git(made.path, "init", "--quiet")
+    git(made.path, "add", ".")
+    git(made.path, "commit", "--quiet", "-m", "Begin")
+    return made
+
+
+def test_an_accepted_correction_takes_the_place_of_the_old_line(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+
+    decided = decisions.accept(hunk.id, PERSON)
+
+    text = (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "- The relay listens on port 2526.[^d" in text and "2525" not in text
+    assert "modified: 2026-03-02" in text and "entry 00000001" in text
+    assert decided.hunk.state is State.ACCEPTED
+    assert git(root.path, "status", "--porcelain", "--", "topics", "MEMORY.md") == ""
+    assert git(root.path, "rev-parse", "HEAD").strip() == decided.commit
+
+
+def test_what_was_accepted_is_found_at_once(memory: Memory) -> None:
+    write_topic(memory, "mail", MAIL)
+    decisions = decisions_on(memory.root)
+    [hunk] = proposed(decisions, replacing(memory.root, "The relay listens on port 2526.", "2525"))
+
+    decisions.accept(hunk.id, PERSON)
+    memory.refresh()
+
+    assert [hit.path for hit in memory.search_exact("2526").hits] == ["topics/mail.md"]
+
+
+def test_a_new_topic_gets_frontmatter_and_a_pointer(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+
+    decisions.accept(hunk.id, PERSON)
+
+    text = (root.topics / "backups.md").read_text(encoding="utf-8")
+    assert text.startswith("---\nid: ") and "sourceType: user_explicit" in text and "# Backups\n\nBackups run" in text
+    assert "(topics/backups.md)" in root.index_page.read_text(encoding="utf-8")
+    changed = git(root.path, "show", "--name-only", "--format=", "HEAD").split()
+    assert changed == ["MEMORY.md", "topics/backups.md"]
+
+
+def test_a_commit_takes_nothing_else_along(root: MemoryRoot) -> None:
+    (root.path / "staged.txt").write_text("half done\n", encoding="utf-8")
+    git(root.path, "add", "staged.txt")
+    (root.path / "loose.txt").write_text("later\n", encoding="utf-8")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+
+    decisions.accept(hunk.id, PERSON)
+
+    assert git(root.path, "show", "--name-only", "--format=", "HEAD").split() == ["MEMORY.md", "topics/mail.md"]
+    status = git(root.path, "status", "--porcelain").splitlines()
+    assert "A  staged.txt" in status and "?? loose.txt" in status
+
+
+@pytest.mark.parametrize("state", ["MERGE_HEAD", "CHERRY_PICK_HEAD", "rebase-merge"])
+def test_nothing_is_accepted_in_the_middle_of_a_merge(root: MemoryRoot, state: str) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    before = files_of(root.path)
+    (root.path / ".git" / state).mkdir()
+
+    with pytest.raises(NeedsRepair):
+        decisions.accept(hunk.id, PERSON)
+
+    assert files_of(root.path) == before and decisions.store.hunk(hunk.id).state is State.PENDING
+
+
+def test_without_commits_where_the_setting_says_so(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_commit=False)
+    head = git(root.path, "rev-parse", "HEAD")
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+
+    decided = decisions.accept(hunk.id, PERSON)
+
+    assert decided.commit == "" and git(root.path, "rev-parse", "HEAD") == head
+    assert "It needs TLS." in (root.topics / "mail.md").read_text(encoding="utf-8")
+
+
+def test_in_a_repository_without_a_commit_yet(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    git(root.path, "init", "--quiet")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+
+    decided = decisions.accept(hunk.id, PERSON)
+
+    assert git(root.path, "log", "--format=%H").split() == [decided.commit]
+
+
+def test_inside_a_project_messages_hold_no_quotes(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    root = new_root(tmp_path / "memory")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+
+    decisions.accept(hunk.id, PERSON)
+
+    message = git(tmp_path, "log", "-1", "--format=%B")
+    assert "03:00" not in message and hunk.quotes[0].entry in message
+    assert "memory/topics/backups.md" in git(tmp_path, "show", "--name-only", "--format=", "HEAD")
+
+
+def test_reverting_restores_every_byte(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    before = files_of(root.path)
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+    decisions.accept(hunk.id, PERSON)
+
+    decided = decisions.revert(hunk.id, PERSON)
+
+    assert files_of(root.path) == before
+    assert decided.hunk.state is State.REVERTED and decided.commit
+
+
+def test_reverting_the_only_hunk_of_a_topic_removes_the_topic(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    before = files_of(root.path)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+    decisions.accept(hunk.id, PERSON)
+
+    decisions.revert(hunk.id, PERSON)
+
+    assert files_of(root.path) == before
+
+
+def test_reverting_leaves_what_was_accepted_later(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    first, second = proposed(
+        decisions,
+        replacing(root, "The relay listens on port 2526.", "2525", number=1),
+        extending(root, "It needs TLS.", "old server", number=2),
+    )
+    decisions.accept(first.id, PERSON)
+    decisions.accept(second.id, PERSON)
+
+    decisions.revert(first.id, PERSON)
+
+    text = (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "port 2525." in text and "2526" not in text and "It needs TLS.[^d" in text
+    assert text.count("[^d") == 2
+
+
+def test_a_topic_edited_and_committed_meanwhile_keeps_the_edit(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+    file = root.topics / "mail.md"
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("# Mail\n", "# Mail\n\nAsk Ada first.\n"), encoding="utf-8"
+    )
+    git(root.path, "commit", "--quiet", "-am", "Name who to ask")
+
+    decisions.accept(hunk.id, PERSON)
+
+    text = file.read_text(encoding="utf-8")
+    assert "Ask Ada first." in text and "2526" in text and "2525" not in text
+
+
+def test_a_hunk_whose_old_text_has_gone_is_refused(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+    file = root.topics / "mail.md"
+    file.write_text(file.read_text(encoding="utf-8").replace("2525", "2600"), encoding="utf-8")
+    git(root.path, "commit", "--quiet", "-am", "Move the relay")
+
+    with pytest.raises(ContentError, match="fits no longer"):
+        decisions.accept(hunk.id, PERSON)
+
+    assert "2600" in file.read_text(encoding="utf-8")
+
+
+def test_a_file_that_nobody_answered_for_is_not_built_upon(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    file = root.topics / "mail.md"
+    decisions.unexplained()
+    file.write_text(file.read_text(encoding="utf-8") + "- Nobody said this.\n", encoding="utf-8")
+
+    with pytest.raises(ContentError, match="nobody has answered"):
+        decisions.accept(hunk.id, PERSON)
+
+    decisions.adopt(["topics/mail.md"], PERSON)
+    assert decisions.accept(hunk.id, PERSON).commit
+
+
+@pytest.mark.parametrize("link", ["mail.md", "."])
+def test_a_link_in_the_place_of_a_target_is_refused(root: MemoryRoot, tmp_path: Path, link: str) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    outside = tmp_path / "outside"
+    (root.topics / link).resolve().rename(outside)
+    (root.topics / link if link != "." else root.topics).symlink_to(outside)
+
+    with pytest.raises(ContentError, match="symlink"):
+        decisions.accept(hunk.id, PERSON)
+
+
+def test_a_reworded_hunk_keeps_what_was_proposed(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+
+    decisions.accept(hunk.id, PERSON, text="It needs TLS 1.3.")
+
+    assert "It needs TLS 1.3.[^d" in (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert decisions.store.approvals()[-1].suggested == "It needs TLS."
+
+
+def test_a_secret_is_not_written_by_rewording(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+
+    with pytest.raises(ContentError, match="secret"):
+        decisions.accept(hunk.id, PERSON, text="The key is AKIAIOSFODNN7EXAMPLF for the relay.")
+
+
+def test_nothing_is_decided_twice(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+    decisions.reject(hunk.id, PERSON, "wrong")
+
+    with pytest.raises(ContentError, match="rejected already"):
+        decisions.accept(hunk.id, PERSON)
+
+
+def test_replaced_text_stays_in_the_history_where_the_setting_says_so(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_history="topic")
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+    before = files_of(root.path)
+
+    decisions.accept(hunk.id, PERSON)
+
+    text = (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "## History\n\n- Until 2026-03-01: The relay listens on port 2525.\n\n[^d" in text
+    decisions.revert(hunk.id, PERSON)
+    assert files_of(root.path) == before
+
+
+def test_an_accepted_memory_is_valid(memory: Memory) -> None:
+    write_topic(memory, "mail", MAIL, id="mail", type="semantic", created="2026-01-01")
+    decisions = decisions_on(memory.root, dream_history="topic")
+    updates = [
+        replacing(memory.root, "The relay listens on port 2526.", "2525", number=1),
+        extending(memory.root, "It needs TLS.", "old server", number=2),
+        new_topic("Backups run at 03:00.", "backups", number=3),
+    ]
+    for hunk in proposed(decisions, *updates):
+        decisions.accept(hunk.id, PERSON)
+
+    assert memory.validate() == []
