@@ -69,7 +69,7 @@ def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
     label = label_of(hunk, text)
     lines = split_lines(text)
     if place.replaces is not None:
-        lines = _replaced(lines, place.replaces, hunk.text, label, newline)
+        lines = _replaced(lines, place.replaces, _in_its_line(hunk.text, place, label, newline))
     else:
         lines = _inserted(lines, _legal_line(text, place.after_line), hunk, label, newline)
     lines = _with_footnote(lines, label, provenance_of(hunk), newline)
@@ -243,11 +243,21 @@ def _referring(text: str, label: str) -> str:
     return f"{text}{gap}[^{label}]"
 
 
-def _replaced(lines: Sequence[str], replaces: LineRange, text: str, label: str, newline: str) -> list[str]:
-    """The statement in the place of other lines, as an item where they were one; their footnotes go with them."""
+def _in_its_line(text: str, place: Place, label: str, newline: str) -> list[str]:
+    """The statement where an older one stood: between what else its lines say, or as the item that it was."""
+    old = split_lines(place.old_text)
+    item = ITEM.match(old[0]) if old else None
+    if not place.kept_before and not place.kept_after:
+        return _as_item(text, item[0], label, newline) if item else _as_paragraph(text, label, newline)
+    own = ITEM.match(text) if item else None
+    said = _referring(text[own.end() :] if own else text, label)
+    joined = f"{place.kept_before}{said}{place.kept_after}"
+    return split_lines(joined if joined.endswith(("\n", "\r")) else joined + newline)
+
+
+def _replaced(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
+    """The lines with others in the place of some; the footnotes that only those referred to go with them."""
     old = lines[replaces.first - 1 : replaces.last]
-    found = ITEM.match(old[0]) if old else None
-    new = _as_item(text, found[0], label, newline) if found else _as_paragraph(text, label, newline)
     return _without_orphans([*lines[: replaces.first - 1], *new, *lines[replaces.last :]], old)
 
 

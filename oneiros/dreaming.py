@@ -1,11 +1,18 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
-from crawler.archive import Archive
+import time
+from collections.abc import Callable
+
+from crawler.archive import Archive, SessionRecord
+from crawler.compress.run import last_written
 from dream.accept import Decisions
+from dream.extract import find_candidates
+from dream.run import Bounds, Dream, DreamReport
+from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot, require_memory
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.intake import archive_folder
+from oneiros.intake import archive_folder, closed_when
 
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 
@@ -14,6 +21,27 @@ def decisions_of(environment: Environment) -> Decisions:
     """The decisions on the chosen memory; each is indexed at once."""
     root = require_memory(environment.choice.root)
     return Decisions(root, environment.person, now, level=lambda: bring_level(environment))
+
+
+def dream_once(
+    environment: Environment,
+    *,
+    max_sessions: int | None = None,
+    max_seconds: float | None = None,
+    with_open: bool = False,
+    on_session: Callable[[int, int], None] = lambda *_: None,
+) -> DreamReport:
+    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
+    decisions = decisions_of(environment)
+    archive = archive_of(decisions.root)
+    closed = closed_when(environment, now())
+
+    def is_closed(record: SessionRecord) -> bool:
+        return with_open or closed.holds_for(record.session_id, last_written(archive, record.session_id))
+
+    redactor = Redactor(environment.person.deny_words)
+    dream = Dream(decisions, archive, (find_candidates,), now=now, clock=time.monotonic, redactor=redactor)
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
 def archive_of(root: MemoryRoot) -> Archive:

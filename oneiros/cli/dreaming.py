@@ -1,6 +1,9 @@
 """What sessions said becomes knowledge: `dream`, `review`, `report`, `export`."""
 
+import dataclasses
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -9,12 +12,14 @@ from dream.accept import Decided, Decisions
 from dream.blame import Blame, blame
 from dream.hunk import Hunk, State
 from dream.presence import person_at_terminal
+from dream.run import DreamReport
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from oneiros.cli.output import data, data_json, talk
+from memory_server.index.build import Progress
+from oneiros.cli.output import data, data_json, progress_shown, talk
 from oneiros.cli.review import Review
 from oneiros.cli.searching import AsJson
-from oneiros.dreaming import archive_of, decisions_of
+from oneiros.dreaming import archive_of, decisions_of, dream_once
 from oneiros.environment import Environment
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
@@ -23,6 +28,7 @@ HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the be
 def add_commands(app: typer.Typer, environment: Environment) -> None:
     """Adds the commands of this group."""
     group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    _add_run(group, environment)
     _add_deciding(group, environment)
     _add_blame(group, environment)
     app.add_typer(
@@ -32,6 +38,53 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         epilog="\b\nExample: oneiros dream && oneiros review",
     )
     _add_review(app, environment)
+
+
+def _add_run(group: typer.Typer, environment: Environment) -> None:
+    @group.callback()
+    def run(
+        context: typer.Context,
+        sessions: Annotated[int | None, typer.Option(help="read at most so many", min=1, show_default=False)] = None,
+        seconds: Annotated[float | None, typer.Option(help="stop after so long", min=0, show_default=False)] = None,
+        with_open: Annotated[bool, typer.Option("--open", help="sessions still going on, too")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        if context.invoked_subcommand:
+            return
+        with sessions_shown() as show:
+            report = dream_once(
+                environment, max_sessions=sessions, max_seconds=seconds, with_open=with_open, on_session=show
+            )
+        if as_json:
+            data_json(dataclasses.asdict(report))
+            return
+        _show_run(report)
+
+
+def _show_run(report: DreamReport) -> None:
+    for problem in report.problems:
+        talk(str(problem))
+    offer = report.offer
+    talk(
+        f"{report.sessions} sessions read in {report.seconds:.1f} s, {report.left} left; {report.found} hunks are new."
+    )
+    withdrawn = {"expired": offer.expired, "retired": offer.retired}
+    for what, count in withdrawn.items():
+        if count:
+            talk(f"{count} open hunks have {what}.")
+    waiting = f", {offer.queued} wait for another day" if offer.queued else ""
+    if offer.proposal:
+        data(f"proposals/{offer.proposal}/proposal.md")
+        talk(f"{offer.offered} proposed{waiting}. Decide: oneiros review")
+    else:
+        talk(f"Nothing new is proposed{waiting}.")
+
+
+@contextmanager
+def sessions_shown() -> Iterator[Callable[[int, int], None]]:
+    """The progress of a run, as that of indexing."""
+    with progress_shown() as show:
+        yield lambda done, total: show(Progress("reading", done, total))
 
 
 def _add_review(app: typer.Typer, environment: Environment) -> None:

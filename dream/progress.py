@@ -1,0 +1,74 @@
+"""Which sessions dream has read, and whether it is time to dream again.
+
+Derived: where it is lost every session is read again, and nothing is asked twice, since hunks are known by their
+evidence. The flag `.dream-pending` tells whoever starts a session that there is something to read.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+from crawler.archive import Archive, SessionRecord
+from dream.store import write_durably
+from memory_server.root import MemoryRoot
+
+STATE_NAME = "dream.json"
+FLAG_NAME = ".dream-pending"
+DUE_AFTER = dt.timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What has been read so far."""
+
+    sessions: Mapping[str, str] = field(default_factory=dict)  # id -> mark of the state that was read
+    last_run: dt.datetime | None = None
+
+
+class DreamProgress:
+    """The state of one memory root."""
+
+    def __init__(self, root: MemoryRoot):
+        self._file = root.derived / STATE_NAME
+        self._flag = root.derived / FLAG_NAME
+
+    def read(self) -> Read:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=Read)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return Read()
+
+    def save(self, state: Read) -> None:
+        write_durably(self._file, msgspec.json.encode(state))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the flag is up."""
+        return self._flag.exists()
+
+    def refresh_flag(self, archive: Archive, now: dt.datetime) -> bool:
+        """Raises or lowers the flag: up when a day has passed since the last run and a session is unread."""
+        state = self.read()
+        is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
+        if is_due and unread(archive, state):
+            self._flag.parent.mkdir(parents=True, exist_ok=True)
+            self._flag.touch()
+        else:
+            self._flag.unlink(missing_ok=True)
+        return self.is_pending
+
+
+def unread(archive: Archive, state: Read) -> list[SessionRecord]:
+    """The archived sessions with something in them that was not read, oldest first."""
+    records = [archive.record(session_id) for session_id in archive.session_ids()]
+    return sorted(
+        (record for record in records if state.sessions.get(record.session_id) != mark_of(record)),
+        key=lambda record: (record.ended, record.session_id),
+    )
+
+
+def mark_of(record: SessionRecord) -> str:
+    """What changes when a session grows, and not when its archive is packed anew."""
+    return f"{record.ended}/{sum(len(segment.entries) for segment in record.segments)}"

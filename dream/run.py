@@ -1,0 +1,146 @@
+"""One dream: the sessions not read yet, what they say that the topics should know, and a proposal of it.
+
+Resumable, since what is found is queued before a session counts as read; idempotent, since hunks are known by their
+evidence; bounded by sessions and seconds. Extraction holds no lock: only queueing and offering do.
+"""
+
+import datetime as dt
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from crawler.archive import Archive, SessionRecord
+from dream.accept import Decisions
+from dream.compare import compare, is_worth_asking
+from dream.evidence import Evidence, SessionTurns
+from dream.gate import Gate
+from dream.progress import DreamProgress, Read, mark_of, unread
+from dream.proposal import Offer
+from dream.records import Candidate, Update
+from dream.rejections import RememberedRejections
+from dream.topics import Topics, read_topics
+from memory_server.errors import ContentError, Problem
+from memory_server.redaction import Redactor
+from memory_server.search.terms import Stemmer
+
+logger = logging.getLogger(__name__)
+
+BATCH = 40  # sessions between two savings: a kill repeats at most so many
+Extractor = Callable[[SessionTurns], Sequence[Candidate]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far one run goes."""
+
+    max_sessions: int | None = None
+    max_seconds: float | None = None
+    is_closed: Callable[[SessionRecord], bool] = lambda _: True  # sessions still going on are left for later
+
+
+@dataclass(slots=True)
+class DreamReport:
+    """What a run did."""
+
+    sessions: int = 0  # read
+    left: int = 0  # unread when it ended, those still going on included
+    candidates: int = 0
+    refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
+    unworthy: int = 0  # passed, but known or not worth a person's minute
+    found: int = 0  # hunks that were not known before
+    offer: Offer = field(default_factory=lambda: Offer("", 0, 0, 0, 0))
+    problems: list[Problem] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Dream:
+    """One run over one memory root."""
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        archive: Archive,
+        extractors: Sequence[Extractor],
+        *,
+        now: Callable[[], dt.datetime],
+        clock: Callable[[], float],
+        redactor: Redactor,
+    ):
+        self._decisions = decisions
+        self._archive = archive
+        self._extractors = extractors
+        self._now = now
+        self._clock = clock
+        self._evidence = Evidence(archive)
+        self._redactor = redactor
+        self._progress = DreamProgress(decisions.root)
+
+    def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
+        """Reads, queues and offers. `on_session` is told how many sessions are read and how many there are."""
+        begun, report, state = self._clock(), DreamReport(), self._progress.read()
+        waiting = unread(self._archive, state)
+        closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
+        topics = read_topics(self._decisions.root)
+        stemmer = Stemmer()
+        gate = self._gate(topics, stemmer)
+        updates: list[Update] = []
+        done: dict[str, str] = {}
+        for number, record in enumerate(closed, start=1):
+            if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
+                break
+            updates += self._updates_of(record.session_id, gate, topics, report)
+            done[record.session_id] = mark_of(record)
+            report.sessions += 1
+            if number % BATCH == 0:
+                self._keep(updates, done, report)
+                updates, done = [], {}
+            on_session(number, len(closed))
+        self._keep(updates, done, report)
+        stemmer.close()
+        report.left = len(waiting) - report.sessions
+        with self._decisions.locked():
+            report.offer = self._decisions.desk.offer(self._now().date())
+        self._note_run()
+        report.seconds = self._clock() - begun
+        logger.info("%d sessions read, %d hunks found, %.1f s", report.sessions, report.found, report.seconds)
+        return report
+
+    def _gate(self, topics: Topics, stemmer: Stemmer) -> Gate:
+        rejections = RememberedRejections(self._decisions.store.rejections(), stemmer)
+        return Gate(self._evidence, topics, rejections, self._redactor)
+
+    def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:
+        """What one session brings; a session that cannot be read is a problem of the report."""
+        try:
+            session = self._evidence.session(session_id)
+            candidates = [one for extract in self._extractors for one in extract(session)]
+        except ContentError as error:
+            report.problems.append(Problem(f"sessions/archive/{session_id}", 1, error.what, error.remedy))
+            return []
+        found, refused = [], Counter(report.refused)
+        for candidate in candidates:
+            report.candidates += 1
+            refusals = gate.check(candidate)
+            refused.update(str(refusal.reason) for refusal in refusals)
+            if refusals:
+                continue
+            update = compare(candidate, topics)
+            if is_worth_asking(update):
+                found.append(update)
+            else:
+                report.unworthy += 1
+        report.refused = dict(refused)
+        return found
+
+    def _keep(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
+        """Queues what was found, then notes the sessions as read."""
+        with self._decisions.locked():
+            report.found += len(self._decisions.desk.add(updates, self._now().date()))
+        state = self._progress.read()
+        self._progress.save(replace(state, sessions={**state.sessions, **done}))
+
+    def _note_run(self) -> None:
+        state = self._progress.read()
+        self._progress.save(Read(state.sessions, self._now()))
+        self._progress.refresh_flag(self._archive, self._now())
