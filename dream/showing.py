@@ -38,6 +38,38 @@ def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[st
     yield from (f"  {line}" for line in diff if line and not line.startswith(("diff --git", "new file mode")))
 
 
+def hunk_json(hunk: Hunk) -> dict[str, object]:
+    """A hunk for programs and pages; what cannot be seen is written out."""
+    candidate, place = hunk.update.candidate, hunk.update.place
+    return {
+        "id": hunk.id,
+        "proposal": hunk.proposal,
+        "state": hunk.state.value,
+        "target": hunk.target,
+        "kind": candidate.kind.value,
+        "relation": hunk.update.relation.value,
+        "text": shown(hunk.text),
+        "confidence": candidate.confidence,
+        "why": [candidate.why, hunk.update.why],
+        "extractor": candidate.extractor,
+        "replaces": shown(place.old_text),
+        "reason": hunk.reason,
+        "warnings": list(warnings_about(hunk)),
+        "quotes": [
+            {
+                "session": quote.session_id,
+                "entry": quote.entry,
+                "role": quote.role.value,
+                "time": quote.time.isoformat() if quote.time else None,
+                "first": quote.first,
+                "end": quote.end,
+                "text": shown(quote.text),
+            }
+            for quote in hunk.quotes
+        ],
+    }
+
+
 def warnings_about(hunk: Hunk) -> Iterator[str]:
     """What a reviewer should look at twice."""
     texts = [hunk.text, *(quote.text for quote in hunk.quotes)]

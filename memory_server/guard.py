@@ -1,5 +1,6 @@
 """Who may speak to the HTTP side: a foreign Host, a foreign Origin, a missing token or too long a body get no further.
 
+A page session, opened with a code from a person's terminal, passes in the place of the token; see `dream/pages.py`.
 It stands before every route, also before those that do not exist. Binding to the loopback address does not suffice: any
 page in a browser can send requests there, and a name that is rebound to 127.0.0.1 passes for the same origin.
 """
@@ -20,6 +21,8 @@ MAX_BODY_BYTES = 1 << 20
 BODY_SECONDS = 30.0
 MAX_DRAINED_BYTES = 16 << 20
 DRAIN_SECONDS = 5.0
+PAGE_COOKIE = "oneiros_page"
+OPEN_TO_ALL = frozenset({("GET", "/page"), ("POST", "/page/open")})  # how a page session is opened; both tell nothing
 HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?")
 ORIGIN = re.compile(rb"http://(?:localhost|127\.0\.0\.1|\[::1\]):(\d{1,5})")
 
@@ -27,11 +30,18 @@ ORIGIN = re.compile(rb"http://(?:localhost|127\.0\.0\.1|\[::1\]):(\d{1,5})")
 class Guard:
     """An ASGI application around another one."""
 
-    def __init__(self, app: App, token: str, on_request: Callable[[], None] = lambda: None):
-        """`on_request` is called for every request that is let through."""
+    def __init__(
+        self,
+        app: App,
+        token: str,
+        on_request: Callable[[], None] = lambda: None,
+        is_page: Callable[[str], bool] = lambda _: False,
+    ):
+        """`on_request` is called for every request that is let through; `is_page` knows secrets of page sessions."""
         self._app = app
         self._token = token.encode()
         self._on_request = on_request
+        self._is_page = is_page
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -66,14 +76,27 @@ class Guard:
             origin = ORIGIN.fullmatch(origins[0]) if len(origins) == 1 else None
             if origin is None or port is None or int(origin[1]) != port:
                 return 403, "pages of another origin may not ask here", "Ask from the daemon's own page or a program"
-        given = [value for name, value in headers if name == b"authorization"]
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), self._token):
+        if not self._has_token(headers) and not self._is_of_page(scope, has_origin=bool(origins)):
             return 401, "the token is missing or wrong", "Send `Authorization: Bearer` with the text of .oneiros/token"
         lengths = [value for name, value in headers if name == b"content-length"]
         if lengths and lengths[0].isdigit() and int(lengths[0]) > MAX_BODY_BYTES:
             return 413, *REFUSED_BODY[413]
         return None
+
+    def _has_token(self, headers: list[tuple[bytes, bytes]]) -> bool:
+        given = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
+
+    def _is_of_page(self, scope: MutableMapping[str, Any], *, has_origin: bool) -> bool:
+        """Whether a request comes from a page of ours: a browser names its origin with whatever changes something."""
+        if (scope["method"], scope["path"]) in OPEN_TO_ALL:
+            return True
+        cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+        pairs = (pair.partition("=") for pair in cookies.split(";"))
+        secrets = [value.strip() for name, _, value in pairs if name.strip() == PAGE_COOKIE]
+        is_safe = scope["method"] == "GET" or has_origin
+        return is_safe and len(secrets) == 1 and self._is_page(secrets[0])
 
 
 REFUSED_BODY = {

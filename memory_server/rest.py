@@ -105,10 +105,12 @@ def create_api(
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
     on_event: Callable[[str, object], None] = lambda *_: None,
+    on_hook: Callable[[str], str] = lambda _: "",
 ) -> FastAPI:
     """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
 
-    `on_event` is told each event of the client that a hook hands on, with what the client said of it.
+    `on_event` is told each event of the client that a hook hands on, with what the client said of it; `on_hook` gives
+    what the hook prints at such an event.
     """
     api = FastAPI(
         title="oneiros",
@@ -145,7 +147,7 @@ def create_api(
     def hook(told: Hook) -> dict[str, Any]:
         """Takes note of an event of the client. `output` is what the hook prints."""
         on_event(told.event, told.input)
-        return {"event": told.event, "output": ""}
+        return {"event": told.event, "output": on_hook(told.event)}
 
     return api
 

@@ -13,16 +13,21 @@ from fastapi import FastAPI
 from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
+from dream.accept import Decisions
+from dream.notice import session_notice
+from dream.pages import PageSessions
+from dream.routes import add_routes
 from memory_server.guard import MAX_BODY_BYTES, Guard
 from memory_server.indexing import Indexing
 from memory_server.memory import Memory
 from memory_server.rest import create_api
-from oneiros.environment import program_version
+from oneiros.environment import now, program_version
 
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 200  # connections; further ones are told to come back
 KEEP_ALIVE_SECONDS = 30
+LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
 class QuietServer(uvicorn.Server):
@@ -47,8 +52,11 @@ async def serve_http(
     on_event: Callable[[str, object], None],
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
-    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event)
-    guarded = Guard(app, token, on_request)
+    pages = PageSessions(memory.root, now)
+    app = create_app(
+        memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event, pages=pages
+    )
+    guarded = Guard(app, token, on_request, pages.holds)
     loopback = _loopback_socket(memory.person.http_port)
     on_port(loopback.getsockname()[1])
     config = uvicorn.Config(
@@ -87,9 +95,23 @@ def create_app(
     on_stop: Callable[[], None] = lambda: None,
     on_restart: Callable[[], None] = lambda: None,
     on_event: Callable[[str, object], None] = lambda *_: None,
+    pages: PageSessions | None = None,
 ) -> FastAPI:
     """REST with MCP at `/mcp` beside it; without the guard."""
-    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart, on_event=on_event)
+
+    def decisions() -> Decisions:
+        return Decisions(memory.root, memory.person, now, level=lambda: _level(indexing))
+
+    api = create_api(
+        memory,
+        indexing,
+        program_version(),
+        on_stop=on_stop,
+        on_restart=on_restart,
+        on_event=on_event,
+        on_hook=lambda event: session_notice(decisions(), event),
+    )
+    add_routes(api, decisions, pages or PageSessions(memory.root, now))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(
@@ -104,6 +126,10 @@ def create_app(
 
     api.router.lifespan_context = lifespan
     return api
+
+
+def _level(indexing: Indexing) -> None:
+    indexing.wait(indexing.poke(), LEVEL_SECONDS)
 
 
 def _loopback_socket(port: int) -> socket.socket:

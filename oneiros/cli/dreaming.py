@@ -11,16 +11,20 @@ import typer
 from dream.accept import Decided, Decisions
 from dream.blame import Blame, blame
 from dream.hunk import Hunk, State
+from dream.pages import new_code
 from dream.presence import person_at_terminal
 from dream.run import DreamReport
+from dream.showing import hunk_json
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from oneiros.cli.output import data, data_json, progress_shown, talk
 from oneiros.cli.review import Review
 from oneiros.cli.searching import AsJson
+from oneiros.cli.serving import daemon_json
+from oneiros.client import Client
 from oneiros.dreaming import archive_of, decisions_of, dream_once
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
@@ -91,10 +95,15 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
     @app.command(epilog="\b\nExample: oneiros review")
     def review(
         list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
+        page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
         as_json: AsJson = False,
     ) -> None:
         """Decide about proposed changes, one at a time, as in `git add -p`."""
         decisions = decisions_of(environment)
+        if page:
+            data(page_address(environment, decisions))
+            talk("Open it within two minutes; it works once.")
+            return
         hunks = open_hunks(decisions)
         if list_only or as_json:
             _list(hunks, as_json=as_json)
@@ -107,6 +116,16 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
         talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
         if not hunks:
             raise typer.Exit(1)
+
+
+def page_address(environment: Environment, decisions: Decisions) -> str:
+    """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
+    consent = person_at_terminal(environment.variables)
+    root = environment.choice.root.path
+    client = Client(environment.variables, root)
+    client.start()
+    client.ask("GET", "/api/indexing")  # answered when everything behind the socket is up
+    return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{new_code(decisions.root, consent, now())}"
 
 
 def open_hunks(decisions: Decisions) -> list[Hunk]:
@@ -216,34 +235,3 @@ def blame_json(found: Blame) -> dict[str, object]:
     ]
     approved = found.approved.isoformat() if found.approved else None
     return {"footnote": found.label, "hunk": found.hunk, "approved": approved, "sources": sources}
-
-
-def hunk_json(hunk: Hunk) -> dict[str, object]:
-    """A hunk for programs."""
-    candidate, place = hunk.update.candidate, hunk.update.place
-    return {
-        "id": hunk.id,
-        "proposal": hunk.proposal,
-        "state": hunk.state.value,
-        "target": hunk.target,
-        "kind": candidate.kind.value,
-        "relation": hunk.update.relation.value,
-        "text": hunk.text,
-        "confidence": candidate.confidence,
-        "why": [candidate.why, hunk.update.why],
-        "extractor": candidate.extractor,
-        "replaces": place.old_text,
-        "reason": hunk.reason,
-        "quotes": [
-            {
-                "session": quote.session_id,
-                "entry": quote.entry,
-                "role": quote.role.value,
-                "time": quote.time.isoformat() if quote.time else None,
-                "first": quote.first,
-                "end": quote.end,
-                "text": quote.text,
-            }
-            for quote in hunk.quotes
-        ],
-    }

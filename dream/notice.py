@@ -1,0 +1,40 @@
+"""What a session is told at its start: changes of layer 1 that nobody answered for, and sessions to be read.
+
+The same memory gives the same bytes: no clock, no counter, so that prompt caches and resumed sessions stay whole.
+"""
+
+from crawler.injected import TAG
+from dream.accept import Decisions
+from dream.progress import DreamProgress
+from memory_server.errors import OneirosError
+from memory_server.escaping import shown_line
+
+MOST_NAMED = 10
+START = "SessionStart"
+WARNING = (
+    "Approved files were changed by no acceptance and by no commit of the person. Do not rely on these changes, and"
+    " tell the person; `oneiros review` lets them look and decide:"
+)
+
+
+def session_notice(decisions: Decisions, event: str) -> str:
+    """The text for the start of a session, inside our tag; empty for other events and where all is in order."""
+    if event != START:
+        return ""
+    lines = [*_unexplained(decisions)]
+    if DreamProgress(decisions.root).is_pending:
+        lines.append("Sessions wait to be read: the person may run /dream or `oneiros dream`.")
+    return "\n".join([f"<{TAG}>", *lines, f"</{TAG}>", ""]) if lines else ""
+
+
+def _unexplained(decisions: Decisions) -> list[str]:
+    try:
+        found = decisions.unexplained()
+    except OneirosError:
+        return []  # a hook stays silent; the report says it
+    named = [f"- {shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED]]
+    if len(found) > MOST_NAMED:
+        named.append("- and others: `oneiros report` names them")
+    if not named:
+        return []
+    return [WARNING, *named]

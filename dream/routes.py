@@ -1,0 +1,119 @@
+"""The REST side of proposals. The bearer token reads and proposes; decisions ask for a page session.
+
+Registered by the face on the application of `memory_server.rest`, whose errors and guard hold here too.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Cookie, FastAPI, HTTPException, Path, Query, Response
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from dream.accept import MAX_TEXT_CHARS, Decisions
+from dream.hunk import Hunk, State
+from dream.page import PAGE, PAGE_HEADERS
+from dream.pages import SESSION_LIFE, PageSessions
+from dream.presence import Consent
+from dream.showing import hunk_json
+from memory_server.guard import PAGE_COOKIE
+
+NO_PAGE = "decisions need a page that was opened with a code from a terminal: `oneiros review --page`"
+
+Secret = Annotated[str, Cookie(alias=PAGE_COOKIE, max_length=200, include_in_schema=False)]
+HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecimal digits")]
+ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Acceptance(_Body):
+    """A yes, with the person's own wording where there is one."""
+
+    text: str | None = Field(None, min_length=1, max_length=MAX_TEXT_CHARS)
+
+
+class Refusal(_Body):
+    """A no, with its reason."""
+
+    reason: str = Field("", max_length=500)
+
+
+class Code(_Body):
+    """The code that a terminal showed."""
+
+    code: str = Field(max_length=100)
+
+
+def add_routes(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
+    """Adds the routes. `decisions` gives those on the served memory, with the person's present settings."""
+    _add_reading(api, decisions)
+    _add_deciding(api, decisions, pages)
+    _add_page(api, pages)
+
+
+def _add_reading(api: FastAPI, decisions: Callable[[], Decisions]) -> None:
+    @api.get("/api/proposals")
+    def proposals() -> dict[str, Any]:
+        """The proposals, newest first, and how many hunks of each wait for a person."""
+        store = decisions().store
+        found = [
+            {"name": one.name, "hunks": len(one.hunks), "open": sum(hunk.is_open for hunk in one.hunks)}
+            for one in reversed(store.proposals())
+        ]
+        return {"proposals": found, "queued": len(store.queue())}
+
+    @api.get("/api/proposals/{name}")
+    def proposal(name: ProposalName) -> dict[str, Any]:
+        """One proposal with its hunks."""
+        return {"name": name, "hunks": [hunk_json(hunk) for hunk in decisions().store.proposal(name).hunks]}
+
+    @api.get("/api/hunks")
+    def hunks(state: Annotated[State, Query(description="what became of them")] = State.PENDING) -> dict[str, Any]:
+        """The hunks in one state."""
+        return {"hunks": [hunk_json(hunk) for hunk in decisions().store.hunks() if hunk.state is state]}
+
+
+def _add_deciding(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
+    def consent_of(secret: str) -> Consent:
+        found = pages.consent(secret)
+        if found is None:
+            raise HTTPException(403, NO_PAGE)
+        return found
+
+    def decided(hunk: Hunk, commit: str) -> dict[str, Any]:
+        return {"hunk": hunk_json(hunk), "commit": commit}
+
+    @api.post("/api/hunks/{name}/accept")
+    def accept(name: HunkId, wanted: Acceptance, secret: Secret = "") -> dict[str, Any]:
+        """Writes a hunk into its topic. Needs a page session."""
+        done = decisions().accept(name, consent_of(secret), text=wanted.text)
+        return decided(done.hunk, done.commit)
+
+    @api.post("/api/hunks/{name}/reject")
+    def reject(name: HunkId, wanted: Refusal, secret: Secret = "") -> dict[str, Any]:
+        """Turns a hunk down. Needs a page session."""
+        done = decisions().reject(name, consent_of(secret), wanted.reason)
+        return decided(done.hunk, done.commit)
+
+    @api.post("/api/hunks/{name}/revert")
+    def revert(name: HunkId, secret: Secret = "") -> dict[str, Any]:
+        """Takes an accepted hunk out again. Needs a page session."""
+        done = decisions().revert(name, consent_of(secret))
+        return decided(done.hunk, done.commit)
+
+
+def _add_page(api: FastAPI, pages: PageSessions) -> None:
+    @api.get("/page", include_in_schema=False)
+    def page() -> HTMLResponse:
+        return HTMLResponse(PAGE, headers=PAGE_HEADERS)
+
+    @api.post("/page/open", include_in_schema=False)
+    def open_page(told: Code, response: Response) -> dict[str, Any]:
+        secret = pages.open(told.code)
+        response.set_cookie(
+            PAGE_COOKIE, secret, max_age=int(SESSION_LIFE.total_seconds()), httponly=True, samesite="strict", path="/"
+        )
+        return {"open": True}
