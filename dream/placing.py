@@ -22,7 +22,7 @@ NAMESPACE = uuid.UUID("2b9a5a10-86a7-5d0e-8f43-f0a4b1d5c7e2")  # for ids of topi
 ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|(?P<number>\d{1,9})(?P<end>[.)]))(?P<gap>[ \t]+)")
 HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+\S")
 HISTORY = "## History"
-SIMILAR_WORDS = re.compile(r"[^\W_]+")
+WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,13 @@ def anchored(text: str | None, hunk: Hunk) -> Place | None:
     """
     place = hunk.update.place
     if hash_of(text) == hunk.base:
-        return place
-    if text is None:
-        return None
-    if says_already(text, hunk.text):
+        return place if text is None or is_prose(text, place.replaces) else None
+    if text is None or says_already(text, hunk.text):
         return None
     lines = split_lines(text)
     if place.replaces is not None:
-        return _place_of_old_text(lines, place)
+        found = _place_of_old_text(lines, place)
+        return found if found is not None and is_prose(text, found.replaces) else None
     if not hunk.base:  # it was to be a new file, and meanwhile there is one
         return replace(place, after_line=last_line_of_body(text), title="")
     first = parse_frontmatter(text).body_line
@@ -119,11 +118,25 @@ def label_of(hunk: Hunk, text: str) -> str:
 
 def says_already(text: str, statement: str) -> bool:
     """Whether one paragraph or list item of the text has the same words in the same order."""
-    wanted = _words(statement)
+    wanted = words_of(statement)
     if not wanted:
         return False
     blocks = re.split(r"\n\s*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)])[ \t])", parse_frontmatter(text).body.replace("\r\n", "\n"))
-    return any(_words(block) == wanted for block in blocks)
+    return any(words_of(block) == wanted for block in blocks)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a statement in their order, case and footnotes left out: what makes two of them the same."""
+    bare = re.sub(r"\[\^[^\]\s]+\]", "", text)
+    return [word.casefold() for word in WORD.findall(bare)]
+
+
+def is_prose(text: str, lines: LineRange | None) -> bool:
+    """Whether these lines may give way to a statement: they stand in the body, outside code."""
+    if lines is None:
+        return True
+    code = code_lines(text)
+    return lines.first >= parse_frontmatter(text).body_line and code.isdisjoint(range(lines.first - 1, lines.last))
 
 
 def last_line_of_body(text: str) -> int:
@@ -134,11 +147,6 @@ def last_line_of_body(text: str) -> int:
         if line.strip() and (number - 1 in code or not FOOTNOTE_DEFINITION.match(line)):
             return number
     return len(lines)
-
-
-def _words(text: str) -> list[str]:
-    bare = re.sub(r"\[\^[^\]\s]+\]", "", text)
-    return [word.casefold() for word in SIMILAR_WORDS.findall(bare)]
 
 
 def _bare(line: str) -> str:
@@ -200,7 +208,7 @@ def _inserted(lines: Sequence[str], after: int, hunk: Hunk, label: str, newline:
         return [*before, *_as_item(text, item, label, newline), *behind]
     if hunk.update.candidate.kind is Kind.LESSON or ITEM.match(text):
         new = _as_item(text, "- ", label, newline)
-        joins = bool(behind and ITEM.match(_first_with_words(behind)))
+        joins = bool(behind and ITEM.match(_first_withwords_of(behind)))
     else:
         new, joins = _as_paragraph(text, label, newline), False
     gap_before = [newline] if before and before[-1].strip() else []
@@ -208,7 +216,7 @@ def _inserted(lines: Sequence[str], after: int, hunk: Hunk, label: str, newline:
     return [*before, *gap_before, *new, *gap_after, *behind]
 
 
-def _first_with_words(lines: Sequence[str]) -> str:
+def _first_withwords_of(lines: Sequence[str]) -> str:
     return next((line for line in lines if line.strip()), "")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dream.hunk import Hunk, State, hash_of, identity_of
-from dream.placing import HEADING, Manner, anchored, placed, provenance_of
+from dream.placing import HEADING, Manner, anchored, placed, provenance_of, words_of
 from dream.records import Relation, Update
 from dream.store import Proposal, ProposalStore
 from dream.targets import target_text
@@ -47,18 +47,25 @@ class ProposalDesk:
 
     def add(self, updates: Iterable[Update], today: dt.date) -> list[Hunk]:
         """Queues what has not been asked before, in whatever state that may be; returns the new hunks."""
-        known = {hunk.id for hunk in self._store.hunks()}
-        evidence = {_evidence_of(hunk) for hunk in self._store.hunks() if not hunk.is_open}
+        hunks = self._store.hunks()
+        known = {hunk.id for hunk in hunks}
+        evidence = {_evidence_of(hunk) for hunk in hunks if not hunk.is_open}
+        asked = {(hunk.target, *words_of(hunk.text)) for hunk in hunks if hunk.is_open}
         fresh: dict[str, Hunk] = {}
         for update in updates:
             if update.relation in NEVER_PROPOSED:
                 continue
             try:
                 hunk = self._hunk_of(update, today)
+                if anchored(target_text(self._root, hunk.target), hunk) is None:
+                    continue
             except ContentError:
                 continue  # no target: nothing that could be proposed
-            if hunk.id not in known and _evidence_of(hunk) not in evidence:
-                fresh.setdefault(hunk.id, hunk)
+            words = (hunk.target, *words_of(hunk.text))
+            if hunk.id not in known and _evidence_of(hunk) not in evidence and words not in asked:
+                fresh[hunk.id] = hunk
+                known.add(hunk.id)
+                asked.add(words)
         if fresh:
             self._store.save_queue([*self._store.queue(), *fresh.values()])
         return list(fresh.values())

@@ -8,13 +8,15 @@ import datetime as dt
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from crawler.archive import Archive, SessionRecord
 from dream.accept import Decisions
 from dream.compare import compare, is_worth_asking
 from dream.evidence import Evidence, SessionTurns
-from dream.gate import Gate
+from dream.gate import Gate, Refusal
+from dream.hunk import Hunk
 from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposal import Offer
 from dream.records import Candidate, Update
@@ -54,6 +56,15 @@ class DreamReport:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """What became of one candidate."""
+
+    refusals: tuple[Refusal, ...]  # of the gate; empty where it passed
+    update: Update | None = None
+    hunk: Hunk | None = None  # None where the same was asked before
+
+
 class Dream:
     """One run over one memory root."""
 
@@ -78,26 +89,25 @@ class Dream:
 
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
         """Reads, queues and offers. `on_session` is told how many sessions are read and how many there are."""
-        begun, report, state = self._clock(), DreamReport(), self._progress.read()
-        waiting = unread(self._archive, state)
+        begun, report = self._clock(), DreamReport()
+        waiting = unread(self._archive, self._progress.read())
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
-        topics = read_topics(self._decisions.root)
-        stemmer = Stemmer()
-        gate = self._gate(topics, stemmer)
-        updates: list[Update] = []
-        done: dict[str, str] = {}
-        for number, record in enumerate(closed, start=1):
-            if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
-                break
-            updates += self._updates_of(record.session_id, gate, topics, report)
-            done[record.session_id] = mark_of(record)
-            report.sessions += 1
-            if number % BATCH == 0:
-                self._keep(updates, done, report)
-                updates, done = [], {}
-            on_session(number, len(closed))
-        self._keep(updates, done, report)
-        stemmer.close()
+        with closing(Stemmer()) as stemmer:
+            topics = read_topics(self._decisions.root)
+            gate = self._gate(topics, stemmer)
+            updates: list[Update] = []
+            done: dict[str, str] = {}
+            for number, record in enumerate(closed, start=1):
+                if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
+                    break
+                updates += self._updates_of(record.session_id, gate, topics, report)
+                done[record.session_id] = mark_of(record)
+                report.sessions += 1
+                if number % BATCH == 0:
+                    self._keep(updates, done, report)
+                    updates, done = [], {}
+                on_session(number, len(closed))
+            self._keep(updates, done, report)
         report.left = len(waiting) - report.sessions
         with self._decisions.locked():
             report.offer = self._decisions.desk.offer(self._now().date())
@@ -105,6 +115,25 @@ class Dream:
         report.seconds = self._clock() - begun
         logger.info("%d sessions read, %d hunks found, %.1f s", report.sessions, report.found, report.seconds)
         return report
+
+    def suggest(self, candidate: Candidate) -> Suggested:
+        """One candidate from outside, such as the assistant's: through the same gate, compared, and proposed at once.
+
+        The day's room holds for it too: beyond it the hunk waits in the queue.
+        """
+        topics = read_topics(self._decisions.root)
+        with closing(Stemmer()) as stemmer:
+            refusals = self._gate(topics, stemmer).check(candidate)
+        if refusals:
+            return Suggested(refusals)
+        update = compare(candidate, topics)
+        today = self._now().date()
+        with self._decisions.locked():
+            added = self._decisions.desk.add([update], today)
+            if added:
+                self._decisions.desk.offer(today)
+        found = self._decisions.store.hunk(added[0].id) if added else None
+        return Suggested((), update, found)
 
     def _gate(self, topics: Topics, stemmer: Stemmer) -> Gate:
         rejections = RememberedRejections(self._decisions.store.rejections(), stemmer)

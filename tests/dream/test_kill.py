@@ -1,0 +1,37 @@
+"""A decision that is killed between any two of its steps leaves the old or the new state whole."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.system.house import CHECKOUT
+
+
+def under_fire(folder: Path, seed: int, rounds: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.dream.accepting_under_fire", str(folder), str(seed), str(rounds)],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert [one for one in found if not one["at_once"] or not one["agree"] or one["repaired"]] == [], done.stderr
+    assert {one["step"] for one in found if one["killed"]} >= set(range(7)), "too few steps were met"
+    assert any(not one["killed"] for one in found)
+    assert all(one["state"] != one["was"] for one in found), "what was planned is finished by the next process"
+
+
+def test_a_killed_decision_is_finished_by_the_next_process(tmp_path: Path) -> None:
+    under_fire(tmp_path, seed=1, rounds=2)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7_200)
+def test_a_decision_killed_at_every_step_leaves_one_whole_state(tmp_path: Path) -> None:
+    under_fire(tmp_path, seed=2, rounds=18)
