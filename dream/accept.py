@@ -140,6 +140,14 @@ class Decisions:
             journal.carry_out(plan)
         return self._commit_of(plan)
 
+    def forget(self, session_ids: Sequence[str]) -> int:
+        """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
+        with self.locked():
+            removed = self.store.forget(session_ids)
+            for proposal in self.store.proposals():
+                self.desk.write_out(proposal, self._now().date())
+        return removed
+
     @contextmanager
     def locked(self) -> Iterator[Journal]:
         """Keeps other deciders out, and finishes what a killed one has begun."""

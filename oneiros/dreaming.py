@@ -2,12 +2,17 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from crawler.archive import Archive, SessionRecord
 from crawler.compress.run import last_written
 from dream.accept import Decisions
 from dream.extract import find_candidates
+from dream.progress import DreamProgress
+from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport
+from memory_server.files import replace_file
+from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot, require_memory
 from oneiros.client import Client, DaemonLost
@@ -42,6 +47,20 @@ def dream_once(
     redactor = Redactor(environment.person.deny_words)
     dream = Dream(decisions, archive, (find_candidates,), now=now, clock=time.monotonic, redactor=redactor)
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+
+
+def weekly_review(environment: Environment, memory: Memory, decisions: Decisions | None = None) -> tuple[Review, Path]:
+    """The review of this week, written to its file in `reports/`; the daemon hands in its own decisions."""
+    decisions = decisions or Decisions(memory.root, environment.person, now)
+    review = WeeklyReview(memory, decisions, archive_of(memory.root), now).make()
+    file = memory.root.path / "reports" / f"{review.week}.md"
+    replace_file(file, report_page(review))
+    return review, file
+
+
+def refresh_pending(root: MemoryRoot) -> bool:
+    """Raises or lowers the flag that says there is something to dream; for the schedule and the start of a session."""
+    return DreamProgress(root).refresh_flag(archive_of(root), now())
 
 
 def archive_of(root: MemoryRoot) -> Archive:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crawler.intake import forget, sessions_meant
+from dream.accept import Decisions
 from memory_server.document import ChunkId, Layer, SourcePath
 from memory_server.index.indices import NotOwner
 from memory_server.index.raw import raw_path
@@ -18,7 +19,7 @@ from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.intake import ingest_settings
 
 
@@ -28,7 +29,7 @@ class Plan:
 
     session_ids: tuple[str, ...]
     files: tuple[str, ...]  # compressed files, from the memory root; gone afterwards
-    proposals: tuple[str, ...]  # folders of proposals that name a session; gone afterwards
+    proposals: tuple[str, ...]  # folders of proposals that name a session; what rests on it is gone afterwards
     topics: tuple[str, ...]  # that cite a session; left alone
     commits: tuple[str, ...]  # that hold a compressed file; left alone
 
@@ -57,12 +58,19 @@ def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
     settings = ingest_settings(environment, root)
     for session_id in wanted.session_ids:
         forget(session_id, settings, root.sessions)
-    for folder in wanted.proposals:
-        shutil.rmtree(root.path / folder)
+    forget_proposals(root, environment, wanted)
     memory.forget_queries(chunks, paths)
     memory.reindex()
     memory.indices.forget_vectors()
     memory.reindex(rebuild=True)
+
+
+def forget_proposals(root: MemoryRoot, environment: Environment, wanted: Plan) -> None:
+    """Removes what rests on the sessions from proposals, rejections and approvals; whole folders where it is left."""
+    Decisions(root, environment.person, now).forget(wanted.session_ids)
+    for folder in wanted.proposals:
+        if (root.path / folder).exists() and names_any_below(root.path / folder, list(wanted.session_ids)):
+            shutil.rmtree(root.path / folder)
 
 
 def chunks_of(memory: Memory, paths: list[SourcePath]) -> set[ChunkId]:
@@ -78,11 +86,11 @@ def chunks_of(memory: Memory, paths: list[SourcePath]) -> set[ChunkId]:
 
 def proposals_naming(root: MemoryRoot, session_ids: list[str]) -> list[Path]:
     """The folders of proposals in which a session's id stands."""
-    return [
-        folder
-        for folder in sorted((root.path / "proposals").glob("*/"))
-        if any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
-    ]
+    return [folder for folder in sorted((root.path / "proposals").glob("*/")) if names_any_below(folder, session_ids)]
+
+
+def names_any_below(folder: Path, session_ids: list[str]) -> bool:
+    return any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
 
 
 def topics_citing(root: MemoryRoot, session_ids: list[str]) -> Iterator[str]:

@@ -4,26 +4,30 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from dream.accept import Decided, Decisions
 from dream.blame import Blame, blame
+from dream.export import export_approved
 from dream.hunk import Hunk, State
 from dream.pages import new_code
 from dream.presence import person_at_terminal
+from dream.report import first_screen, report_page
 from dream.run import DreamReport
 from dream.showing import hunk_json
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
+from memory_server.redaction import Redactor
 from oneiros.cli.output import data, data_json, progress_shown, talk
 from oneiros.cli.review import Review
 from oneiros.cli.searching import AsJson
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client
-from oneiros.dreaming import archive_of, decisions_of, dream_once
+from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
 from oneiros.environment import Environment, now
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
@@ -42,6 +46,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         epilog="\b\nExample: oneiros dream && oneiros review",
     )
     _add_review(app, environment)
+    _add_report(app, environment)
+    _add_export(app, environment)
 
 
 def _add_run(group: typer.Typer, environment: Environment) -> None:
@@ -95,6 +101,7 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
     @app.command(epilog="\b\nExample: oneiros review")
     def review(
         list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
+        editor: Annotated[bool, typer.Option("--editor", help="all of them as one file in your editor")] = False,
         page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
         as_json: AsJson = False,
     ) -> None:
@@ -112,7 +119,10 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
             raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
         sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
         sitting.settle_doubts(decisions.unexplained())
-        sitting.run(hunks)
+        if editor and hunks:
+            sitting.run_in_editor(hunks)
+        else:
+            sitting.run(hunks)
         talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
         if not hunks:
             raise typer.Exit(1)
@@ -146,6 +156,38 @@ def _list(hunks: list[Hunk], *, as_json: bool) -> None:
         talk(f"{len(hunks)} open. Decide: oneiros review" if hunks else "Nothing is open.")
     if not hunks:
         raise typer.Exit(1)
+
+
+def _add_report(app: typer.Typer, environment: Environment) -> None:
+    @app.command(epilog="\b\nExample: oneiros report --all")
+    def report(
+        everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
+        as_json: AsJson = False,
+    ) -> None:
+        """Show what to look at this week, and write it to reports/."""
+        with environment.open_memory() as memory:
+            review, file = weekly_review(environment, memory)
+        if as_json:
+            data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
+            return
+        data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
+        talk(f"Details: {file}")
+
+
+def _add_export(app: typer.Typer, environment: Environment) -> None:
+    @app.command(epilog="\b\nExample: oneiros export --approved statements.jsonl")
+    def export(
+        approved: Annotated[Path, typer.Option(help="the file to write: one approved statement a line")],
+    ) -> None:
+        """Write the approved statements for training; a trainer reads this file and nothing else of the memory."""
+        decisions = decisions_of(environment)
+        redactor = Redactor(environment.person.deny_words)
+        done = export_approved(decisions, environment.working_folder / approved, redactor)
+        for path in done.left_out:
+            talk(f"{path} is left out: nobody has answered for its present state.")
+        talk(f"{done.lines} statements written.")
+        if not done.lines:
+            raise typer.Exit(1)
 
 
 def _add_deciding(group: typer.Typer, environment: Environment) -> None:

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from dream.proposal import diff_steps
 from dream.showing import hunk_lines
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
+from oneiros.cli.batch import batch_text, read_batch
 from oneiros.cli.output import data, talk
 from oneiros.environment import now
 
@@ -62,6 +64,23 @@ class Review:
             if not self._decide(hunk):
                 self.skipped += len(hunks) - number + 1
                 break
+
+    def run_in_editor(self, hunks: Sequence[Hunk]) -> None:
+        """Lets the person edit all hunks as one file, then does what it says after the word was typed."""
+        choices = read_batch(edited(batch_text(hunks), self._variables), hunks)
+        counts = Counter("reworded" if choice.text else choice.verdict for choice in choices)
+        if not counts or set(counts) == {"later"}:
+            talk("Nothing was decided.")
+            self.skipped += len(hunks)
+            return
+        data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+        for choice in choices:
+            if choice.verdict == "accept":
+                self._accept(choice.hunk, choice.text)
+            elif choice.verdict == "reject":
+                self._reject(choice.hunk, "deleted in the editor")
+            else:
+                self.skipped += 1
 
     def settle_doubts(self, doubts: Sequence[Unexplained]) -> None:
         """Asks about changes of approved files that nobody has answered for."""

@@ -1,5 +1,6 @@
 """The daemon: `serve`, `stop`, `mcp`, and what it does for others: `queries`, `model`, `episode`."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -10,12 +11,14 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import NeedsRepair, UsageError
+from memory_server.escaping import shown_line
 from memory_server.memory import Memory
 from oneiros import daemon, relay
 from oneiros.cli.output import data, data_json, progress_shown, talk
-from oneiros.cli.searching import AsJson
+from oneiros.cli.searching import AsJson, bring_level
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.replay import Replay, replay_answers, save_answers
 from oneiros.runtime import daemon_state, is_running
 
 END_SECONDS = 20.0
@@ -88,9 +91,17 @@ def _add_queries(app: typer.Typer, environment: Environment) -> None:
     def queries(
         without_hits: Annotated[bool, typer.Option("--without-hits", help="only those that found nothing")] = False,
         limit: Annotated[int, typer.Option("--limit", "-n", help="most questions", min=1, max=1_000)] = 50,
+        save: Annotated[Path | None, typer.Option(help="write what they are answered now", show_default=False)] = None,
+        replay: Annotated[Path | None, typer.Option(help="compare with answers saved", show_default=False)] = None,
         as_json: AsJson = False,
     ) -> None:
-        """Show what was asked, newest first, and whether another search finds what one did not."""
+        """Show what was asked, newest first, and whether another search finds what one did not.
+
+        With --save before a change of model or version and --replay after it: what moved.
+        """
+        if save or replay:
+            _replayed(environment, save, replay, as_json=as_json)
+            return
         path = f"/api/queries?limit={limit}&compare=true&without_hits={'true' if without_hits else 'false'}"
         try:
             rows = Client(environment.variables, environment.choice.root.path).ask("GET", path)["queries"]
@@ -106,6 +117,31 @@ def _add_queries(app: typer.Typer, environment: Environment) -> None:
             data(f"{row['at'][:16]}  {row['tool']:<14} {row['hits']:>3} hits  {row['query']}{hint}")
         empty = sum(row["hits"] == 0 for row in rows)
         talk(f"{len(rows)} questions, {empty} found nothing.")
+
+
+def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:
+    with environment.open_memory() as memory:
+        bring_level(memory)
+        if replay:
+            _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
+        if save:
+            talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
+
+
+def _show_replay(found: Replay, *, as_json: bool) -> None:
+    if as_json:
+        data_json(dataclasses.asdict(found))
+        return
+    for moved in found.moved:
+        data(f"{moved.overlap:.2f}  {moved.tool:<14} {shown_line(moved.query)}")
+        for sign, places in (("-", moved.gone), ("+", moved.come)):
+            for place in places:
+                data(f"      {sign} {shown_line(place)}")
+    change = "" if found.model_before == found.model_now else f", {found.model_before} to {found.model_now}"
+    talk(
+        f"{found.questions} questions{change}: {found.same} with the same hits, {found.same_first} with the same first"
+        f" one; {100 * found.overlap:.0f} % of the top hits overlap."
+    )
 
 
 def _add_model(app: typer.Typer, environment: Environment) -> None:

@@ -1,0 +1,132 @@
+"""What training may read of a memory: the approved statements, a line each, and nothing that nobody approved.
+
+A line is one paragraph or list item of an approved file, with the wordings that lost to it: what it replaced, what was
+proposed before a person reworded it, and what was turned down for the same place. Files in a state that nobody answered
+for are left out. Secrets are masked once more.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dream.accept import Decisions
+from dream.blame import SOURCE
+from dream.store import Approval, Event, Rejection, write_durably
+from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
+from memory_server.chunking import split_lines
+from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from memory_server.layers.topics import topic_name
+from memory_server.redaction import Redactor
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote."""
+
+    lines: int
+    left_out: tuple[str, ...]  # files in a state that nobody answered for
+
+
+def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exported:
+    """Writes one JSON object a line, the same bytes for the same memory."""
+    doubtful = {one.path for one in decisions.unexplained()}
+    topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
+    approvals = {one.label: one for one in decisions.store.approvals() if one.event is Event.ACCEPTED and one.label}
+    rejections = decisions.store.rejections()
+    rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
+    lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
+    write_durably(file, "".join(lines).encode("utf-8"))
+    return Exported(len(lines), tuple(sorted(doubtful)))
+
+
+def rows_of(
+    topic: TopicText, approvals: dict[str, Approval], rejections: Sequence[Rejection]
+) -> Iterator[dict[str, object]]:
+    """The lines of one topic."""
+    sources = _sources_by_label(topic)
+    turned_down = [one for one in rejections if one.target == topic.path]
+    for number, block in enumerate(_blocks_of(topic)):
+        known = [approvals[label] for label in block.labels if label in approvals]
+        place = f"{topic.path} {number} {block.text}"
+        yield {
+            "id": hashlib.sha256(place.encode()).hexdigest()[:16],
+            "topic": topic_name(topic.path),
+            "heading": block.heading,
+            "text": block.text,
+            "superseded": _without_doubles([_plain(one.old_text) for one in known], block.text),
+            "rejected": _without_doubles(
+                [*(one.suggested for one in known), *(one.text for one in turned_down if _is_rival(one, known))],
+                block.text,
+            ),
+            "sources": [source for label in block.labels for source in sources.get(label, ())],
+            "date": _date_of(known, topic),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    text: str
+    heading: str
+    labels: tuple[str, ...]
+
+
+def _blocks_of(topic: TopicText) -> Iterator[_Block]:
+    """The paragraphs and list items of a topic: neighbouring sentences of the same lines and headings, joined."""
+    held: list[TopicStatement] = []
+    lines = split_lines(topic.text)
+    for statement in topic.statements:
+        if held and not _belongs(statement, held[-1], lines):
+            yield _block(topic, held, lines)
+            held = []
+        held.append(statement)
+    if held:
+        yield _block(topic, held, lines)
+
+
+def _belongs(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
+    """Whether a sentence goes on where the last one ended, in the same paragraph or item."""
+    if statement.headings != last.headings or statement.lines.first > last.lines.last + 1:
+        return False
+    is_new_line = statement.lines.first == last.lines.last + 1
+    return not (is_new_line and LIST_SIGN.match(lines[statement.lines.first - 1]))
+
+
+def _block(topic: TopicText, held: Sequence[TopicStatement], lines: Sequence[str]) -> _Block:
+    text = " ".join(statement.text for statement in held)
+    raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
+    heading = held[0].headings[-1] if held[0].headings else topic.title
+    return _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
+
+
+def _sources_by_label(topic: TopicText) -> dict[str, list[str]]:
+    """Session and entry of each footnote, joined by a slash."""
+    lines, notes = split_lines(topic.text), find_footnotes(topic.text)
+    return {
+        label: [f"{found['session']}/{found['entry']}" for found in SOURCE.finditer(lines[places[0]])]
+        for label, places in notes.defined.items()
+    }
+
+
+def _is_rival(rejection: Rejection, known: Sequence[Approval]) -> bool:
+    """Whether a rejected wording rests on the same entries as an approved one."""
+    mine = {quote.entry for approval in known for quote in approval.quotes}
+    return any(quote.entry in mine for quote in rejection.quotes)
+
+
+def _without_doubles(texts: Sequence[str], approved: str) -> list[str]:
+    return [text for text in dict.fromkeys(texts) if text.strip() and text != approved]
+
+
+def _plain(text: str) -> str:
+    bare = FOOTNOTE_REFERENCE.sub("", " ".join(text.split()))
+    return re.sub(r"\s+", " ", LIST_SIGN.sub("", bare, count=1)).strip()
+
+
+def _date_of(known: Sequence[Approval], topic: TopicText) -> str:
+    days: list[dt.date] = [one.at.date() for one in known]
+    day = max(days, default=topic.date)
+    return day.isoformat() if day else ""

@@ -1,0 +1,71 @@
+"""What the files give reason to look at: changes nobody answered for, stale topics, dead links, the index page."""
+
+import datetime as dt
+import posixpath
+from collections.abc import Iterator, Sequence
+from urllib.parse import unquote
+
+from dream.approvals import Unexplained
+from dream.hunk import Hunk
+from dream.report.finding import Finding, Part
+from dream.topics import Topics
+from memory_server.chunking import code_lines, split_lines
+from memory_server.errors import Problem
+from memory_server.escaping import shown_line
+from memory_server.layers.footnotes import without_code_spans
+from memory_server.layers.validate import LINK_TARGET, Rule
+from memory_server.root import MemoryRoot
+
+PAGE_RULES = frozenset({Rule.INDEX_MISSING, Rule.INDEX_LINES, Rule.INDEX_CHARS, Rule.MARKERS, Rule.TOPIC_UNLISTED})
+
+
+def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
+    """Approved files in a state that no acceptance and no commit of a person explains."""
+    for one in found:
+        what = f"{one.what} by no acceptance and by no commit of yours"
+        yield Finding(Part.OUTSIDE, one.path, 1, what, f"look at it: git diff -- {one.path}; then oneiros review")
+
+
+def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: dt.date) -> Iterator[Finding]:
+    """Topics untouched for long about which sessions have said something since."""
+    for topic in topics.files:
+        if topic.date is None or (today - topic.date).days < stale_days:
+            continue
+        later = [hunk for hunk in hunks if hunk.target == topic.path and hunk.is_open and _said_after(hunk, topic.date)]
+        if later:
+            what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
+            yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
+
+
+def _said_after(hunk: Hunk, day: dt.date) -> bool:
+    return any(quote.time is not None and quote.time.date() > day for quote in hunk.quotes)
+
+
+def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) -> Iterator[Finding]:
+    """Links of topics to files that are not there, and pointers of the index page likewise."""
+    for problem in problems:
+        if problem.rule == Rule.POINTER_DEAD:
+            yield Finding(Part.LINKS, problem.path, problem.line, problem.what, problem.remedy)
+    for topic in topics.files:
+        code = code_lines(topic.text)
+        for number, line in enumerate(split_lines(topic.text)):
+            if number in code:
+                continue
+            for bracketed, bare in LINK_TARGET.findall(without_code_spans(line)):
+                target = unquote((bracketed or bare).partition("#")[0])
+                if target and ":" not in target.partition("/")[0] and not _exists(root, topic.path, target):
+                    what = f"it links to {shown_line(target)[:100]}, which is not there"
+                    yield Finding(Part.LINKS, topic.path, number + 1, what, "correct the link, or remove it")
+
+
+def _exists(root: MemoryRoot, path: str, target: str) -> bool:
+    """Whether a relative link leads to something inside the memory; others are not judged."""
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return whole.startswith(("..", "/")) or (root.path / whole).exists()
+
+
+def page_problems(problems: Sequence[Problem]) -> Iterator[Finding]:
+    """What is wrong with the index page: over its budget, topics without a pointer."""
+    for problem in problems:
+        if problem.rule in PAGE_RULES:
+            yield Finding(Part.PAGE, problem.path, problem.line, problem.what, problem.remedy)

@@ -1,0 +1,33 @@
+"""What the weekly review finds: one thing in one place, and what to do about it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Part(StrEnum):
+    """The parts of the review, in the order of their urgency."""
+
+    OUTSIDE = "changed outside of review"
+    CONTRADICTION = "contradictions"
+    EVIDENCE = "evidence gone"
+    PROPOSALS = "waiting for a decision"
+    STALE = "stale topics"
+    LINKS = "dead links and pointers"
+    PAGE = "MEMORY.md"
+    QUERIES = "questions without an answer"
+    INDEX = "index health"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to look at."""
+
+    part: Part
+    path: str  # relative to the memory root; empty where it is about none
+    line: int  # counted from 1; 0 where it is about none
+    what: str
+    step: str  # the suggested next one
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}" if self.path and self.line else self.path
