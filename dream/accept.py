@@ -211,6 +211,8 @@ class Decisions:
 
     def _without(self, now: str | None, change: FileChange) -> str | None:
         """A file without a change of it."""
+        if not change.splices:
+            raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
         if now is not None and hash_of(now) == change.after:
             return undone(now, change.splices) if change.before else None
         left = taken_out(now, change.splices) if now is not None else None

@@ -14,7 +14,8 @@ from memory_server.search.terms import Stemmer
 
 SAME_SHARE = 0.7  # of the stems of both statements that they share: two wordings of one statement of 5 to 12 words
 WORD = re.compile(r"[^\W_]+")
-FIRM = re.compile(r"(?=[\w./:@-]*[\d./:@_])[\w./:@-]*\w")  # what holds a digit or a mark inside: 2525, 10.0.0.7, a.py
+TOKEN = re.compile(r"[\w./:@-]*\w")
+FIRM = re.compile(r"[\d./:@_]")  # what cannot be said in other words holds one of these: 2525, 10.0.0.7, src/a.py
 NEGATIONS = frozenset({"no", "not", "never", "don", "without", "cannot", "isn", "won", "doesn", "shouldn", "mustn"})
 
 
@@ -54,7 +55,8 @@ def overlap(one: Quote, other: Quote) -> bool:
 
 def firm_words(text: str) -> frozenset[str]:
     """What two wordings of one statement must have in common: numbers, addresses, paths."""
-    return frozenset(word.casefold().strip(".:") for word in FIRM.findall(text))
+    words = (word.strip("./:@-") for word in TOKEN.findall(text.casefold()))
+    return frozenset(word for word in words if FIRM.search(word))
 
 
 def negations(text: str) -> int:

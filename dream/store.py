@@ -164,7 +164,7 @@ class ProposalStore:
     def forget(self, session_ids: Iterable[str]) -> int:
         """Removes every hunk, rejection and quote of these sessions; returns how many hunks went.
 
-        Of an approval the hashes stay, since the files do; its words and quotes go.
+        Of an approval that names one the hashes stay, since the files do; its words and its way back go.
         """
         gone, removed = set(session_ids), 0
 
@@ -189,7 +189,9 @@ class ProposalStore:
         if rejections := self.rejections():
             _rewrite(self._rejected, [one for one in rejections if not rests_on(one.quotes)])
         if approvals := self.approvals():
-            _rewrite(self._approvals, [_wordless(one) if rests_on(one.quotes) else one for one in approvals])
+            names = [session_id.encode() for session_id in gone]
+            telling = {one for one in approvals if any(name in msgspec.json.encode(one) for name in names)}
+            _rewrite(self._approvals, [_wordless(one) if one in telling else one for one in approvals])
         return removed
 
 

@@ -28,8 +28,9 @@ def quote(text: str, number: int = 1, **more: object) -> Quote:
 
 
 def candidate(text: str, number: int = 1, *quotes: Quote, **more: object) -> Candidate:
-    known = {"kind": Kind.FACT, "confidence": 0.8, "why": "stated", "extractor": "deterministic"}
-    return Candidate(text, quotes=quotes or (quote(text, number),), **{**known, **more})  # type: ignore[arg-type]  # a builder
+    known: dict[str, object] = {"kind": Kind.FACT, "confidence": 0.8, "why": "stated", "extractor": "deterministic"}
+    known |= {"quotes": quotes or (quote(text, number),)}
+    return Candidate(text, **{**known, **more})  # type: ignore[arg-type]  # a builder
 
 
 def new_topic(text: str, name: str = "mail", number: int = 1, **more: object) -> Update:

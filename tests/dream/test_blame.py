@@ -1,0 +1,52 @@
+"""Whose words stand behind a line."""
+
+from pathlib import Path
+
+from crawler.ingest import Ingester
+from dream.blame import blame
+from dream.evidence import Evidence
+from dream.records import Update
+from memory_server.root import MemoryRoot
+from oneiros.dreaming import archive_of
+from tests.crawler.builders import assistant, person, settings_in, write_transcript
+from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote
+from tests.memories import new_root
+
+SAID = "By the way, the relay listens on port 2526."
+
+
+def taken_up(root: MemoryRoot, tmp_path: Path) -> list[str]:
+    """A memory with one session and one accepted statement of it; the lines of the topic."""
+    transcript = write_transcript(tmp_path / "in", person(1, SAID), assistant(2, "Understood."))
+    with Ingester(settings_in(root.path)) as ingester:
+        ingester.ingest([transcript])
+    decisions = decisions_on(root)
+    turn = next(iter(archive_of(root).turns("11111111-1111-4111-8111-111111111111")))
+    said = quote("the relay listens on port 2526", first=12, end=42, time=turn.time, entry=turn.entries[0])
+    update: Update = new_topic("The relay listens on port 2526.", quotes=(said,))
+    [hunk] = proposed(decisions, update)
+    assert Evidence(archive_of(root)).resolve(said)
+    decisions.accept(hunk.id, PERSON)
+    return (root.topics / "mail.md").read_text(encoding="utf-8").splitlines()
+
+
+def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    lines = taken_up(root, tmp_path)
+    line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
+
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root))
+
+    assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
+    assert blame("\n".join(lines), 2, decisions_on(root).store, archive_of(root)) == []
+
+
+def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    lines = taken_up(root, tmp_path)
+    (root.path / "proposals" / "approvals.jsonl").unlink()
+    line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
+
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root))
+
+    assert [(source.text, source.is_whole) for source in found.sources] == [(SAID, False)]

@@ -1,0 +1,186 @@
+"""Proposals on disk: what is asked, how often, in which order, and what happens when topics change."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from dream.hunk import State
+from dream.records import Relation
+from memory_server.root import MemoryRoot
+from tests.dream.builders import (
+    PERSON,
+    TODAY,
+    decisions_on,
+    extending,
+    git,
+    new_topic,
+    proposed,
+    quote,
+    replacing,
+)
+from tests.memories import new_root, write_topic
+
+MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    made = new_root(tmp_path / "memory")
+    write_topic(made, "mail", MAIL)
+    return made
+
+
+def test_a_proposal_says_what_on_which_words_and_how_to_read_on(root: MemoryRoot) -> None:
+    [hunk] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
+
+    page = (root.path / "proposals" / "2026-03-02-1" / "proposal.md").read_text(encoding="utf-8")
+
+    assert f"### {hunk.id}: fact, supersedes (pending)" in page
+    assert "person said, 2026-03-01T10:00+00:00, session 11111111-" in page
+    assert "      > The relay listens on port 2526." in page and "oneiros drill 11111111 --entry 00000001" in page
+    assert "-- The relay listens on port 2525." in page and "confidence: 0.80" in page
+
+
+def test_git_applies_the_diff_of_a_proposal(root: MemoryRoot) -> None:
+    git(root.path, "init", "--quiet")
+    updates = [
+        replacing(root, "The relay listens on port 2526.", "2525", number=1),
+        extending(root, "It needs TLS.", "old server", number=2),
+        new_topic("Backups run at 03:00.", "backups", number=3),
+    ]
+    proposed(decisions_on(root), *updates)
+
+    git(root.path, "apply", "proposals/2026-03-02-1/changes.diff")
+
+    text = (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "2526" in text and "2525" not in text and "- It needs TLS." in text
+    assert "03:00" in (root.topics / "backups.md").read_text(encoding="utf-8")
+
+
+def test_the_same_evidence_is_never_asked_twice(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    update = extending(root, "It needs TLS.", "old server")
+    [hunk] = proposed(decisions, update)
+    decisions.reject(hunk.id, PERSON, "wrong")
+
+    assert decisions.desk.add([update], TODAY) == []
+    assert decisions.store.hunk(hunk.id).state is State.REJECTED
+
+
+def test_a_fork_of_a_session_does_not_ask_again(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    proposed(decisions, new_topic("Backups run at 03:00."))
+    copied = quote("Backups run at 03:00.", session_id="33333333-3333-4333-8333-333333333333")
+
+    assert decisions.desk.add([new_topic("Backups run at 03:00.", quotes=(copied,))], TODAY) == []
+
+
+def test_the_same_statement_said_twice_is_one_hunk(root: MemoryRoot) -> None:
+    updates = [
+        extending(root, text, "old server", number=n) for n, text in enumerate(["It needs TLS.", "it needs TLS"])
+    ]
+
+    assert len(proposed(decisions_on(root), *updates)) == 1
+
+
+def test_a_day_holds_so_many_hunks_the_best_first_and_the_rest_waits(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_hunks_a_day=2)
+    updates = [extending(root, f"Fact {n} holds.", "old server", number=n, confidence=n / 10) for n in range(1, 6)]
+    decisions.desk.add(updates, TODAY)
+
+    first = decisions.desk.offer(TODAY)
+    again = decisions.desk.offer(TODAY)
+    next_day = decisions.desk.offer(TODAY + dt.timedelta(days=1))
+
+    assert (first.offered, first.queued, again.offered, next_day.offered) == (2, 3, 0, 2)
+    assert [hunk.text for hunk in decisions.store.proposal(first.proposal).hunks] == ["Fact 5 holds.", "Fact 4 holds."]
+    assert [hunk.text for hunk in decisions.store.queue()] == ["Fact 1 holds."]
+
+
+def test_what_is_wrong_in_a_topic_comes_before_what_is_missing(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_hunks_a_day=1)
+    updates = [
+        extending(root, "It needs TLS.", "old server", number=1, confidence=0.9),
+        replacing(root, "The relay listens on port 2526.", "2525", number=2, confidence=0.7),
+    ]
+    decisions.desk.add(updates, TODAY)
+
+    offer = decisions.desk.offer(TODAY)
+
+    assert [hunk.update.relation for hunk in decisions.store.proposal(offer.proposal).hunks] == [Relation.SUPERSEDES]
+
+
+def test_old_hunks_expire_and_do_not_come_back(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_hunks_a_day=1, dream_expiry_days=10)
+    updates = [extending(root, f"Fact {n} holds.", "old server", number=n) for n in (1, 2)]
+    decisions.desk.add(updates, TODAY)
+    decisions.desk.offer(TODAY)
+
+    offer = decisions.desk.offer(TODAY + dt.timedelta(days=11))
+
+    assert (offer.expired, offer.offered) == (2, 0)
+    assert {hunk.state for hunk in decisions.store.hunks()} == {State.EXPIRED}
+    assert decisions.desk.add(updates, TODAY) == []
+
+
+def test_a_hunk_follows_its_line_when_the_topic_changes(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, extending(root, "It needs TLS.", "port 2525"))
+    write_topic(root, "mail", "# Mail\n\nNew words.\n\nMore of them.\n\n" + MAIL.removeprefix("# Mail\n\n"))
+
+    decisions.desk.offer(TODAY)
+
+    moved = decisions.store.hunk(hunk.id)
+    assert moved.state is State.PENDING and moved.update.place.after_line == 7
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["# Mail\n\n- The relay was sold.\n", "# Mail\n\n- The relay listens on port 2526.\n", None],
+    ids=["the old text has gone", "it is said already", "the topic has gone"],
+)
+def test_a_hunk_that_fits_no_longer_is_retired(root: MemoryRoot, text: str | None) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, replacing(root, "The relay listens on port 2526.", "2525"))
+    (root.topics / "mail.md").unlink()
+    if text is not None:
+        write_topic(root, "mail", text)
+
+    offer = decisions.desk.offer(TODAY)
+
+    assert offer.retired == 1 and decisions.store.hunk(hunk.id).state is State.RETIRED
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "topics/../../outside", ".hidden", "a\nb", "a\u202eb", "MAIL", "x" * 200, "a/../b", ""]
+)
+def test_a_target_that_is_no_plain_name_is_not_proposed(root: MemoryRoot, name: str) -> None:
+    assert proposed(decisions_on(root), new_topic("Backups run at 03:00.", name)) == []
+
+
+def test_what_a_reviewer_reads_is_escaped(root: MemoryRoot) -> None:
+    proposed(decisions_on(root), extending(root, "It \x1b[2Jneeds \u202eTLS.", "old server"))
+
+    page = (root.path / "proposals" / "2026-03-02-1" / "proposal.md").read_text(encoding="utf-8")
+
+    assert "\x1b" not in page and "\u202e" not in page and "\\u001b[2Jneeds \\u202eTLS." in page
+
+
+def test_forgetting_a_session_takes_its_hunks_out_of_every_file(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    other = quote("Backups run at 03:00.", 5, session_id="33333333-3333-4333-8333-333333333333")
+    first, second, third = proposed(
+        decisions,
+        extending(root, "It needs TLS.", "old server", number=1),
+        extending(root, "It needs a key.", "old server", number=2),
+        new_topic("Backups run at 03:00.", "backups", number=5, quotes=(other,)),
+    )
+    decisions.accept(first.id, PERSON)
+    decisions.reject(second.id, PERSON, "no")
+
+    decisions.forget([first.quotes[0].session_id])
+
+    left = [path.read_text(encoding="utf-8") for path in (root.path / "proposals").rglob("*") if path.is_file()]
+    assert not any(word in text for text in left for word in ("11111111-", "needs TLS", "needs a key"))
+    assert [hunk.id for hunk in decisions.store.hunks()] == [third.id]

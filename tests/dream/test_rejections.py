@@ -1,0 +1,48 @@
+"""What was turned down stays away, until something newer is said."""
+
+import datetime as dt
+from collections.abc import Iterator
+
+import pytest
+
+from dream.rejections import RememberedRejections
+from dream.store import Rejection
+from memory_server.search.terms import Stemmer
+from tests.dream.builders import NOW, SAID, candidate, quote
+
+SAID_TEXT = "Always run the tests before a commit."
+
+
+@pytest.fixture
+def known() -> Iterator[RememberedRejections]:
+    stemmer = Stemmer()
+    rejection = Rejection("0" * 12, "topics/work.md", SAID_TEXT, "no", NOW, (quote(SAID_TEXT, 1),))
+    yield RememberedRejections([rejection], stemmer)
+    stemmer.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_known"),
+    [
+        (SAID_TEXT, True),
+        ("Always run tests before committing.", True),
+        ("Before a commit, always run the tests", True),
+        ("Never run the tests before a commit.", False),
+        ("Always run the tests of port 2525 before a commit.", False),
+        ("Always write the changelog before a release.", False),
+    ],
+)
+def test_the_same_meaning_from_an_older_moment_is_known(known: RememberedRejections, text: str, is_known: bool) -> None:
+    assert known.knows(candidate(text, 7)) is is_known
+
+
+def test_the_same_meaning_said_after_the_no_is_new_evidence(known: RememberedRejections) -> None:
+    later = quote(SAID_TEXT, 9, time=NOW + dt.timedelta(days=1))
+
+    assert not known.knows(candidate(SAID_TEXT, 9, later))
+
+
+def test_the_same_words_are_known_in_whatever_wording(known: RememberedRejections) -> None:
+    part = quote("run the tests", 1, first=7, end=20, time=SAID)
+
+    assert known.knows(candidate("Tests are run.", 1, part))
