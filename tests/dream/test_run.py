@@ -1,0 +1,148 @@
+"""One dream after the other over real archives: resumable, bounded, nothing asked twice."""
+
+import datetime as dt
+import itertools
+from pathlib import Path
+
+import pytest
+
+from crawler.archive import Archive
+from crawler.ingest import Ingester
+from dream.accept import Decisions
+from dream.extract import find_candidates
+from dream.hunk import State
+from dream.progress import DreamProgress
+from dream.run import Bounds, Dream
+from memory_server.redaction import Redactor
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from tests.crawler.builders import OTHER_SESSION, Record, assistant, person, settings_in, write_transcript
+from tests.dream.builders import PERSON
+from tests.memories import new_root, write_topic
+
+RULE = "From now on always run the database migrations before deploying the billing service."
+MAIL = "# Mail relay\n\nThe mail relay listens on port 2525.\n"
+MOVED = "No, actually the mail relay listens on port 2526."
+BEGUN = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
+
+
+class House:
+    """One memory with an archive and a clock that is set by hand."""
+
+    def __init__(self, folder: Path):
+        self.root: MemoryRoot = new_root(folder / "memory")
+        self.transcripts = folder / "transcripts"
+        self.now = BEGUN
+        self.decisions = Decisions(self.root, PersonSettings(), lambda: self.now)
+        self.archive = Archive(self.root.path / "sessions" / "archive")
+        self._ticks = itertools.count()
+
+    def ingest(self, *records: Record, session: str) -> None:
+        write_transcript(self.transcripts, *records, session=session)
+        with Ingester(settings_in(self.root.path)) as ingester:
+            ingester.ingest([self.transcripts])
+
+    def dream(self, bounds: Bounds | None = None) -> tuple[int, int]:
+        """How many sessions were read, and how many new hunks found."""
+        ticks = self._ticks
+        dream = Dream(
+            self.decisions,
+            self.archive,
+            (find_candidates,),
+            now=lambda: self.now,
+            clock=lambda: float(next(ticks)),
+            redactor=Redactor(()),
+        )
+        report = dream.run(bounds or Bounds())
+        return report.sessions, report.found
+
+
+def said(*texts: str, start: int = 1, session: str) -> list[Record]:
+    """A conversation in which the person says these things."""
+    records = []
+    for number, text in enumerate(texts):
+        records.append(person(start + 2 * number, text, session=session))
+        records.append(assistant(start + 2 * number + 1, "Understood.", session=session))
+    return records
+
+
+ONE, TWO = "11111111-1111-4111-8111-111111111111", OTHER_SESSION
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def test_a_correction_in_a_session_becomes_a_hunk_that_changes_the_topic(house: House) -> None:
+    write_topic(house.root, "mail", MAIL)
+    house.ingest(*said("Where does the mail relay listen?", MOVED, session=ONE), session=ONE)
+
+    assert house.dream() == (1, 1)
+    [hunk] = house.decisions.store.hunks()
+    house.decisions.accept(hunk.id, PERSON)
+
+    text = (house.root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "2526" in text and "2525" not in text and hunk.quotes[0].text in MOVED
+
+
+def test_the_same_transcripts_twice_give_no_second_proposal(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+
+    assert house.dream() == (1, 1)
+    assert house.dream() == (0, 0)
+    (house.root.derived / "dream.json").unlink()
+    assert house.dream() == (1, 0)
+
+
+def test_a_session_that_grew_is_read_again(house: House) -> None:
+    house.ingest(*said("Hello there, how are you today?", session=ONE), session=ONE)
+    house.dream()
+    house.ingest(*said("Hello there, how are you today?", RULE, session=ONE), session=ONE)
+
+    assert house.dream() == (1, 1)
+
+
+def test_a_run_that_is_bounded_goes_on_where_it_ended(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.ingest(*said("We decided to use Postgres 17 because of its logs.", start=9, session=TWO), session=TWO)
+
+    assert [house.dream(Bounds(max_sessions=1))[0] for _ in range(3)] == [1, 1, 0]
+    assert len(house.decisions.store.hunks()) == 2
+
+
+def test_a_run_ends_in_time(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+
+    assert house.dream(Bounds(max_seconds=0.5)) == (0, 0)  # a tick of the clock is a second
+    assert house.dream() == (1, 1)
+
+
+def test_sessions_that_go_on_are_left_for_later(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+
+    assert house.dream(Bounds(is_closed=lambda _: False)) == (0, 0)
+
+
+def test_what_was_rejected_does_not_come_back_from_another_session(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.dream()
+    [hunk] = house.decisions.store.hunks()
+    house.decisions.reject(hunk.id, PERSON, "not true any more")
+    house.ingest(*said(RULE, start=11, session=TWO), session=TWO)
+
+    assert house.dream() == (1, 0)
+    assert [hunk.state for hunk in house.decisions.store.hunks()] == [State.REJECTED]
+
+
+def test_the_flag_is_up_when_a_day_has_passed_and_something_is_unread(house: House) -> None:
+    progress = DreamProgress(house.root)
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    assert progress.refresh_flag(house.archive, house.now)
+
+    house.dream()
+    assert not progress.is_pending
+    house.ingest(*said("We decided to use Postgres 17 because of its logs.", start=9, session=TWO), session=TWO)
+    assert not progress.refresh_flag(house.archive, house.now)
+
+    assert progress.refresh_flag(house.archive, house.now + dt.timedelta(hours=25))
