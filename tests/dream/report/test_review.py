@@ -1,0 +1,140 @@
+"""The weekly review: what it finds, where, and what it suggests."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+
+from crawler.archive import Archive
+from dream.report import Finding, Part, Review, WeeklyReview, first_screen, report_page
+from dream.report.page import SCREEN_LINES
+from dream.report.questions import Asked, unanswered
+from dream.report.statements import contradictions, lost_evidence
+from dream.topics import read_topics, topics_of
+from memory_server.document import SourcePath
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
+from tests.memories import write_topic
+
+SHIPPED = Path(__file__).parent.parent.parent.parent / "memory"
+
+
+def review_of(memory: Memory) -> Review:
+    archive = Archive(memory.root.path / "sessions" / "archive")
+    return WeeklyReview(memory, decisions_on(memory.root), archive, lambda: NOW).make()
+
+
+def found(memory: Memory, part: Part) -> list[Finding]:
+    return review_of(memory).of(part)
+
+
+def test_an_empty_memory_asks_for_nothing(memory: Memory) -> None:
+    memory.reindex()
+
+    review = review_of(memory)
+
+    assert review.findings == () and review.week == "2026-W10"
+    assert first_screen(review)[-1] == "Nothing asks for you this week."
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The relay listens on port 2525.", "The mail relay listens on port 2526."),
+        ("Backups run every night at 03:00.", "The backups run at 04:00 every night."),
+        ("Always deploy on Fridays.", "Never deploy on Fridays."),
+    ],
+)
+def test_statements_that_contradict_each_other_are_named(one: str, other: str) -> None:
+    across = topics_of({SourcePath("topics/a.md"): f"# A\n\n{one}\n", SourcePath("topics/b.md"): f"# B\n\n{other}\n"})
+    within = topics_of({SourcePath("topics/a.md"): f"# A\n\n{one}\n\nSomething else entirely.\n\n{other}\n"})
+
+    assert [finding.place for finding in contradictions(across)] == ["topics/b.md:3"]
+    assert [finding.place for finding in contradictions(within)] == ["topics/a.md:7"]
+
+
+def test_a_memory_in_order_has_no_contradictions() -> None:
+    assert list(contradictions(read_topics(MemoryRoot(SHIPPED)))) == []
+
+
+def test_a_statement_whose_session_is_gone_is_named(memory: Memory) -> None:
+    decisions = decisions_on(memory.root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+    decisions.accept(hunk.id, PERSON)
+
+    [finding] = lost_evidence(read_topics(memory.root), Archive(memory.root.path / "sessions" / "archive"))
+
+    assert finding.path == "topics/backups.md" and "session 11111111" in finding.what
+
+
+def test_hunks_that_wait_are_named_and_a_topic_they_wait_for_is_stale(memory: Memory) -> None:
+    write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n", id="mail", type="semantic", created="2025-01-01")
+    proposed(decisions_on(memory.root), extending(memory.root, "It needs TLS.", "old"))
+
+    assert [one.path for one in found(memory, Part.PROPOSALS)] == ["proposals/2026-03-02-1/proposal.md"]
+    assert [one.path for one in found(memory, Part.STALE)] == ["topics/mail.md"]
+
+
+def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
+    write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
+    decisions_on(memory.root).unexplained()
+    write_topic(memory, "mail", "# Mail\n\nThe relay is new.\n")
+
+    assert [one.path for one in found(memory, Part.OUTSIDE)] == ["topics/mail.md"]
+
+
+def test_dead_links_and_pointers_are_named_with_their_lines(memory: Memory) -> None:
+    write_topic(memory, "mail", "# Mail\n\nSee [the relay](relay.md) and [cats](../topics/mail.md#top).\n")
+    page = memory.root.index_page
+    page.write_text(page.read_text(encoding="utf-8") + "\n[gone](topics/gone.md)\n", encoding="utf-8")
+
+    assert {one.place for one in found(memory, Part.LINKS)} == {"topics/mail.md:3", "MEMORY.md:3"}
+
+
+def test_an_index_page_over_its_budget_is_named(memory: Memory) -> None:
+    memory.root.index_page.write_text("# Memory\n" + "line\n" * 300, encoding="utf-8")
+
+    assert [one.place for one in found(memory, Part.PAGE)] == ["MEMORY.md:201"]
+
+
+def test_files_that_are_not_indexed_are_named(memory: Memory) -> None:
+    write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
+
+    assert "files behind" in found(memory, Part.INDEX)[0].what
+
+
+def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> Asked:
+    return Asked(NOW + dt.timedelta(minutes=minute), tool, query, hits, others)
+
+
+def test_questions_without_an_answer_say_whether_another_search_has_one() -> None:
+    findings = list(unanswered([asked("keepalive", 0, 0, recall=3, search_memory=0), asked("zebra", 0, 60)]))
+
+    assert [finding.what for finding in findings] == [
+        "“keepalive” (search_exact) found nothing; recall finds 3",
+        "“zebra” (search_exact) found nothing; no search finds it",
+    ]
+
+
+def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
+    log = [
+        asked("relay timeout setting", 2, 1, "recall"),
+        asked("relay idle timeout", 4, 2, "recall"),
+        asked("when do backups run", 4, 3, "recall"),
+        asked("relay timeout", 1, 30, "recall"),
+    ]
+
+    [finding] = unanswered(log)
+
+    assert "“relay timeout setting” (recall) was put again as “relay idle timeout”" in finding.what
+
+
+def test_one_screen_comes_first_whatever_is_found() -> None:
+    findings = tuple(Finding(part, "topics/a.md", 3, "w" * 500, "s" * 500) for part in Part for _ in range(50))
+    review = Review("2026-W10", NOW.date(), findings, 1, 2, 3)
+
+    screen = first_screen(review)
+
+    assert len(screen) <= SCREEN_LINES and all(len(line) <= 100 for line in screen)
+    assert report_page(review).count("\n- `topics/a.md:3`") == len(findings)
