@@ -133,14 +133,14 @@ def test_a_placed_statement_stands_there_once_with_its_footnote(data: st.DataObj
 @settings(max_examples=15)
 def test_git_applies_what_accepting_would_write(data: st.DataObject) -> None:
     text = data.draw(topics())
+    updates = [data.draw(updates_of(text)) for _ in range(data.draw(st.integers(1, 3)))]
     with Folder(text, with_git=True) as root:
-        hunks = proposed(
-            decisions_on(root), *(data.draw(updates_of(text)) for _ in range(data.draw(st.integers(1, 3))))
-        )
-        steps = diff_steps(root, hunks, Manner(TODAY))
-        name = hunks[0].proposal
+        decisions = decisions_on(root)
+        assume(proposed(decisions, *updates))
+        [proposal] = decisions.store.proposals()
+        steps = diff_steps(root, proposal.hunks, Manner(TODAY))
 
-        git(root.path, "apply", f"proposals/{name}/changes.diff")
+        git(root.path, "apply", f"proposals/{proposal.name}/changes.diff")
 
         assert (root.topics / "mail.md").read_bytes().decode() == steps[-1].after
         assert unified("topics/mail.md", text, text) == ""
