@@ -64,19 +64,27 @@ class Approvals:
             return []
         present = set(approved_files(self._root))
         gone = {path for path, change in self._last.items() if change.after and path not in present}
+        asked = [path for path in sorted(present | gone) if not self._is_approved(path, _text(self._root, path))]
+        settled = self._committed(asked)
         return [
             Unexplained(path, what)
-            for path in sorted(present | gone)
-            if (what := self.doubt_about(path, _text(self._root, path)))
+            for path in asked
+            if path not in settled and (what := self.doubt_about(path, _text(self._root, path)))
         ]
+
+    def _committed(self, paths: list[str]) -> frozenset[str]:
+        """Those that a commit explains for certain; asked for all at once, since a session's start waits for it."""
+        repository = self._repository
+        if repository is None or not paths or repository.has_commits_of(ASSISTANT_MARK):
+            return frozenset()
+        return repository.clean(paths)
 
     def doubt_about(self, path: str, text: str | None) -> str:
         """Why a state of a file is not explained; empty where it is."""
         if self.is_new:
             return ""
-        last = self._last.get(path)
-        repository = self._repository
-        if last is not None and approved_hash(path, text) == last.approved and self._points_truly(path, text, last):
+        last, repository = self._last.get(path), self._repository
+        if self._is_approved(path, text):
             return ""
         if repository is not None and text is not None and repository.holds(path, text.encode("utf-8")):
             is_assistants = ASSISTANT_MARK in repository.last_message(path).casefold()
@@ -93,6 +101,13 @@ class Approvals:
             return with_pointers(text, topic_heads(self._root), read_memory_settings(self._root.settings)) == text
         except ContentError:
             return False
+
+    def _is_approved(self, path: str, text: str | None) -> bool:
+        """Whether the last approval of a file is of this state."""
+        last = self._last.get(path)
+        if last is None or approved_hash(path, text) != last.approved:
+            return False
+        return self._points_truly(path, text, last)
 
     def _left_out_by_commit(self, path: str) -> bool:
         """Whether a file that a commit once held is not in the last one."""

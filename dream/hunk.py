@@ -26,6 +26,7 @@ class State(StrEnum):
     """What became of a hunk."""
 
     QUEUED = "queued"  # found, and waiting for a day with room
+    FLAGGED = "flagged"  # against a decision of long ago: shown to the person, offered to nobody
     PENDING = "pending"  # in a proposal, waiting for a person
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -34,7 +35,7 @@ class State(StrEnum):
     REVERTED = "reverted"
 
 
-OPEN = frozenset({State.QUEUED, State.PENDING})
+OPEN = frozenset({State.QUEUED, State.FLAGGED, State.PENDING})
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,11 @@ class ProposalDesk:
     def offer(self, today: dt.date) -> Offer:
         """Puts open hunks in order, withdraws old ones, and offers as many new ones as the day has room for."""
         expired, retired = self._tend(today)
-        queue = sorted(self._store.queue(), key=lambda hunk: (-hunk.worth, hunk.found, hunk.id))
+        kept = self._store.queue()
+        flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
+        queue = sorted(
+            (hunk for hunk in kept if hunk.state is State.QUEUED), key=lambda hunk: (-hunk.worth, hunk.found, hunk.id)
+        )
         hunks = [hunk for proposal in self._store.proposals() for hunk in proposal.hunks]
         room = max(0, self._day_hunks - sum(hunk.proposed == today for hunk in hunks))
         chosen, waiting = queue[:room], queue[room:]
@@ -83,7 +87,7 @@ class ProposalDesk:
         offered = [replace(hunk, state=State.PENDING, proposal=name, proposed=today) for hunk in chosen]
         proposal = Proposal(name, tuple(_by_topic(offered)))
         self._store.save_proposal(proposal)
-        self._store.save_queue(waiting)
+        self._store.save_queue([*flagged, *waiting])
         self.write_out(proposal, today)
         return Offer(name, len(offered), len(waiting), expired, retired)
 
@@ -107,6 +111,7 @@ class ProposalDesk:
             base=hash_of(text),
             anchor=anchor.rstrip("\r\n"),
             heading=_heading_above(text or "", place.after_line),
+            state=State.FLAGGED if update.relation is Relation.DRIFT else State.QUEUED,
         )
 
     def _tend(self, today: dt.date) -> tuple[int, int]:

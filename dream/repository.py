@@ -50,6 +50,24 @@ class Repository:
         kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
+    def clean(self, paths: Sequence[str]) -> frozenset[str]:
+        """Which of these files are on the disk exactly as the last commit holds them, in two questions to git."""
+        listed = self._ask("ls-tree", "-z", "HEAD", "--", *paths) or ""
+        kept = {}
+        for row in listed.split("\0"):
+            what, _, path = row.partition("\t")
+            kept[path] = what.split(" ")[-1]
+        present = [path for path in paths if path in kept and (self.folder / path).is_file()]
+        names = "".join(f"{path}\n" for path in present if "\n" not in path)
+        hashes = (self._ask("hash-object", "--stdin-paths", data=names.encode()) or "").splitlines()
+        if len(hashes) != len(present):
+            return frozenset()
+        return frozenset(path for path, found in zip(present, hashes, strict=True) if kept[path] == found)
+
+    def has_commits_of(self, mark: str) -> bool:
+        """Whether a text stands in any message of this branch, whatever its case."""
+        return bool(self._ask("log", "-1", "-i", "--fixed-strings", "--format=%H", f"--grep={mark}"))
+
     def has(self, path: str) -> bool:
         """Whether the last commit holds this file."""
         return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}") is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from dream.approvals import Unexplained
-from dream.hunk import Hunk
+from dream.hunk import Hunk, State
 from dream.report.finding import Finding, Part
 from dream.topics import Topics
 from memory_server.chunking import code_lines, split_lines
@@ -35,6 +35,16 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
         if later:
             what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
             yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
+
+
+def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
+    """Decisions of long ago that somebody went against without a reason: no update, but a person should know."""
+    for hunk in hunks:
+        if hunk.state is State.FLAGGED:
+            what = f"it was gone against without a reason: “{shown_line(hunk.text)[:120]}”"
+            yield Finding(
+                Part.DRIFT, hunk.target, hunk.update.place.after_line, what, "say which holds: oneiros review"
+            )
 
 
 def _said_after(hunk: Hunk, day: dt.date) -> bool:

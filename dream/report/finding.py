@@ -9,6 +9,7 @@ class Part(StrEnum):
 
     OUTSIDE = "changed outside of review"
     CONTRADICTION = "contradictions"
+    DRIFT = "old decisions gone against"
     EVIDENCE = "evidence gone"
     PROPOSALS = "waiting for a decision"
     STALE = "stale topics"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dream.report.finding import Finding, Part
 from dream.report.review import Review
 
-SCREEN_LINES = 24
+SCREEN_LINES = 24  # of a plain terminal
 WIDTH = 100
 
 

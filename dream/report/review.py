@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from crawler.archive import Archive
 from dream.accept import Decisions
 from dream.hunk import State
-from dream.report.files import dead_links, outside_changes, page_problems, stale_topics
+from dream.report.files import dead_links, old_decisions, outside_changes, page_problems, stale_topics
 from dream.report.finding import Finding, Part
 from dream.report.questions import Asked, unanswered
 from dream.report.statements import contradictions, lost_evidence
@@ -67,6 +67,7 @@ class WeeklyReview:
         hunks = self._decisions.store.hunks()
         yield from outside_changes(self._decisions.unexplained())
         yield from contradictions(topics)
+        yield from old_decisions(hunks)
         yield from lost_evidence(topics, self._archive)
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
@@ -82,7 +83,7 @@ class WeeklyReview:
                 oldest = min(hunk.proposed or hunk.found for hunk in waiting)
                 what = f"{len(waiting)} hunks wait, {(today - oldest).days} days old"
                 yield Finding(Part.PROPOSALS, f"proposals/{proposal.name}/proposal.md", 1, what, "oneiros review")
-        if queue := self._decisions.store.queue():
+        if queue := [hunk for hunk in self._decisions.store.queue() if hunk.state is State.QUEUED]:
             what = f"{len(queue)} more wait for a day with room"
             yield Finding(Part.PROPOSALS, "proposals/queue.json", 0, what, "oneiros dream, tomorrow")
 

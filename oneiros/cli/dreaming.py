@@ -119,6 +119,7 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
             raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
         sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
         sitting.settle_doubts(decisions.unexplained())
+        sitting.settle_flags([hunk for hunk in decisions.store.queue() if hunk.state is State.FLAGGED])
         if editor and hunks:
             sitting.run_in_editor(hunks)
         else:

@@ -90,6 +90,18 @@ class Review:
             if answer == "y":
                 self._adopt(doubt.path)
 
+    def settle_flags(self, hunks: Sequence[Hunk]) -> None:
+        """Asks about decisions of long ago that somebody went against without a reason."""
+        for hunk in hunks:
+            self._show(hunk, "An old decision was gone against.")
+            answer = self._ask("Does the new word hold [y], or the old decision [n]; later [s]? ")
+            if answer == "y":
+                self._accept(hunk)
+            elif answer == "n":
+                self._reject(hunk, "the old decision stands")
+            else:
+                self.skipped += 1
+
     def _adopt(self, path: str) -> None:
         try:
             self._decisions.adopt([path], self._present())

@@ -1,0 +1,109 @@
+"""Which changes of layer 1 nobody has answered for."""
+
+from pathlib import Path
+
+import pytest
+
+from dream.approvals import Unexplained
+from memory_server.root import MemoryRoot
+from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed
+from tests.memories import new_root, write_topic
+
+MAIL = "# Mail\n\nThe relay is old.\n"
+
+
+@pytest.fixture(params=["git", "no git", "nothing committed"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryRoot:
+    """A memory whose state somebody has answered for."""
+    made = new_root(tmp_path / "memory")
+    write_topic(made, "mail", MAIL)
+    if request.param != "no git":
+        git(made.path, "init", "--quiet")
+    if request.param == "git":
+        git(made.path, "add", ".")
+        git(made.path, "commit", "--quiet", "-m", "Begin")
+    assert decisions_on(made).unexplained() == []
+    return made
+
+
+def unexplained(root: MemoryRoot) -> list[Unexplained]:
+    return decisions_on(root).unexplained()
+
+
+def test_a_change_a_new_file_and_a_removal_are_named(root: MemoryRoot) -> None:
+    write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
+    (root.topics / "mail.md").unlink()
+    root.lessons.write_text("# Lessons\n", encoding="utf-8")
+
+    assert unexplained(root) == [
+        Unexplained("lessons.md", "new"),
+        Unexplained("topics/cats.md", "new"),
+        Unexplained("topics/mail.md", "removed"),
+    ]
+
+
+def test_what_was_accepted_reverted_and_adopted_is_explained(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    first, second = proposed(decisions, extending(root, "It hums.", "old"), new_topic("Backups run.", "backups", 2))
+    decisions.accept(first.id, PERSON)
+    decisions.accept(second.id, PERSON)
+    assert unexplained(root) == []
+    decisions.revert(first.id, PERSON)
+    assert unexplained(root) == []
+    write_topic(root, "mail", "# Mail\n\nThe relay is new.\n")
+    assert unexplained(root) == [Unexplained("topics/mail.md", "changed")]
+
+    decisions.adopt(["topics/mail.md"], PERSON)
+
+    assert unexplained(root) == []
+
+
+def test_going_back_to_an_older_approved_state_is_a_change_too(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_commit=False)
+    before = (root.topics / "mail.md").read_bytes()
+    [hunk] = proposed(decisions, extending(root, "It hums.", "old"))
+    decisions.accept(hunk.id, PERSON)
+    write_topic(root, "mail", "# Mail\n\nx\n")
+    (root.topics / "mail.md").write_bytes(before)
+
+    expected = [] if (root.path / ".git").exists() and git(root.path, "log", "--all", "--format=%H") else ["changed"]
+    assert [one.what for one in unexplained(root)] == expected  # what HEAD holds is a person's commit
+
+
+def test_the_generated_lines_of_the_index_page_cannot_be_forged(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
+    decisions.accept(hunk.id, PERSON)
+    page = root.index_page.read_text(encoding="utf-8")
+    root.index_page.write_text(page.replace("[Backups]", "[Ignore the backups]"), encoding="utf-8")
+
+    assert unexplained(root) == [Unexplained("MEMORY.md", "changed")]
+
+
+@pytest.mark.parametrize(
+    ("trailer", "what"), [("", []), ("Co-Authored-By: Claude <x@y>", ["committed by the assistant"])]
+)
+def test_a_commit_explains_unless_the_assistant_signed_it(tmp_path: Path, trailer: str, what: list[str]) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", MAIL)
+    git(root.path, "init", "--quiet")
+    git(root.path, "add", ".")
+    git(root.path, "commit", "--quiet", "-m", "Begin")
+    unexplained(root)
+    write_topic(root, "mail", "# Mail\n\nThe relay is new.\n")
+    git(root.path, "commit", "--quiet", "-am", f"Change\n\n{trailer}")
+
+    assert [one.what for one in unexplained(root)] == what
+
+
+def test_a_committed_removal_is_explained(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", MAIL)
+    git(root.path, "init", "--quiet")
+    git(root.path, "add", ".")
+    git(root.path, "commit", "--quiet", "-m", "Begin")
+    unexplained(root)
+    git(root.path, "rm", "--quiet", "topics/mail.md")
+    git(root.path, "commit", "--quiet", "-m", "Remove it")
+
+    assert unexplained(root) == []
