@@ -19,6 +19,7 @@ from dream.journal import Journal, Plan, PlannedFile, require_rest
 from dream.messages import accepting, adopting, reverting
 from dream.placing import Manner, anchored, label_of, new_file, placed
 from dream.presence import Consent
+from dream.progress import DreamProgress
 from dream.proposal import ProposalDesk
 from dream.repository import Repository, find_repository
 from dream.splices import Splice, splices_between, taken_out, undone
@@ -144,6 +145,7 @@ class Decisions:
         """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
         with self.locked():
             removed = self.store.forget(session_ids)
+            DreamProgress(self.root).forget(session_ids)
             for proposal in self.store.proposals():
                 self.desk.write_out(proposal, self._now().date())
         return removed

@@ -5,16 +5,18 @@ evidence. The flag `.dream-pending` tells whoever starts a session that there is
 """
 
 import datetime as dt
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from crawler.archive import Archive, SessionRecord
+from dream.extract import Mistake
 from dream.store import write_durably
 from memory_server.root import MemoryRoot
 
 STATE_NAME = "dream.json"
+MISTAKES_NAME = "mistakes.json"
 FLAG_NAME = ".dream-pending"
 DUE_AFTER = dt.timedelta(hours=24)
 
@@ -32,6 +34,7 @@ class DreamProgress:
 
     def __init__(self, root: MemoryRoot):
         self._file = root.derived / STATE_NAME
+        self._mistakes = root.derived / MISTAKES_NAME
         self._flag = root.derived / FLAG_NAME
 
     def read(self) -> Read:
@@ -42,6 +45,23 @@ class DreamProgress:
 
     def save(self, state: Read) -> None:
         write_durably(self._file, msgspec.json.encode(state))
+
+    def mistakes(self) -> dict[str, tuple[Mistake, ...]]:
+        """The mistakes of every session that was read, by its id."""
+        try:
+            return msgspec.json.decode(self._mistakes.read_bytes(), type=dict[str, tuple[Mistake, ...]])
+        except (FileNotFoundError, msgspec.MsgspecError):
+            return {}
+
+    def save_mistakes(self, mistakes: Mapping[str, Sequence[Mistake]]) -> None:
+        write_durably(self._mistakes, msgspec.json.encode({name: found for name, found in mistakes.items() if found}))
+
+    def forget(self, session_ids: Collection[str]) -> None:
+        """Removes everything that was noted of these sessions."""
+        state = self.read()
+        left = {name: mark for name, mark in state.sessions.items() if name not in session_ids}
+        self.save(replace(state, sessions=left))
+        self.save_mistakes({name: found for name, found in self.mistakes().items() if name not in session_ids})
 
     @property
     def is_pending(self) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from dream.hunk import Hunk, State, hash_of, identity_of
 from dream.placing import HEADING, Manner, anchored, placed, provenance_of, words_of
-from dream.records import Relation, Update
+from dream.records import Kind, Relation, Update
+from dream.rejections import overlap
 from dream.store import Proposal, ProposalStore
 from dream.targets import target_text
 from memory_server.chunking import code_lines, split_lines
@@ -48,8 +49,6 @@ class ProposalDesk:
     def add(self, updates: Iterable[Update], today: dt.date) -> list[Hunk]:
         """Queues what has not been asked before, in whatever state that may be; returns the new hunks."""
         hunks = self._store.hunks()
-        known = {hunk.id for hunk in hunks}
-        evidence = {_evidence_of(hunk) for hunk in hunks if not hunk.is_open}
         asked = {(hunk.target, *words_of(hunk.text)) for hunk in hunks if hunk.is_open}
         fresh: dict[str, Hunk] = {}
         for update in updates:
@@ -62,9 +61,8 @@ class ProposalDesk:
             except ContentError:
                 continue  # no target: nothing that could be proposed
             words = (hunk.target, *words_of(hunk.text))
-            if hunk.id not in known and _evidence_of(hunk) not in evidence and words not in asked:
+            if words not in asked and not any(rests_on_same(hunk, known) for known in (*hunks, *fresh.values())):
                 fresh[hunk.id] = hunk
-                known.add(hunk.id)
                 asked.add(words)
         if fresh:
             self._store.save_queue([*self._store.queue(), *fresh.values()])
@@ -169,8 +167,21 @@ class ProposalDesk:
         )
 
 
-def _evidence_of(hunk: Hunk) -> tuple[tuple[str, int, int], ...]:
-    return tuple(sorted((quote.entry, quote.first, quote.end) for quote in hunk.quotes))
+def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
+    """Whether a hunk asks again what was asked: the same words of the same entry, cut a little otherwise perhaps.
+
+    An assistant's statements may share the yes behind them, so their own words count. A lesson rests on all its quotes;
+    one that happened again after it was turned down may be asked again.
+    """
+    if hunk.id == known.id:
+        return True
+    if Kind.LESSON not in (hunk.update.candidate.kind, known.update.candidate.kind):
+        return bool(hunk.quotes and known.quotes) and overlap(hunk.quotes[0], known.quotes[0])
+    if hunk.update.candidate.kind is not known.update.candidate.kind:
+        return False
+    if known.state is State.REJECTED and known.decided is not None:
+        return not any(quote.time is not None and quote.time > known.decided for quote in hunk.quotes)
+    return any(overlap(quote, other) for quote in hunk.quotes for other in known.quotes)
 
 
 def _by_topic(hunks: Sequence[Hunk]) -> list[Hunk]:

@@ -31,10 +31,10 @@ class RememberedRejections:
         return any(self._covers(rejection, candidate) for rejection in self._rejections)
 
     def _covers(self, rejection: Rejection, candidate: Candidate) -> bool:
-        if any(overlap(quote, other) for quote in candidate.quotes for other in rejection.quotes):
-            return True
         if any(quote.time is not None and quote.time > rejection.at for quote in candidate.quotes):
             return False  # said again after the no: the person may have changed their mind
+        if any(overlap(quote, other) for quote in candidate.quotes for other in rejection.quotes):
+            return True
         return self._same_meaning(rejection.text, candidate.text)
 
     def _same_meaning(self, one: str, other: str) -> bool:

@@ -15,6 +15,7 @@ from crawler.archive import Archive, SessionRecord
 from dream.accept import Decisions
 from dream.compare import compare, is_worth_asking
 from dream.evidence import Evidence, SessionTurns
+from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.gate import Gate, Refusal
 from dream.hunk import Hunk
 from dream.progress import DreamProgress, Read, mark_of, unread
@@ -86,6 +87,7 @@ class Dream:
         self._evidence = Evidence(archive)
         self._redactor = redactor
         self._progress = DreamProgress(decisions.root)
+        self._mistakes: dict[str, tuple[Mistake, ...]] = {}
 
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
         """Reads, queues and offers. `on_session` is told how many sessions are read and how many there are."""
@@ -97,6 +99,7 @@ class Dream:
             gate = self._gate(topics, stemmer)
             updates: list[Update] = []
             done: dict[str, str] = {}
+            self._mistakes = self._progress.mistakes()
             for number, record in enumerate(closed, start=1):
                 if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
                     break
@@ -107,6 +110,9 @@ class Dream:
                     self._keep(updates, done, report)
                     updates, done = [], {}
                 on_session(number, len(closed))
+            if closed:
+                every = [mistake for found in self._mistakes.values() for mistake in found]
+                updates += self._passing(lessons_from(every), gate, topics, report)
             self._keep(updates, done, report)
         report.left = len(waiting) - report.sessions
         with self._decisions.locked():
@@ -147,6 +153,13 @@ class Dream:
         except ContentError as error:
             report.problems.append(Problem(f"sessions/archive/{session_id}", 1, error.what, error.remedy))
             return []
+        self._mistakes[session_id] = tuple(mistakes_in(session, candidates))
+        return self._passing(candidates, gate, topics, report)
+
+    def _passing(
+        self, candidates: Sequence[Candidate], gate: Gate, topics: Topics, report: DreamReport
+    ) -> list[Update]:
+        """The candidates that pass the gate and deserve a person's minute, compared with the topics."""
         found, refused = [], Counter(report.refused)
         for candidate in candidates:
             report.candidates += 1
@@ -167,6 +180,7 @@ class Dream:
         with self._decisions.locked():
             report.found += len(self._decisions.desk.add(updates, self._now().date()))
         state = self._progress.read()
+        self._progress.save_mistakes(self._mistakes)
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 
     def _note_run(self) -> None:

@@ -8,8 +8,7 @@ from crawler.archive import Archive
 from dream.blame import SOURCE
 from dream.contradiction import contradiction_of, share_of
 from dream.report.finding import Finding, Part
-from dream.speech.values import values_in
-from dream.speech.words import Rarity, content_words
+from dream.speech.words import Rarity
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
@@ -35,7 +34,9 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
     placed = [_Placed(topic, statement) for topic in topics.files for statement in topic.statements]
     for one, other in _near(placed):
         earlier, later = placed[one], placed[other]
-        against = contradiction_of(later.statement.text, later.statement.text, earlier.statement.text, topics.rarity)
+        if _is_row(earlier) and _is_row(later):
+            continue  # the rows of a table speak of different cases
+        against = contradiction_of(later.statement.reading, earlier.statement.reading, topics.rarity)
         if against.score < SURE_FROM or _alike(earlier, later, topics.rarity) < ALIKE_FROM:
             continue
         where = f"{earlier.topic.path}:{earlier.statement.lines.first}"
@@ -44,12 +45,13 @@ def contradictions(topics: Topics) -> Iterator[Finding]:
         yield Finding(Part.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
 
 
+def _is_row(placed: _Placed) -> bool:
+    return placed.statement.text.startswith("|")
+
+
 def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
     """How much of what two statements tell, they both tell; values are left out, since these may differ."""
-    mine, theirs = (
-        set(content_words(placed.statement.text)) - {value.value for value in values_in(placed.statement.text)}
-        for placed in (one, other)
-    )
+    mine, theirs = (placed.statement.reading.words - placed.statement.reading.values for placed in (one, other))
     return share_of(mine & theirs, mine | theirs, rarity)
 
 
@@ -57,7 +59,7 @@ def _near(placed: list[_Placed]) -> list[tuple[int, int]]:
     """The pairs of statements that share enough telling words, in order."""
     holders: dict[str, list[int]] = defaultdict(list)
     for number, one in enumerate(placed):
-        for word in set(content_words(one.statement.text)):
+        for word in one.statement.reading.words:
             holders[word].append(number)
     shared: dict[tuple[int, int], int] = defaultdict(int)
     for numbers in holders.values():

@@ -1,6 +1,7 @@
 """Proposals on disk: what is asked, how often, in which order, and what happens when topics change."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,14 @@ def test_forgetting_a_session_takes_its_hunks_out_of_every_file(root: MemoryRoot
     left = [path.read_text(encoding="utf-8") for path in (root.path / "proposals").rglob("*") if path.is_file()]
     assert not any(word in text for text in left for word in ("11111111-", "needs TLS", "needs a key"))
     assert [hunk.id for hunk in decisions.store.hunks()] == [third.id]
+
+
+def test_what_goes_against_an_old_decision_is_flagged_and_not_offered(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    update = replace(replacing(root, "The relay listens on port 2526.", "2525"), relation=Relation.DRIFT)
+
+    [hunk] = proposed(decisions, update)
+
+    assert hunk.state is State.FLAGGED and decisions.store.proposals() == []
+    assert decisions.accept(hunk.id, PERSON).hunk.state is State.ACCEPTED  # where the person says that it holds
+    assert decisions.store.hunk(hunk.id).state is State.ACCEPTED

@@ -67,6 +67,7 @@ def said(*texts: str, start: int = 1, session: str) -> list[Record]:
 
 
 ONE, TWO = "11111111-1111-4111-8111-111111111111", OTHER_SESSION
+THREE = "33333333-3333-4333-8333-333333333333"
 
 
 @pytest.fixture
@@ -146,3 +147,29 @@ def test_the_flag_is_up_when_a_day_has_passed_and_something_is_unread(house: Hou
     assert not progress.refresh_flag(house.archive, house.now)
 
     assert progress.refresh_flag(house.archive, house.now + dt.timedelta(hours=25))
+
+
+def test_the_same_correction_in_two_sessions_becomes_one_lesson(house: House) -> None:
+    correction = "No, stop using the production database for the tests, use the staging database."
+    house.ingest(*said(correction, session=ONE), session=ONE)
+    house.dream()
+    assert not any(hunk.target == "lessons.md" for hunk in house.decisions.store.hunks())
+    house.ingest(*said(correction, start=11, session=TWO), session=TWO)
+
+    house.dream()
+    lessons = [hunk for hunk in house.decisions.store.hunks() if hunk.target == "lessons.md"]
+    house.ingest(*said(correction, start=21, session=THREE), session=THREE)
+    house.dream()
+
+    assert len(lessons) == 1 and {quote.session_id for quote in lessons[0].quotes} == {ONE, TWO}
+    assert [hunk.id for hunk in house.decisions.store.hunks() if hunk.target == "lessons.md"] == [lessons[0].id]
+
+
+def test_forgetting_a_session_leaves_nothing_of_it_among_the_mistakes(house: House) -> None:
+    house.ingest(*said("No, stop using the production database for the tests.", session=ONE), session=ONE)
+    house.dream()
+
+    house.decisions.forget([ONE])
+
+    left = [path.read_bytes() for path in house.root.derived.rglob("*") if path.is_file() and path.suffix == ".json"]
+    assert left and not any(b"production" in text or ONE.encode() in text for text in left)
