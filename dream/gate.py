@@ -22,7 +22,7 @@ from dream.contradiction import REPLACED
 from dream.evidence import Evidence, is_true_of
 from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
 from dream.extract.wording import OPENER
-from dream.records import Candidate, Kind, Quote
+from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.speech.acts import Act, clauses_in
 from dream.speech.agreement import is_agreement
 from dream.speech.sentences import sentence_spans
@@ -235,11 +235,10 @@ def is_chained(text: str) -> bool:
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
     said = " ".join(quote.text for quote in candidate.quotes if quote.role is candidate.quotes[0].role)
-    return [
-        *_values_beyond(candidate.text, said),
-        *_turned(candidate.text, said),
-        *_words_beyond(candidate.text, said),
-    ]
+    text = candidate.text
+    if candidate.kind is Kind.LESSON:  # its further quotes are other times of the same, and its lead is a form of ours
+        said, text = candidate.quotes[0].text, text.removeprefix(LESSON_LEAD)
+    return [*_values_beyond(text, said), *_turned(text, said), *_words_beyond(text, said)]
 
 
 def _values_beyond(text: str, said: str) -> list[str]:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from crawler.turns import Role
 from memory_server.document import LineRange, SourcePath
 
+LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it
+
 
 class Kind(StrEnum):
     """What sort of thing was said."""

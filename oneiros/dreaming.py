@@ -4,13 +4,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from mcp.server.mcpserver.tools import Tool
+
 from crawler.archive import Archive, SessionRecord
 from crawler.compress.run import last_written
 from dream.accept import Decisions
+from dream.evidence import Evidence
 from dream.extract import find_candidates
+from dream.mcp_tools import DreamDoor, dream_tools
 from dream.progress import DreamProgress
+from dream.records import Candidate
 from dream.report import Review, WeeklyReview, report_page
-from dream.run import Bounds, Dream, DreamReport
+from dream.run import Bounds, Dream, DreamReport, Suggested
 from memory_server.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
@@ -47,6 +52,23 @@ def dream_once(
     redactor = Redactor(environment.person.deny_words)
     dream = Dream(decisions, archive, (find_candidates,), now=now, clock=time.monotonic, redactor=redactor)
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+
+
+def assistant_tools(environment: Environment, memory: Memory, level: Callable[[], None]) -> list[Tool]:
+    """The tools by which the running assistant reads evidence and proposes, on the memory that the daemon serves."""
+    archive = archive_of(memory.root)
+
+    def suggest(candidate: Candidate) -> Suggested:
+        decisions = Decisions(memory.root, memory.person, now, level)
+        redactor = Redactor(memory.person.deny_words)
+        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
+
+    def waiting() -> list[str]:
+        closed = closed_when(environment, now())
+        found = DreamProgress(memory.root).serve(archive, now())
+        return [name for name in found if closed.holds_for(name, last_written(archive, name))]
+
+    return dream_tools(DreamDoor(Evidence(archive), waiting, suggest))
 
 
 def weekly_review(environment: Environment, memory: Memory, decisions: Decisions | None = None) -> tuple[Review, Path]:

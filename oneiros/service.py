@@ -21,6 +21,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
+from oneiros.dreaming import assistant_tools
 from oneiros.environment import Environment, now, program_version
 from oneiros.intake import note_event
 from oneiros.jobs import daemon_jobs
@@ -102,7 +103,8 @@ class Service:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
-        server = create_server(self._memory, program_version(), before_answer=self.activity.note)
+        tools = assistant_tools(self._environment, self._memory, level=lambda: None)
+        server = create_server(self._memory, program_version(), before_answer=self.activity.note, more_tools=tools)
         lines = LineServer(server, self.activity.note)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lines.serve, self._sockets.mcp)

@@ -14,7 +14,7 @@ from crawler.compress.candidates import NARRATION, error_line
 from crawler.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.wording import statement_of
-from dream.records import Candidate, Kind, Quote
+from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.speech.sentences import sentence_spans
 from dream.speech.words import content_words
 
@@ -133,7 +133,7 @@ def _lesson(mistakes: Sequence[Mistake]) -> Candidate:
     newest = mistakes[-1]
     what = "the same error" if newest.is_error else "the same correction"
     return Candidate(
-        text=f"Check first: {newest.text[:1].lower()}{newest.text[1:]}",
+        text=f"{LESSON_LEAD}{newest.text[:1].lower()}{newest.text[1:]}",
         kind=Kind.LESSON,
         quotes=tuple(mistake.quote for mistake in reversed(mistakes)),
         confidence=min(0.9, 0.5 + 0.1 * len(mistakes)),

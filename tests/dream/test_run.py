@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ import pytest
 from crawler.archive import Archive
 from crawler.ingest import Ingester
 from dream.accept import Decisions
+from dream.evidence import Evidence, quote_of
 from dream.extract import find_candidates
 from dream.hunk import State
 from dream.progress import DreamProgress
+from dream.records import Candidate, Kind
 from dream.run import Bounds, Dream
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot
@@ -42,10 +45,9 @@ class House:
         with Ingester(settings_in(self.root.path)) as ingester:
             ingester.ingest([self.transcripts])
 
-    def dream(self, bounds: Bounds | None = None) -> tuple[int, int]:
-        """How many sessions were read, and how many new hunks found."""
+    def dreamer(self) -> Dream:
         ticks = self._ticks
-        dream = Dream(
+        return Dream(
             self.decisions,
             self.archive,
             (find_candidates,),
@@ -53,7 +55,10 @@ class House:
             clock=lambda: float(next(ticks)),
             redactor=Redactor(()),
         )
-        report = dream.run(bounds or Bounds())
+
+    def dream(self, bounds: Bounds | None = None) -> tuple[int, int]:
+        """How many sessions were read, and how many new hunks found."""
+        report = self.dreamer().run(bounds or Bounds())
         return report.sessions, report.found
 
 
@@ -173,3 +178,32 @@ def test_forgetting_a_session_leaves_nothing_of_it_among_the_mistakes(house: Hou
 
     left = [path.read_bytes() for path in house.root.derived.rglob("*") if path.is_file() and path.suffix == ".json"]
     assert left and not any(b"production" in text or ONE.encode() in text for text in left)
+
+
+def test_the_assistant_is_served_the_same_sessions_until_its_reading_is_over(house: House) -> None:
+    progress = DreamProgress(house.root)
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.dream()
+    assert progress.serve(house.archive, house.now) == [ONE]
+    house.ingest(*said("We decided to use Postgres 17.", start=9, session=TWO), session=TWO)
+
+    assert progress.serve(house.archive, house.now + dt.timedelta(minutes=50)) == [ONE]
+    assert progress.serve(house.archive, house.now + dt.timedelta(hours=3)) == [TWO]
+    assert progress.serve(house.archive, house.now + dt.timedelta(hours=6)) == []
+
+
+def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    dream = house.dreamer()
+    session = Evidence(house.archive).session(ONE)
+    turn = session.spoken[0]
+    true = quote_of(session, turn, 0, len(RULE))
+    made = Candidate(RULE, Kind.FACT, (true,), 0.7, "proposed by the assistant", "claude", topic="deploys")
+
+    refused = dream.suggest(replace(made, quotes=(replace(true, text=true.text.replace("before", "after")),)))
+    taken = dream.suggest(made)
+    again = dream.suggest(made)
+
+    assert refused.refusals and refused.hunk is None
+    assert taken.hunk is not None and taken.hunk.state is State.PENDING and taken.hunk.target == "topics/deploys.md"
+    assert again.refusals == () and again.hunk is None
