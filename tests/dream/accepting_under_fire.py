@@ -9,9 +9,10 @@ import json
 import logging
 import os
 import random
+import shutil
 import signal
-import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.memories import new_root, write_topic
 
 MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"
 STEPS = 12  # more than any decision has: the last children get to their end
+TRIES = 20
 
 
 def main(folder: Path, seed: int, rounds: int) -> None:
@@ -33,12 +35,26 @@ def main(folder: Path, seed: int, rounds: int) -> None:
             root = begin(folder / f"{number}-{step}")
             name, before = prepare(root, number, chance)
             code = in_child(lambda root=root, name=name, step=step: decide(root, name, step))  # type: ignore[misc]
-            at_once = look(root, name)
+            at_once = look_whole(root, name)
             repaired = in_child(lambda root=root: repair(root))  # type: ignore[misc]
-            found = {"killed": code == -signal.SIGKILL, "step": step, "at_once": at_once["whole"], "repaired": repaired}
+            found = {"killed": code == -signal.SIGKILL, "step": step, "at_once": at_once, "repaired": repaired}
             sys.stdout.write(json.dumps(found | look(root, name) | {"was": before}) + "\n")
             sys.stdout.flush()
-            subprocess.run(["rm", "-rf", str(folder / f"{number}-{step}")], check=True)
+            shutil.rmtree(root.path)
+        at_any_moment(folder / f"{number}-any", number, chance)
+
+
+def at_any_moment(folder: Path, number: int, chance: random.Random) -> None:
+    """The same with a kill at a random time, inside a step or a call of git."""
+    root = begin(folder)
+    name, _ = prepare(root, number, chance)
+    code = in_child(lambda: decide(root, name, STEPS, after=chance.uniform(0.0, 0.6)))
+    at_once, repaired, tries = look_whole(root, name), 1, 0
+    while repaired and tries < TRIES:  # a call of git that outlived its caller may still hold a lock
+        repaired, tries = in_child(lambda: repair(root)), tries + 1
+    found = {"killed": code == -signal.SIGKILL, "step": "any", "at_once": at_once, "repaired": repaired}
+    sys.stdout.write(json.dumps(found | look(root, name)) + "\n")
+    shutil.rmtree(root.path)
 
 
 def begin(folder: Path) -> MemoryRoot:
@@ -77,7 +93,12 @@ class KillAt(logging.Handler):
         self._left -= 1
 
 
-def decide(root: MemoryRoot, name: str, step: int) -> None:
+def decide(root: MemoryRoot, name: str, step: int, *, after: float | None = None) -> None:
+    """Decides, and is killed at a step, or after some seconds."""
+    if after is not None:
+        timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGKILL))
+        timer.daemon = True
+        timer.start()
     journal = logging.getLogger("dream.journal")
     journal.setLevel(logging.DEBUG)
     journal.addHandler(KillAt(step))
@@ -92,20 +113,25 @@ def repair(root: MemoryRoot) -> None:
     decisions_on(root).unexplained()
 
 
+def look_whole(root: MemoryRoot, name: str) -> bool:
+    """Whether the target is the old file or the new one, before anybody has repaired anything."""
+    file = root.path / decisions_on(root).store.hunk(name).target
+    return not file.exists() or file.read_text(encoding="utf-8").endswith("\n")
+
+
 def look(root: MemoryRoot, name: str) -> dict[str, object]:
     """Whether files, commit, approvals and hunk agree, and on what."""
     store = decisions_on(root).store
     hunk = store.hunk(name)
     file = root.path / hunk.target
     is_in_file = file.exists() and hunk.text in file.read_text(encoding="utf-8")
-    is_half = file.exists() and not file.read_text(encoding="utf-8").endswith("\n")
     clean = git(root.path, "status", "--porcelain", "--", "topics", "MEMORY.md", "lessons.md") == ""
     events = [one.event for one in store.approvals() if one.hunk == name]
     is_approved = bool(events) and events[-1] is Event.ACCEPTED
     commits = int(git(root.path, "rev-list", "--count", "HEAD"))
     agree = is_in_file == is_approved == (hunk.state is State.ACCEPTED) and commits == 1 + len(events)
     explained = not Approvals(root, store).unexplained()
-    return {"whole": not is_half, "agree": agree and clean and explained, "state": hunk.state.value}
+    return {"agree": agree and clean and explained, "state": hunk.state.value}
 
 
 def in_child(work: Callable[[], None]) -> int:

@@ -22,9 +22,10 @@ def under_fire(folder: Path, seed: int, rounds: int) -> None:
     found = [json.loads(line) for line in done.stdout.splitlines()]
 
     assert [one for one in found if not one["at_once"] or not one["agree"] or one["repaired"]] == [], done.stderr
-    assert {one["step"] for one in found if one["killed"]} >= set(range(7)), "too few steps were met"
-    assert any(not one["killed"] for one in found)
-    assert all(one["state"] != one["was"] for one in found), "what was planned is finished by the next process"
+    at_steps = [one for one in found if one["step"] != "any"]
+    assert {one["step"] for one in at_steps if one["killed"]} >= set(range(7)), "too few steps were met"
+    assert any(not one["killed"] for one in at_steps)
+    assert all(one["state"] != one["was"] for one in at_steps), "what was planned is finished by the next process"
 
 
 def test_a_killed_decision_is_finished_by_the_next_process(tmp_path: Path) -> None:

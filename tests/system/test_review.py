@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from dream.hunk import State
 from memory_server.root import MemoryRoot
-from tests.dream.builders import decisions_on, git, proposed, replacing
+from tests.dream.builders import decisions_on, extending, git, new_topic, proposed, replacing
 from tests.system.house import House, wait_until
 
 COMMAND = ["-c", "from oneiros.cli.main import run; run()"]
@@ -123,3 +124,45 @@ def test_git_apply_cannot_be_prevented_but_is_named(house: House, proposal: str)
 
     assert "topics/mail.md is in a state that nobody has answered for (changed)" in screen
     assert git(house.root, "log", "--format=%s") == "Begin\n"
+
+
+def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
+    root = MemoryRoot(house.root)
+    decisions = decisions_on(root)
+    updates = [
+        new_topic("Backups run at 03:00.", "backups", number=1, confidence=0.9),
+        extending(root, "It needs TLS.", "2525", number=2, confidence=0.8),
+        extending(root, "It needs a key.", "2525", number=3, confidence=0.7),
+        extending(root, "It hums.", "2525", number=4, confidence=0.6),
+    ]
+    first, *others = proposed(decisions, *updates)
+
+    asked = r"\[y,n.*\? "
+    screen, code = at_terminal(
+        house,
+        [[asked, "o\n"], [asked, "n\n"], ["Why not", "seen elsewhere\n"], WORD, [asked, "s\n"], [asked, "a\n"]],
+        "review",
+    )
+
+    assert code == 0 and "2 accepted, 1 rejected, 1 left for later." in screen, screen
+    store = decisions.store
+    assert store.hunk(first.id).reason == "seen elsewhere"
+    assert [store.hunk(hunk.id).state for hunk in others] == [State.PENDING, State.ACCEPTED, State.ACCEPTED]
+
+
+def test_a_review_in_an_editor_does_what_the_file_says(house: House, proposal: str) -> None:
+    screen, code = at_terminal(house, [WORD], "review", "--editor", EDITOR="sed -i s/^The.relay.*/It.listens.on.2527./")
+
+    assert code == 0 and "1 reworded" in screen, screen
+    assert "It.listens.on.2527.[^d" in topic(house)
+
+
+def test_an_accepted_hunk_is_reverted_and_its_line_blamed_from_a_terminal(house: House, proposal: str) -> None:
+    before = topic(house)
+    assert at_terminal(house, [WORD], "dream", "apply", "2026-03-02-1")[1] == 0
+    blamed = house.command("dream", "blame", "mail:3")
+
+    screen, code = at_terminal(house, [WORD], "dream", "revert", proposal[:6])
+
+    assert f"hunk {proposal}" in blamed.stdout and "gone from the archive" in blamed.stdout
+    assert code == 0 and "taken out of topics/mail.md" in screen and topic(house) == before
