@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 from filelock import FileLock, Timeout
 
 from dream.approvals import Approvals, Unexplained, approved_hash, unchanged
-from dream.hunk import Hunk, State, hash_of
+from dream.gate import beyond_quote
+from dream.hunk import Hunk, State, hash_of, identity_of
 from dream.journal import Journal, Plan, PlannedFile, require_rest
 from dream.messages import accepting, adopting, reverting
 from dream.placing import Manner, anchored, label_of, new_file, placed
 from dream.presence import Consent
 from dream.progress import DreamProgress
 from dream.proposal import ProposalDesk
+from dream.records import Quote
 from dream.repository import Repository, find_repository
 from dream.splices import Splice, splices_between, taken_out, undone
 from dream.store import Approval, Event, FileChange, ProposalStore, Rejection
@@ -57,13 +59,19 @@ class Decided:
 
 
 class Decisions:
-    """The decisions on one memory root. `level` brings the indices level with the disk; it is called after each."""
+    """The decisions on one memory root.
+
+    `is_true` says whether a quote is found in the archive as it stands: what lies in `proposals/` may have been altered
+    by whoever can write there. `level` brings the indices level with the disk; it is called after each decision.
+    """
 
     def __init__(
         self,
         root: MemoryRoot,
         person: PersonSettings,
         now: Callable[[], dt.datetime],
+        *,
+        is_true: Callable[[Quote], bool],
         level: Callable[[], None] = lambda: None,
     ):
         self.root = root
@@ -71,8 +79,9 @@ class Decisions:
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
         self.desk = ProposalDesk(root, self.store, **limits)
         self._person = person
-        self._now = now
+        self.now = now
         self._level = level
+        self._is_true = is_true
 
     def accept(self, name: str, consent: Consent, *, text: str | None = None) -> Decided:
         """Writes a hunk into its topic; `text` is the person's own wording of it.
@@ -83,6 +92,8 @@ class Decisions:
         assert consent.how
         with self.locked() as journal:
             hunk = self._open_hunk(name)
+            if faults := self.faults_of(hunk):
+                raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
             reworded = replace(hunk, text=checked_wording(text)) if text is not None else hunk
             plan = self._plan_to_accept(reworded)
             journal.carry_out(plan)
@@ -90,13 +101,24 @@ class Decisions:
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
+    def faults_of(self, hunk: Hunk) -> list[str]:
+        """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
+        candidate, faults = hunk.update.candidate, []
+        if not candidate.quotes or not all(self._is_true(quote) for quote in candidate.quotes):
+            faults.append("the archive does not have its quote as it stands here")
+        if hunk.id != identity_of(candidate.quotes, hunk.target):
+            faults.append("its id is not that of its evidence and target")
+        if hunk.text != candidate.text.strip() or beyond_quote(candidate):
+            faults.append("its statement is not what its quote says")
+        return faults
+
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
         assert consent.how
         with self.locked():
             hunk = self._open_hunk(name)
-            decided = replace(hunk, state=State.REJECTED, decided=self._now(), reason=redact(reason.strip()))
-            rejection = Rejection(hunk.id, hunk.target, hunk.text, decided.reason, self._now(), hunk.quotes)
+            decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=redact(reason.strip()))
+            rejection = Rejection(hunk.id, hunk.target, hunk.text, decided.reason, self.now(), hunk.quotes)
             self.store.add_rejection(rejection)
             self.store.save_hunk(decided)
             self._show_again(hunk)
@@ -123,7 +145,7 @@ class Decisions:
         """The changes of layer 1 that nobody has answered for."""
         with self.locked():
             approvals = Approvals(self.root, self.store)
-            approvals.note_found(self._now())
+            approvals.note_found(self.now())
             return approvals.unexplained()
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
@@ -136,7 +158,7 @@ class Decisions:
             texts = {path: self._text(path) for path in paths}
             changes = tuple(_as_it_stands(path, text) for path, text in texts.items())
             files = tuple(PlannedFile(path, hash_of(text), text) for path, text in texts.items())
-            approval = Approval(Event.ADOPTED, self._now(), changes, nonce=new_nonce())
+            approval = Approval(Event.ADOPTED, self.now(), changes, nonce=new_nonce())
             plan = Plan(files, approval, (), self._message(adopting(paths, approval)))
             journal.carry_out(plan)
         return self._commit_of(plan)
@@ -147,7 +169,7 @@ class Decisions:
             removed = self.store.forget(session_ids)
             DreamProgress(self.root).forget(session_ids)
             for proposal in self.store.proposals():
-                self.desk.write_out(proposal, self._now().date())
+                self.desk.write_out(proposal, self.now().date())
         return removed
 
     @contextmanager
@@ -179,12 +201,12 @@ class Decisions:
         new = placed(old, hunk, place, self._manner())
         founded = new_file(hunk, place, self._manner()) if old is None else old
         target = _change(hunk.target, old, new, splices_between(founded, new))
-        decided = replace(hunk, state=State.ACCEPTED, decided=self._now(), update=replace(hunk.update, place=place))
+        decided = replace(hunk, state=State.ACCEPTED, decided=self.now(), update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text if hunk.text != hunk.update.candidate.text else ""
         files, changes = self._with_index_page(PlannedFile(hunk.target, hash_of(old), new), target)
         approval = Approval(
             Event.ACCEPTED,
-            self._now(),
+            self.now(),
             changes,
             hunk=hunk.id,
             proposal=hunk.proposal,
@@ -205,9 +227,9 @@ class Decisions:
         files, changes = self._with_index_page(
             PlannedFile(hunk.target, hash_of(now), new), _change(hunk.target, now, new, ()), accepted
         )
-        decided = replace(hunk, state=State.REVERTED, decided=self._now())
+        decided = replace(hunk, state=State.REVERTED, decided=self.now())
         approval = Approval(
-            Event.REVERTED, self._now(), changes, hunk=hunk.id, proposal=hunk.proposal, nonce=new_nonce()
+            Event.REVERTED, self.now(), changes, hunk=hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
         return Plan(files, approval, (decided,), self._message(reverting(decided, approval)))
 
@@ -222,7 +244,7 @@ class Decisions:
             raise ContentError(
                 "later changes stand where this one was made", where=change.path, remedy="Edit the topic by hand"
             )
-        return set_field(left, "modified", self._now().date().isoformat()) if parse_frontmatter(left).block else left
+        return set_field(left, "modified", self.now().date().isoformat()) if parse_frontmatter(left).block else left
 
     def _with_index_page(
         self, target: PlannedFile, change: FileChange, accepted: Approval | None = None
@@ -262,12 +284,12 @@ class Decisions:
     def _show_again(self, hunk: Hunk) -> None:
         """Writes the pages of a hunk's proposal anew."""
         if hunk.proposal:
-            self.desk.write_out(self.store.proposal(hunk.proposal), self._now().date())
+            self.desk.write_out(self.store.proposal(hunk.proposal), self.now().date())
 
     def _require_no_doubt(self, target: str) -> None:
         checked_target(self.root, target)
         approvals = Approvals(self.root, self.store)
-        approvals.note_found(self._now())
+        approvals.note_found(self.now())
         if doubt := approvals.doubt_about(target, self._text(target)):
             raise ContentError(
                 f"nobody has answered for its present state ({doubt})",
@@ -295,7 +317,7 @@ class Decisions:
         return repository is None or repository.is_own
 
     def _manner(self) -> Manner:
-        return Manner(self._now().date(), keeps_history=self._person.dream_history == "topic")
+        return Manner(self.now().date(), keeps_history=self._person.dream_history == "topic")
 
     def _limits(self) -> MemorySettings:
         return read_memory_settings(self.root.settings)

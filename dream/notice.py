@@ -22,7 +22,7 @@ def session_notice(decisions: Decisions, event: str) -> str:
     if event != START:
         return ""
     lines = [*_unexplained(decisions)]
-    if DreamProgress(decisions.root).is_pending:
+    if DreamProgress(decisions.root).glance(decisions.now()):
         lines.append("Sessions wait to be read: the person may run /dream or `oneiros dream`.")
     return "\n".join([f"<{TAG}>", *lines, f"</{TAG}>", ""]) if lines else ""
 

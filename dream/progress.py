@@ -52,6 +52,7 @@ class DreamProgress:
         self._file = root.derived / STATE_NAME
         self._mistakes = root.derived / MISTAKES_NAME
         self._served = root.derived / SERVED_NAME
+        self._records = root.path / "sessions" / "archive" / "sessions"
         self._flag = root.derived / FLAG_NAME
 
     def read(self) -> Read:
@@ -59,6 +60,18 @@ class DreamProgress:
 
     def save(self, state: Read) -> None:
         write_durably(self._file, msgspec.json.encode(state))
+
+    def glance(self, now: dt.datetime) -> bool:
+        """Whether the flag is up, or should be: as `refresh_flag`, but sessions are listed and none is read.
+
+        For the start of a session, which must not wait. A session that only grew is seen by the next full look.
+        """
+        state = self.read()
+        is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
+        if is_due and any(file.stem not in state.sessions for file in self._records.glob("*.json")):
+            self._flag.parent.mkdir(parents=True, exist_ok=True)
+            self._flag.touch()
+        return self.is_pending
 
     def mistakes(self) -> dict[str, tuple[Mistake, ...]]:
         """The mistakes of every session that was read, by its id."""

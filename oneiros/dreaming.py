@@ -20,6 +20,7 @@ from memory_server.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import archive_folder, closed_when
@@ -30,7 +31,12 @@ LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 def decisions_of(environment: Environment) -> Decisions:
     """The decisions on the chosen memory; each is indexed at once."""
     root = require_memory(environment.choice.root)
-    return Decisions(root, environment.person, now, level=lambda: bring_level(environment))
+    return decisions_on(root, environment.person, lambda: bring_level(environment))
+
+
+def decisions_on(root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None) -> Decisions:
+    """The decisions on a memory, whose quotes are looked up in its archive."""
+    return Decisions(root, person, now, is_true=Evidence(archive_of(root)).resolve, level=level)
 
 
 def dream_once(
@@ -59,7 +65,7 @@ def assistant_tools(environment: Environment, memory: Memory, level: Callable[[]
     archive = archive_of(memory.root)
 
     def suggest(candidate: Candidate) -> Suggested:
-        decisions = Decisions(memory.root, memory.person, now, level)
+        decisions = decisions_on(memory.root, memory.person, level)
         redactor = Redactor(memory.person.deny_words)
         return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
 
@@ -73,7 +79,7 @@ def assistant_tools(environment: Environment, memory: Memory, level: Callable[[]
 
 def weekly_review(environment: Environment, memory: Memory, decisions: Decisions | None = None) -> tuple[Review, Path]:
     """The review of this week, written to its file in `reports/`; the daemon hands in its own decisions."""
-    decisions = decisions or Decisions(memory.root, environment.person, now)
+    decisions = decisions or decisions_on(memory.root, environment.person)
     review = WeeklyReview(memory, decisions, archive_of(memory.root), now).make()
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))

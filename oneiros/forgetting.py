@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crawler.intake import forget, sessions_meant
-from dream.accept import Decisions
 from memory_server.document import ChunkId, Layer, SourcePath
 from memory_server.index.indices import NotOwner
 from memory_server.index.raw import raw_path
@@ -19,7 +18,8 @@ from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
-from oneiros.environment import Environment, now
+from oneiros.dreaming import decisions_on
+from oneiros.environment import Environment
 from oneiros.intake import ingest_settings
 
 
@@ -67,7 +67,7 @@ def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
 
 def forget_proposals(root: MemoryRoot, environment: Environment, wanted: Plan) -> None:
     """Removes what rests on the sessions from proposals, rejections and approvals; whole folders where it is left."""
-    Decisions(root, environment.person, now).forget(wanted.session_ids)
+    decisions_on(root, environment.person).forget(wanted.session_ids)
     for folder in wanted.proposals:
         if (root.path / folder).exists() and names_any_below(root.path / folder, list(wanted.session_ids)):
             shutil.rmtree(root.path / folder)

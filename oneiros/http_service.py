@@ -21,6 +21,7 @@ from memory_server.guard import MAX_BODY_BYTES, Guard
 from memory_server.indexing import Indexing
 from memory_server.memory import Memory
 from memory_server.rest import create_api
+from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
 
 logger = logging.getLogger(__name__)
@@ -100,7 +101,7 @@ def create_app(
     """REST with MCP at `/mcp` beside it; without the guard."""
 
     def decisions() -> Decisions:
-        return Decisions(memory.root, memory.person, now, level=lambda: _level(indexing))
+        return decisions_on(memory.root, memory.person, lambda: _level(indexing))
 
     api = create_api(
         memory,

@@ -116,6 +116,8 @@ class Review:
         data(f"{count} {hunk.id}  {lines[0]}")
         for line in lines[1:]:
             data(line)
+        for fault in self._decisions.faults_of(hunk):
+            data(f"  ALTERED: {fault}; it cannot be accepted")
 
     def _decide(self, hunk: Hunk) -> bool:
         """Asks until the hunk is decided or passed over; false where the person quits."""

@@ -4,6 +4,7 @@ import datetime as dt
 import subprocess
 from pathlib import Path
 
+from crawler.ingest import Ingester
 from crawler.turns import Role
 from dream.accept import Decisions
 from dream.hunk import Hunk
@@ -13,7 +14,7 @@ from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
-from tests.crawler.builders import SESSION, entry_id
+from tests.crawler.builders import SESSION, entry_id, person, settings_in, write_transcript
 
 SAID = dt.datetime(2026, 3, 1, 10, 0, tzinfo=dt.UTC)
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
@@ -23,7 +24,8 @@ PERSON = Consent("test")
 
 def quote(text: str, number: int = 1, **more: object) -> Quote:
     """Words of entry `number`, from its first character on."""
-    known = {"session_id": SESSION, "entry": entry_id(number), "role": Role.PERSON, "time": SAID, "first": 0}
+    time = SAID + dt.timedelta(seconds=number)  # as the builders of transcripts have it
+    known = {"session_id": SESSION, "entry": entry_id(number), "role": Role.PERSON, "time": time, "first": 0}
     return Quote(**{**known, "end": len(text), "text": text, **more})  # type: ignore[arg-type]  # a builder
 
 
@@ -31,6 +33,14 @@ def candidate(text: str, number: int = 1, *quotes: Quote, **more: object) -> Can
     known: dict[str, object] = {"kind": Kind.FACT, "confidence": 0.8, "why": "stated", "extractor": "deterministic"}
     known |= {"quotes": quotes or (quote(text, number),)}
     return Candidate(text, **{**known, **more})  # type: ignore[arg-type]  # a builder
+
+
+def archive_said(root: MemoryRoot, *texts: str) -> None:
+    """Archives a session in which a person says these things, as entries 1, 2, ..."""
+    records = [person(number, text) for number, text in enumerate(texts, start=1)]
+    transcript = write_transcript(root.path.parent / "said", *records)
+    with Ingester(settings_in(root.path)) as ingester:
+        ingester.ingest([transcript])
 
 
 def new_topic(text: str, name: str = "mail", number: int = 1, **more: object) -> Update:
@@ -61,7 +71,7 @@ def line_holding(root: MemoryRoot, path: str, words: str) -> int:
 
 
 def decisions_on(root: MemoryRoot, **settings: object) -> Decisions:
-    return Decisions(root, PersonSettings(**{"dream_hunks_a_day": 50, **settings}), lambda: NOW)  # type: ignore[arg-type]  # a builder
+    return Decisions(root, PersonSettings(**{"dream_hunks_a_day": 50, **settings}), lambda: NOW, is_true=lambda _: True)  # type: ignore[arg-type]  # a builder
 
 
 def proposed(decisions: Decisions, *updates: Update, today: dt.date = TODAY) -> list[Hunk]:

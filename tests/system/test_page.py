@@ -10,7 +10,7 @@ import pytest
 from dream.hunk import State
 from memory_server.root import MemoryRoot
 from oneiros.runtime import daemon_state, read_token
-from tests.dream.builders import decisions_on, proposed, replacing
+from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.house import House
 from tests.system.test_http import ask
 from tests.system.test_review import WORD, at_terminal
@@ -20,6 +20,7 @@ from tests.system.test_review import WORD, at_terminal
 def hunk(house: House) -> str:
     """A hunk that waits for a decision in a served memory; its id."""
     root = MemoryRoot(house.root)
+    archive_said(root, "The relay listens on port 2526.")
     [made] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     house.serve()
     return made.id
@@ -91,10 +92,11 @@ def test_the_page_itself_is_served_without_a_session(house: House, hunk: str) ->
 
 def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: House, hunk: str) -> None:
     told = json.dumps({"event": "SessionStart", "input": {}}).encode()
-    assert ask(house, "POST", "/api/hook", told)[1]["output"] == ""
+    before = ask(house, "POST", "/api/hook", told)[1]["output"]
     house.write("mail", "# Mail\n\nThe relay was sold.\n")
 
     first, second = (ask(house, "POST", "/api/hook", told)[1]["output"] for _ in range(2))
 
+    assert "topics" not in before and "/dream" in before  # there is a session to be read
     assert "- topics/mail.md (changed)" in first and first == second
     assert first.startswith("<oneiros-memory>") and first.endswith("</oneiros-memory>\n")

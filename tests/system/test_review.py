@@ -10,7 +10,7 @@ import pytest
 
 from dream.hunk import State
 from memory_server.root import MemoryRoot
-from tests.dream.builders import decisions_on, extending, git, new_topic, proposed, replacing
+from tests.dream.builders import archive_said, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.system.house import House, wait_until
 
 COMMAND = ["-c", "from oneiros.cli.main import run; run()"]
@@ -40,11 +40,12 @@ def at_terminal(
 @pytest.fixture
 def proposal(house: House) -> str:
     """A hunk that waits for a decision in a committed memory; its id."""
-    (house.root / ".gitignore").write_text(".oneiros/\nproposals/\n", encoding="utf-8")
+    (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n", encoding="utf-8")
     git(house.root, "init", "--quiet")
     git(house.root, "add", ".")
     git(house.root, "commit", "--quiet", "-m", "Begin")
     root = MemoryRoot(house.root)
+    archive_said(root, "The relay listens on port 2526.")
     [hunk] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     return hunk.id
 
@@ -66,6 +67,16 @@ def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
     screen, code = at_terminal(house, [[r"\[y,n.*\? ", "y\n"], [WORD[0], "please\n"]], "review")
 
     assert code == 2 and "not the word" in screen
+    assert "2526" not in topic(house)
+
+
+def test_a_hunk_whose_quote_nobody_said_is_shown_as_altered_and_not_accepted(house: House) -> None:
+    root = MemoryRoot(house.root)
+    proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
+
+    screen, _ = at_terminal(house, [[r"\[y,n.*\? ", "y\n"], WORD], "review")
+
+    assert "ALTERED: the archive does not have its quote" in screen and "0 accepted" in screen
     assert "2526" not in topic(house)
 
 
@@ -128,6 +139,7 @@ def test_git_apply_cannot_be_prevented_but_is_named(house: House, proposal: str)
 
 def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
     root = MemoryRoot(house.root)
+    archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "It hums.")
     decisions = decisions_on(root)
     updates = [
         new_topic("Backups run at 03:00.", "backups", number=1, confidence=0.9),
@@ -164,5 +176,5 @@ def test_an_accepted_hunk_is_reverted_and_its_line_blamed_from_a_terminal(house:
 
     screen, code = at_terminal(house, [WORD], "dream", "revert", proposal[:6])
 
-    assert f"hunk {proposal}" in blamed.stdout and "gone from the archive" in blamed.stdout
+    assert f"hunk {proposal}" in blamed.stdout and "> The relay listens on port 2526." in blamed.stdout
     assert code == 0 and "taken out of topics/mail.md" in screen and topic(house) == before
