@@ -1,5 +1,6 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
+import datetime as dt
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,10 @@ from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import archive_folder, closed_when
+from oneiros.schedule import At, Every, Job
 
+FLAG_MINUTES = 60.0
+REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's intake
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 
 
@@ -50,7 +54,7 @@ def dream_once(
     """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
     decisions = decisions_of(environment)
     archive = archive_of(decisions.root)
-    closed = closed_when(environment, now())
+    closed = closed_when(environment, decisions.root, now())
 
     def is_closed(record: SessionRecord) -> bool:
         return with_open or closed.holds_for(record.session_id, last_written(archive, record.session_id))
@@ -70,7 +74,7 @@ def assistant_tools(environment: Environment, memory: Memory, level: Callable[[]
         return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
 
     def waiting() -> list[str]:
-        closed = closed_when(environment, now())
+        closed = closed_when(environment, memory.root, now())
         found = DreamProgress(memory.root).serve(archive, now())
         return [name for name in found if closed.holds_for(name, last_written(archive, name))]
 
@@ -84,6 +88,24 @@ def weekly_review(environment: Environment, memory: Memory, decisions: Decisions
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))
     return review, file
+
+
+def dream_jobs(environment: Environment, memory: Memory) -> tuple[Job, ...]:
+    """What the daemon does by the clock: the flag that there is something to dream, and the weekly review."""
+
+    def flag(check: Callable[[], None]) -> str:
+        check()
+        return "sessions wait to be read" if refresh_pending(memory.root) else "nothing waits to be read"
+
+    def report(check: Callable[[], None]) -> str:
+        check()
+        review, file = weekly_review(environment, memory)
+        return f"{len(review.findings)} findings in reports/{file.name}"
+
+    return (
+        Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
+        Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
+    )
 
 
 def refresh_pending(root: MemoryRoot) -> bool:

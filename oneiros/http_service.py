@@ -54,9 +54,7 @@ async def serve_http(
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
     pages = PageSessions(memory.root, now)
-    app = create_app(
-        memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event, pages=pages
-    )
+    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event, pages=pages)
     guarded = Guard(app, token, on_request, pages.holds)
     loopback = _loopback_socket(memory.person.http_port)
     on_port(loopback.getsockname()[1])

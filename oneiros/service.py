@@ -21,7 +21,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
-from oneiros.dreaming import assistant_tools
+from oneiros.dreaming import assistant_tools, dream_jobs
 from oneiros.environment import Environment, now, program_version
 from oneiros.intake import note_event
 from oneiros.jobs import daemon_jobs
@@ -77,6 +77,7 @@ class Service:
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
         jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self.keeper.poke(anyway=True))
+        jobs = (*jobs, *dream_jobs(environment, memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
         self._person_seen = _modified(environment.person_file)
         self._again = False
