@@ -9,6 +9,7 @@ from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.layers.sessions import id8_of
 
 QUOTE_CHARS = 700
+OURS = ("diff --git", "new file mode", "@@")
 INSTRUCTING = re.compile(
     r"\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier|other) \w+"
     r"|\byou (?:are|must|should|will) (?:now|always|never)\b|\bsystem prompt\b|\bas an ai\b"
@@ -34,8 +35,17 @@ def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[st
     if after is None:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
         return
-    diff = shown(unified(hunk.target, before, after)).split("\n")
-    yield from (f"  {line}" for line in diff if line and not line.startswith(("diff --git", "new file mode")))
+    yield from (f"  {line}" for line in _telling(shown(unified(hunk.target, before, after)).split("\n")))
+
+
+def _telling(diff: list[str]) -> Iterator[str]:
+    """The lines of a diff that a reviewer reads: not the frontmatter of a new file, nor the footnotes around ours."""
+    is_head = False
+    for line in diff:
+        if line == "+---":
+            is_head = not is_head
+        elif line and not is_head and not line.startswith((*OURS, " [^")):
+            yield line
 
 
 def hunk_json(hunk: Hunk) -> dict[str, object]:
