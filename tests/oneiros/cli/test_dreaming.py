@@ -1,0 +1,103 @@
+"""`dream`, `review`, `report` and `export` as commands: what they print, their keys, and their exit codes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from oneiros.cli.main import main
+from oneiros.environment import Environment
+from tests.crawler.builders import SESSION, assistant, person, write_transcript
+
+Oneiros = Callable[..., tuple[int, str, str]]
+RULE = "From now on always run the database migrations before deploying the billing service."
+
+
+@pytest.fixture
+def oneiros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    """Runs commands in a home whose one conversation holds a rule."""
+    folder = tmp_path / ".claude" / "projects" / "-work-app"
+    write_transcript(folder, person(1, RULE), assistant(2, "Understood."), session=SESSION)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        variables = {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}
+        code = main(list(arguments), Environment(variables, tmp_path, tmp_path))
+        out, error = capsys.readouterr()
+        return code, out, error
+
+    run("init")
+    run("ingest")
+    return run
+
+
+def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:
+    code, out, error = oneiros("dream")
+
+    assert code == 0 and out.startswith("proposals/") and out.endswith("/proposal.md\n")
+    assert "1 sessions read" in error and "Decide: oneiros review" in error
+    assert "0 sessions read" in oneiros("dream")[2]
+
+
+def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
+    dreamt = json.loads(oneiros("dream", "--json")[1])
+    assert list(dreamt) == [
+        *("sessions", "left", "candidates", "refused", "unworthy", "found", "offer", "problems", "seconds"),
+    ]
+    [hunk] = json.loads(oneiros("review", "--json")[1])["hunks"]
+    assert list(hunk) == [
+        *("id", "proposal", "state", "target", "kind", "relation", "text", "confidence", "why", "extractor"),
+        *("replaces", "reason", "warnings", "quotes"),
+    ]
+    assert list(hunk["quotes"][0]) == ["session", "entry", "role", "time", "first", "end", "text"]
+    review = json.loads(oneiros("report", "--json")[1])
+    assert list(review) == ["week", "day", "findings", "accepted", "rejected", "asked", "file"]
+    assert list(review["findings"][0]) == ["part", "path", "line", "what", "step"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["review", "--list"], 1),
+        (["review"], 2),
+        (["dream", "apply", "2026-01-01-1"], 1),
+        (["dream", "apply", "../../etc"], 1),
+        (["dream", "revert", "ffff"], 1),
+        (["dream", "blame", "lessons"], 2),
+        (["dream", "blame", "lessons:999"], 2),
+        (["dream", "blame", "lessons:1"], 1),
+        (["dream", "--sessions", "0"], 2),
+        (["report"], 0),
+        (["export"], 2),
+    ],
+)
+def test_exit_codes_tell_nothing_found_from_wrong_use(oneiros: Oneiros, arguments: list[str], code: int) -> None:
+    assert oneiros(*arguments)[0] == code
+
+
+def test_a_report_is_one_screen_and_a_file(oneiros: Oneiros, tmp_path: Path) -> None:
+    oneiros("dream")
+
+    _, out, error = oneiros("report")
+
+    [file] = (tmp_path / "mem" / "reports").iterdir()
+    assert len(out.splitlines()) <= 24 and "waiting for a decision" in out and str(file) in error
+    assert "oneiros review" in file.read_text(encoding="utf-8")
+
+
+def test_an_export_holds_what_was_approved_and_no_proposal(oneiros: Oneiros, tmp_path: Path) -> None:
+    oneiros("dream")
+
+    assert oneiros("export", "--approved", "out.jsonl")[0] == 0
+
+    assert "migrations" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_forgetting_a_session_takes_what_was_proposed_of_it_along(oneiros: Oneiros, tmp_path: Path) -> None:
+    oneiros("dream")
+
+    assert oneiros("forget", SESSION, "--yes")[0] == 0
+
+    left = [path.read_bytes() for path in (tmp_path / "mem").rglob("*") if path.is_file() and ".git" not in path.parts]
+    assert not any(b"database migrations" in text for text in left)
+    assert oneiros("review", "--list")[0] == 1
