@@ -8,15 +8,17 @@ from pathlib import Path
 from mcp.server.mcpserver.tools import Tool
 
 from crawler.archive import Archive, SessionRecord
+from crawler.compress.model import PaidModel
 from crawler.compress.run import last_written
 from dream.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
+from dream.extract.model import ModelExtractor
 from dream.mcp_tools import DreamDoor, dream_tools
 from dream.progress import DreamProgress
 from dream.records import Candidate
 from dream.report import Review, WeeklyReview, report_page
-from dream.run import Bounds, Dream, DreamReport, Suggested
+from dream.run import Bounds, Dream, DreamReport, Extractor, Suggested
 from memory_server.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
@@ -24,7 +26,7 @@ from memory_server.root import MemoryRoot, require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.intake import archive_folder, closed_when
+from oneiros.intake import archive_folder, closed_when, model_client_of, spending
 from oneiros.schedule import At, Every, Job
 
 FLAG_MINUTES = 60.0
@@ -60,8 +62,23 @@ def dream_once(
         return with_open or closed.holds_for(record.session_id, last_written(archive, record.session_id))
 
     redactor = Redactor(environment.person.deny_words)
-    dream = Dream(decisions, archive, (find_candidates,), now=now, clock=time.monotonic, redactor=redactor)
+    dream = Dream(
+        decisions,
+        archive,
+        (extractor_of(environment, decisions.root),),
+        now=now,
+        clock=time.monotonic,
+        redactor=redactor,
+    )
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+
+
+def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
+    """The extractor of the settings; a model is asked within the same budget as for compression."""
+    if environment.person.dream_extractor == "deterministic":
+        return find_candidates
+    client, budget = model_client_of(environment, root), spending(environment, root, now())
+    return ModelExtractor(PaidModel(client, budget, pause=time.sleep))
 
 
 def assistant_tools(environment: Environment, memory: Memory, level: Callable[[], None]) -> list[Tool]:

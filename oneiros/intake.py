@@ -12,10 +12,10 @@ from pathlib import Path
 
 from crawler.choice import Choice, git_common_directory
 from crawler.closed import note_end, read_ends, read_markers
-from crawler.compress.backends import BackEndSettings, Compressor, build_compressor
+from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCompressor, build_client
 from crawler.compress.budget import Budget, Price
 from crawler.compress.extractive import MAX_CHARS
-from crawler.compress.model import ModelCompressor
+from crawler.compress.model import ModelClient, ModelCompressor
 from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
@@ -159,10 +159,16 @@ def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budge
 
 def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
     """The back end of the person's settings."""
+    if environment.person.compressor == "extractive":
+        return ExtractiveCompressor()
+    return ModelCompressor(model_client_of(environment, root), budget, pause=time.sleep)
+
+
+def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
+    """The client of the model that the settings name as compressor. Raises UsageError where they name none."""
     person = environment.person
     if person.compressor == "trainer":
-        trainers = TrainerClient(machines_of(environment.variables))
-        return ModelCompressor(TrainerModelClient(trainers), budget, pause=time.sleep)
+        return TrainerModelClient(TrainerClient(machines_of(environment.variables)))
     settings = BackEndSettings(
         name=person.compressor,
         model=person.compressor_model,
@@ -171,7 +177,7 @@ def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) ->
         price=Price(person.compressor_usd_in, person.compressor_usd_out),
         folder=root.derived / "claude-cli",
     )
-    return build_compressor(settings, budget, pause=time.sleep)
+    return build_client(settings)
 
 
 def run_intake(

@@ -167,7 +167,14 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
         *("reference_endings", "reference_tags", "reference_minutes", "daily_at"),
-        *("dream_hunks_a_day", "dream_expiry_days", "dream_stale_days", "dream_history", "dream_commit"),
+        *(
+            "dream_extractor",
+            "dream_hunks_a_day",
+            "dream_expiry_days",
+            "dream_stale_days",
+            "dream_history",
+            "dream_commit",
+        ),
         *("idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]

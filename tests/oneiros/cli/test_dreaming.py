@@ -75,6 +75,14 @@ def test_exit_codes_tell_nothing_found_from_wrong_use(oneiros: Oneiros, argument
     assert oneiros(*arguments)[0] == code
 
 
+def test_asking_a_model_needs_one_that_the_settings_name(oneiros: Oneiros) -> None:
+    oneiros("config", "dream_extractor", "model")
+
+    code, _, error = oneiros("dream")
+
+    assert code == 2 and "compressor" in error
+
+
 def test_a_report_is_one_screen_and_a_file(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("dream")
 
