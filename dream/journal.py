@@ -102,15 +102,13 @@ class Journal:
         return done
 
     def _commit(self, repository: Repository, plan: Plan, files: Mapping[str, bytes | None]) -> None:
-        wanted = {path: content for path, content in files.items() if not repository.ignores(path)}
-        wanted = {path: content for path, content in wanted.items() if content is not None or repository.has(path)}
-        if not wanted:
-            return
-        if not repository.commit_with(plan.approval.nonce):
+        ours = {path: content for path, content in files.items() if not repository.ignores(path)}
+        wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
+        if wanted and not repository.commit_with(plan.approval.nonce):
             require_rest(repository)
             repository.commit(wanted, plan.message, self._scratch())
             logger.debug("committed")
-        repository.settle_index(wanted)
+        repository.settle_index(ours)  # of a removed file too, which the commit may be without already
         logger.debug("index settled")
 
     def _scratch(self) -> Path:

@@ -19,6 +19,7 @@ from dream.progress import DreamProgress
 from dream.records import Candidate
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor, Suggested
+from memory_server.errors import UsageError
 from memory_server.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
@@ -77,6 +78,8 @@ def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
     """The extractor of the settings; a model is asked within the same budget as for compression."""
     if environment.person.dream_extractor == "deterministic":
         return find_candidates
+    if environment.person.compressor == "extractive":
+        raise UsageError("dream_extractor asks a model, and the settings name none", remedy="Set compressor to one")
     client, budget = model_client_of(environment, root), spending(environment, root, now())
     return ModelExtractor(PaidModel(client, budget, pause=time.sleep))
 

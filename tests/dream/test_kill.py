@@ -1,12 +1,15 @@
 """A decision that is killed between any two of its steps leaves the old or the new state whole."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.dream.accepting_under_fire import begin, decide, in_child, look, repair
+from tests.dream.builders import PERSON, decisions_on, new_topic, proposed
 from tests.system.house import CHECKOUT
 
 
@@ -36,3 +39,15 @@ def test_a_killed_decision_is_finished_by_the_next_process(tmp_path: Path) -> No
 @pytest.mark.timeout(7_200)
 def test_a_decision_killed_at_every_step_leaves_one_whole_state(tmp_path: Path) -> None:
     under_fire(tmp_path, seed=2, rounds=18)
+
+
+def test_a_removal_that_was_committed_and_killed_leaves_no_trace_in_the_index(tmp_path: Path) -> None:
+    root = begin(tmp_path / "memory")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+    decisions.accept(hunk.id, PERSON)
+
+    code = in_child(lambda: decide(root, hunk.id, step=3))
+    repair(root)
+
+    assert code == -signal.SIGKILL and look(root, hunk.id)["agree"]
