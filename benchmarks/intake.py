@@ -173,7 +173,7 @@ def refuse_negatives(data: Path, figures: Figures) -> None:
 
 
 def measure_speed(data: Path, folder: Path, figures: Figures) -> None:
-    """Reading from bytes to turns in seconds of one core, and the peak memory of a process that reads a file of long lines."""
+    """Reading from bytes to turns, and the peak memory of a process that reads a file of long lines."""
     plain = folder / "plain"
     plain.mkdir()
     paths = []
