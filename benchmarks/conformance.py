@@ -8,6 +8,7 @@ server without the suite's fixtures.
 
 import contextlib
 import http.client
+import json
 import subprocess
 import sys
 import threading
@@ -15,6 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.crawler.builders import SESSION, entry_id
+from tests.dream.builders import archive_said
 from tests.plugin.genuine_client import CLIENT
 from tests.system.house import House
 
@@ -30,12 +33,16 @@ ERAS = {
 }
 SCENARIO_SECONDS = 120
 SUITE = Path("@modelcontextprotocol") / "conformance" / "dist" / "index.js"
+SAID = "The relay listens on port 2526."  # by the session that the house has archived
+QUOTE = {"session": SESSION, "entry": entry_id(1), "text": SAID}
 CALLS = {  # one for every tool
     "recall": ("query=which port has the relay",),
     "search_memory": ("query=cats at rest",),
     "search_exact": ("query=port 2525",),
     "read_memory": ("name=mail",),
     "memory_status": (),
+    "dream_evidence": (),
+    "propose_promotion": ("target=mail", f"text={SAID}", f"quotes={json.dumps([QUOTE])}"),
 }
 
 
@@ -125,6 +132,7 @@ def run_conformance(house: House, port: int, token: str) -> dict[str, bool]:
 
 def run_inspector(house: House) -> dict[str, bool]:
     """The Inspector lists every tool with `--strict` and calls each."""
+    archive_said(house.memory_root, SAID)
     named = [f"{name}={house.variables[name]}" for name in ("ONEIROS_ROOT", "XDG_RUNTIME_DIR", "PYTHONPATH")]
     server = ["env", *named, sys.executable, "-m", "oneiros.relay"]  # the Inspector hands few variables on
     program = [

@@ -11,6 +11,7 @@ from memory_server.errors import OneirosError
 from memory_server.escaping import shown_line
 
 MOST_NAMED = 3
+WAITING = "Sessions wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,12 @@ class ReviewNotice:
     def for_person(self) -> list[str]:
         """A line each for the last dream, what waits for review and what is unexplained."""
         decisions = self.decisions()
-        last = DreamProgress(decisions.root).read().last_run
+        progress = DreamProgress(decisions.root)
+        last, waits = progress.read().last_run, progress.glance(decisions.now())
         pending = [hunk for hunk in decisions.store.hunks() if hunk.state is State.PENDING]
         return [
-            f"Last dream: {last:%Y-%m-%d}." if last else "No dream yet: /oneiros:dream",
+            (f"Last dream: {last:%Y-%m-%d}." if last else "No dream yet.")
+            + (" Sessions wait to be read: /oneiros:dream" if waits else ""),
             f"Waiting for you: {len(pending)} proposed changes; `oneiros review` in a terminal of your own."
             if pending
             else "Nothing waits for your review.",
@@ -34,7 +37,8 @@ class ReviewNotice:
 
     def for_model(self) -> list[str]:
         """The warning about changes that no acceptance explains; the same while the memory is the same."""
-        return session_notice(self.decisions(), START).splitlines()[1:-1]
+        lines = session_notice(self.decisions(), START).splitlines()[1:-1]
+        return [line for line in lines if not line.startswith(WAITING)]  # which comes and goes with the clock
 
 
 def unexplained_lines(decisions: Decisions) -> Sequence[str]:

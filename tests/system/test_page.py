@@ -98,7 +98,8 @@ def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: H
     first, second = (ask(house, "POST", "/api/hook", told)[1]["output"] for _ in range(2))
 
     context = json.loads(first)["hookSpecificOutput"]["additionalContext"]
-    assert "(changed)" not in before and "/dream" in before  # there is a session to be read
+    assert "(changed)" not in before and "Sessions wait to be read" in json.loads(before)["systemMessage"]
+    assert "Sessions wait" not in context
     assert "- topics/mail.md (changed)" in context.splitlines()
     assert json.loads(second)["hookSpecificOutput"]["additionalContext"] == context
     assert "topics/mail.md (changed)" in json.loads(first)["systemMessage"]
