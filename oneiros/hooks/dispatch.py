@@ -13,7 +13,7 @@ from oneiros.hooks.after_tool import answer_after_tool
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, parse_call
 from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
-from oneiros.hooks.prompt import answer_prompt
+from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import Review, answer_session_start
 from oneiros.hooks.taking_in import Note, TakingIn
@@ -74,6 +74,8 @@ class Hooks:
             note_event(self._memory.root, call.event, told, now())
             self._note(call, has_ended=call.event == "SessionEnd")
             return NOTHING  # an answer to Stop would make the model go on
+        if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
+            self._note(call, has_ended=False)
         answer = ONCE_A_SESSION.get(call.event)
         if answer is None or not budget:
             return NOTHING

@@ -22,6 +22,7 @@ BEFORE = re.compile(
 )
 TO_REMEMBER = "The person may want this remembered: /oneiros:remember makes a proposal of it, in their own words."
 TO_RECALL = "This asks about earlier sessions: recall finds them, and with include_raw the turns themselves."
+COMMAND = "/oneiros:remember"
 HEAD = "Approved topics on this (rank 1; read_memory reads on):"
 
 
@@ -40,6 +41,11 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     context = tagged(lines, min(max_bytes, MAX_BYTES))
     keys = (*(key for key, _ in constant), *(pointer.key for pointer in pointers if pointer.line in context))
     return HookAnswer(context, keys=keys) if context else NOTHING
+
+
+def asks_to_remember(prompt: str) -> bool:
+    """Whether the person wants something remembered, so that their words are wanted in the archive at once."""
+    return prompt.startswith(COMMAND) or bool(REMEMBER.search(prompt))
 
 
 def _recognised(prompt: str) -> list[tuple[str, str, bool]]:

@@ -1,5 +1,6 @@
 """/oneiros:dream in the genuine client: from a person's sentence to an accepted hunk in a commit."""
 
+import json
 import re
 
 import pytest
@@ -24,6 +25,27 @@ def propose(body: Told) -> Call:
 
 
 @pytest.mark.client
+def test_what_a_person_asks_to_remember_is_proposed_with_their_own_sentence(client: GenuineClient) -> None:
+    said = "The label printer is on the third floor."
+
+    def propose_it(body: Told) -> Call:
+        session = re.findall(r"its session is `([0-9a-f-]{36})`", json.dumps(body["messages"]))[-1]
+        wait_until(lambda: said in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
+        quote = {"session": session, "entry": "", "text": said}
+        return Call(f"{TOOLS}propose_promotion", {"target": "printing", "text": said, "quotes": [quote]})
+
+    client.api.on("It becomes a proposal, not a topic", propose_it, "Proposed.")
+
+    told = client.ask(f"/oneiros:remember {said}")
+
+    assert "Proposed for topics/printing.md" in told.results()[0]
+
+
+def archive_of(client: GenuineClient) -> Archive:
+    return Archive(client.house.root / "sessions" / "archive")
+
+
+@pytest.mark.client
 def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: GenuineClient) -> None:
     house = client.house
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n.blackboard/\n", encoding="utf-8")
@@ -32,7 +54,7 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     git(house.root, "commit", "--quiet", "-m", "Begin")
     client.api.on("listens on port 2600", "Noted.")
     session_id = client.ask(SAID).session_id
-    archive = Archive(house.root / "sessions" / "archive")
+    archive = archive_of(client)
     wait_until(lambda: len(list(archive.turns(session_id))) == 2, 60)
     wait_until(lambda: any((house.root / "sessions" / "compressed").rglob("*.md")), 60)
 
