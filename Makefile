@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 OUT := benchmarks/out
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-torch setup-trainer demo serve reindex test test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-client setup-torch setup-trainer demo serve reindex test test-client test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -19,6 +19,20 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (no torch)
+
+CLIENT_VERSION := 2.1.330
+
+$(VENV)/client/node_modules/.bin/claude:
+	mkdir -p $(VENV)/client
+	echo '{"private": true, "allowScripts": {"@anthropic-ai/claude-code": true}}' > $(VENV)/client/package.json
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/client @anthropic-ai/claude-code@$(CLIENT_VERSION)
+
+$(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,client]'
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/client '@modelcontextprotocol/conformance@0.2.0-alpha.12' '@modelcontextprotocol/inspector@2.12.0'
+	touch $@
+
+setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with
 
 $(VENV)/.torch: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
@@ -51,8 +65,12 @@ serve: setup  ## run the daemon of the chosen memory here, until interrupted
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex
 
-test: setup  ## every test but the slow, torch and trainer ones
-	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer'
+test: setup  ## every test but the slow, client, torch and trainer ones
+	$(MAKE) setup-client || echo 'The tests with the genuine client will be skipped.'
+	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer and not client'
+
+test-client: setup-client  ## longer conversations of the genuine Claude Code, and the conformance suite of MCP
+	$(BIN)/python -m pytest -m client
 
 test-torch: setup-torch  ## the torch engine's tests
 	$(BIN)/python -m pytest -m torch

@@ -10,13 +10,14 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crawler.archive import Archive
+from crawler.archive import Archive, SessionRecord
 from crawler.entry import PartKind
 from crawler.injected import is_own_session
 from crawler.turns import Role, Turn
 from dream.records import Quote
 from memory_server.layers.sessions import project_name
 
+CAPTURE = "/oneiros:remember "
 SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
 
 
@@ -37,7 +38,13 @@ class SessionTurns:
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
     said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
-    return turn.is_live and not turn.agent and (turn.is_prompt or said_by_assistant)
+    is_persons = turn.is_prompt or is_capture(turn)
+    return turn.is_live and not turn.agent and (is_persons or said_by_assistant)
+
+
+def is_capture(turn: Turn) -> bool:
+    """Whether the person called the command that asks to remember what they typed behind it."""
+    return turn.kind is PartKind.COMMAND and turn.text.startswith(CAPTURE)
 
 
 def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
@@ -57,18 +64,20 @@ class Evidence:
 
     def __init__(self, archive: Archive):
         self._archive = archive
-        self._read: OrderedDict[str, SessionTurns] = OrderedDict()
+        self._read: OrderedDict[str, tuple[SessionRecord, SessionTurns]] = OrderedDict()
 
     def session(self, session_id: str) -> SessionTurns:
         """One archived session; without turns where the archive does not have it. The last few are kept."""
-        if session_id not in self._read:
-            record = self._archive.record(session_id)
+        record = self._archive.record(session_id)
+        known = self._read.get(session_id)
+        if known is None or known[0] != record:  # a session that goes on has more to say each time
             turns = list(self._archive.turns(session_id))
-            self._read[session_id] = session_turns(session_id, project_name(record.project or record.cwd), turns)
+            read = session_turns(session_id, project_name(record.project or record.cwd), turns)
+            self._read[session_id] = (record, read)
             if len(self._read) > SESSIONS_KEPT:
                 self._read.popitem(last=False)
         self._read.move_to_end(session_id)
-        return self._read[session_id]
+        return self._read[session_id][1]
 
     def turn_of(self, quote: Quote) -> Turn | None:
         """The turn that a quote is from, where every field of the quote is true of it."""

@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import threading
 from pathlib import Path
 
 
@@ -29,6 +30,6 @@ def is_out_of_room(error: BaseException) -> bool:
 def replace_file(file: Path, text: str) -> None:
     """Writes a text file in one step: under a temporary name first, then moved over the old one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
     temporary.write_text(text, encoding="utf-8", newline="")
     temporary.replace(file)

@@ -13,11 +13,13 @@ from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from mcp.types import Tool as ListedTool
 from pydantic import Field, ValidationError
 
 from memory_server.answer_text import answer_json, answer_text, reading_text, session_text, status_text, topics_text
 from memory_server.document import Answer
 from memory_server.errors import OneirosError
+from memory_server.index.digest import TYPES
 from memory_server.memory import DEFAULT_LIMIT, MAX_LIMIT, Memory
 
 INSTRUCTIONS = """\
@@ -37,24 +39,35 @@ PerSource = Annotated[int, Field(description="most passages of one file", ge=1)]
 IncludeRaw = Annotated[bool, Field(description="archived turns too, as layer:raw")]
 
 
+class Server(MCPServer[Any]):
+    """A server some of whose tools are not listed: programs call them by name, no model is offered them."""
+
+    unlisted: frozenset[str] = frozenset()
+
+    async def list_tools(self) -> list[ListedTool]:
+        return [tool for tool in await super().list_tools() if tool.name not in self.unlisted]
+
+
 def create_server(
     memory: Memory,
     version: str,
     *,
     before_answer: Callable[[], None] = lambda: None,
     more_tools: Sequence[Tool] = (),
+    unlisted: Sequence[Tool] = (),
 ) -> MCPServer[Any]:
     """The server over an open memory. `before_answer` runs ahead of every search, to bring the indices level.
 
-    `more_tools` are those of the parts of the house above this one.
+    `more_tools` are those of the parts of the house above this one; `unlisted` ones are for programs alone.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = Server(
         "oneiros",
         version=version,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        tools=[*memory_tools(memory, before_answer), *more_tools],
+        tools=[*memory_tools(memory, before_answer), *more_tools, *unlisted],
     )
+    server.unlisted = frozenset(tool.name for tool in unlisted)
     _add_resources(server, memory)
     _add_prompt(server)
     return server
@@ -83,14 +96,22 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         return answered(memory.search_exact(query, limit=limit, per_source=per_source, include_raw=include_raw))
 
     def recall(
-        query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
+        query: Query,
+        limit: Limit = DEFAULT_LIMIT,
+        per_source: PerSource = 1,
+        include_raw: IncludeRaw = False,
+        type: Annotated[str, Field(description=f"only what sessions said of it: {', '.join(TYPES)}")] = "",  # noqa: A002
+        project: Annotated[str, Field(description="only of it")] = "",
     ) -> CallToolResult:
         """What is known about something: by meaning and words together, the best answer first."""
         before_answer()
-        return answered(memory.recall(query, limit=limit, per_source=per_source, include_raw=include_raw))
+        answer = memory.recall(
+            query, limit=limit, per_source=per_source, include_raw=include_raw, type=type, project=project
+        )
+        return answered(answer)
 
     def read_memory(
-        name: Annotated[str, Field(description="a topic, or the path of a hit; empty lists the topics")] = "",
+        name: Annotated[str, Field(description="a topic, the path of a hit, or handoff; empty lists the topics")] = "",
         first: Annotated[int, Field(description="first line", ge=1)] = 1,
         last: Annotated[int | None, Field(description="last line")] = None,
         depth: Annotated[str, Field(description="of a session: line, digest, file, raw")] = "",
@@ -98,6 +119,8 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         """Reads a topic or session, or lines of it; without a name lists the topics."""
         if not name.strip():
             return topics_text(memory.topics())
+        if name.strip() == "handoff":
+            return session_text(memory.handoff())
         if depth:
             return session_text(memory.read_session(name, depth, first))
         return reading_text(memory.read(name, first, last))

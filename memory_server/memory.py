@@ -26,9 +26,11 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, NeedsRepair, Problem, UsageError
 from memory_server.files import is_out_of_room, replace_file
 from memory_server.index.build import Changes, Progress, Report
+from memory_server.index.digest import DigestStore
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.speech import SpeechVectors, Spoken
+from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
@@ -52,6 +54,7 @@ from memory_server.search.query_log import QueryLog
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.search import EMPTY, Searcher
 from memory_server.search.terms import Stemmer
+from memory_server.search.typed import of_type, require_type
 from memory_server.settings import MemorySettings, PersonSettings, change_setting, read_memory_settings
 
 logger = logging.getLogger(__name__)
@@ -157,6 +160,7 @@ class Memory:
         self.model = find_model(self.settings.model, hub_cache)
         self.indices = Indices(root, self.model)
         self.raw = RawIndex(root.raw_index, sessions) if sessions else None
+        self.digest = DigestStore(root.derived / "digest.db")
         self._now = now
         self._make_engine = make_engine
         self._stemmer = Stemmer()
@@ -178,6 +182,7 @@ class Memory:
     def close(self) -> None:
         """Closes indices, model and log, and gives the root back where this process owned it."""
         self.indices.close()
+        self.digest.close()
         if self.raw is not None:
             self.raw.close()
         with self._guard:
@@ -209,10 +214,28 @@ class Memory:
         return self._search("search_exact", query, Request(limit, per_source, include_raw), Searcher.exact)
 
     def recall(
-        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
+        self,
+        query: str,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        per_source: int = 1,
+        include_raw: bool = False,
+        type: str = "",  # noqa: A002  as the tool's argument is named
+        project: str = "",
     ) -> Answer:
-        """Passages by meaning and words together, with a second look at the best."""
-        return self._search("recall", query, Request(limit, per_source, include_raw), Searcher.recall)
+        """Passages by meaning and words together, with a second look at the best.
+
+        `type`: only what sessions said of that type, by the recorder: decision, lesson, preference and so on.
+        """
+        if project:
+            query = f'{query} project:"{project}"'
+        if not type:
+            return self._search("recall", query, Request(limit, per_source, include_raw), Searcher.recall)
+        kind = require_type(type)
+        Request(limit, per_source, include_raw)  # refuses what cannot be
+        wide = Request(MAX_LIMIT, MAX_LIMIT, include_raw)
+        answer = self._search("recall", f"{query} layer:session", wide, Searcher.recall)
+        return of_type(answer, self.digest, parse_query(query), kind, project, limit)
 
     def _search(
         self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]
@@ -354,6 +377,10 @@ class Memory:
         if session_id.endswith(".md"):
             session_id = session_file(self.root.file(self._source_named(session_id).path)).session_id
         return self.raw.store.at_depth(session_id, depth, max(0, first - 1))
+
+    def handoff(self) -> str:
+        """Where the last sessions stopped, and what those that run say."""
+        return Blackboard(self.root).text(self._now())
 
     def _source_named(self, name: str) -> SourceFile:
         """A source by its path, its path without `.md`, its topic name, or the unique end or start of a session's."""

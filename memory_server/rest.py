@@ -14,7 +14,7 @@ from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
@@ -94,6 +94,7 @@ class Hook(Body):
     """What a hook was told by its client."""
 
     event: str = Field("", max_length=100)
+    client_pid: str = Field("", max_length=20)
     input: Any = None
 
 
@@ -104,13 +105,10 @@ def create_api(
     *,
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
-    on_event: Callable[[str, object], None] = lambda *_: None,
-    on_hook: Callable[[str], str] = lambda _: "",
+    on_hook: Callable[[str, object], str] = lambda *_: "",
 ) -> FastAPI:
-    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
-
-    `on_event` is told each event of the client that a hook hands on, with what the client said of it; `on_hook` gives
-    what the hook prints at such an event.
+    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it; `on_hook`
+    answers an event of the client.
     """
     api = FastAPI(
         title="oneiros",
@@ -146,10 +144,18 @@ def create_api(
     @api.post("/api/hook")
     def hook(told: Hook) -> dict[str, Any]:
         """Takes note of an event of the client. `output` is what the hook prints."""
-        on_event(told.event, told.input)
-        return {"event": told.event, "output": on_hook(told.event)}
+        return {"event": told.event, "output": on_hook(told.event, _with_pid(told))}
+
+    @api.post("/api/hook/output", response_class=PlainTextResponse)
+    def hook_output(told: Hook) -> PlainTextResponse:
+        """The same for the hook's own small program: what it prints, and nothing else."""
+        return PlainTextResponse(on_hook(told.event, _with_pid(told)))
 
     return api
+
+
+def _with_pid(told: Hook) -> Any:
+    return {**told.input, "client_pid": told.client_pid} if isinstance(told.input, dict) else told.input
 
 
 def _add_errors(api: FastAPI) -> None:

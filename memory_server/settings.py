@@ -77,6 +77,7 @@ class PersonSettings:
     dream_stale_days: int = 120  # after which an untouched topic that sessions still speak of is reported
     dream_history: str = "git"  # where replaced statements stay: git, or topic (a section of the topic as well)
     dream_commit: bool = True  # one git commit an acceptance
+    hook_bytes: int = 2_000  # what a hook may put before the model at most; 0: nothing
     idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
     http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
     memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
@@ -102,6 +103,8 @@ class PersonSettings:
             raise UsageError(f"http_port is {self.http_port}", remedy="Give a port from 1 to 65535, or 0 for any")
         if self.memory_ceiling_mb != 0 and self.memory_ceiling_mb < 400:
             raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="Give 400 or more, or 0 for none")
+        if not 0 <= self.hook_bytes <= 9_000:
+            raise UsageError(f"hook_bytes is {self.hook_bytes}", remedy="Give a number from 0 to 9000")
         if not 200 <= self.answer_tokens <= 2_400:
             raise UsageError(f"answer_tokens is {self.answer_tokens}", remedy="Give a number from 200 to 2400")
 

@@ -12,6 +12,8 @@ from memory_server.document import ChunkId, Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.memory import MAX_LIMIT, Comparison, Memory
 from memory_server.search.query import parse_query
+from oneiros.claude_checks import check_client
+from oneiros.claude_files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.intake import waiting
@@ -48,6 +50,7 @@ def examine(environment: Environment) -> Iterator[Finding]:
         ("meaning", lambda memory: _check_meaning(environment, memory)),
         ("read", _check_reading),
         ("archive", lambda memory: _check_archive(environment, memory)),
+        ("claude code", lambda memory: _check_client(environment, memory)),
     ]
     with memory:
         for name, check in checks:
@@ -179,6 +182,12 @@ def _check_reading(memory: Memory) -> Iterator[Finding]:
         yield Finding("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
     else:
         yield Finding("read", "ok", "every topic can be read back")
+
+
+def _check_client(environment: Environment, memory: Memory) -> Iterator[Finding]:
+    """Whether Claude Code loads this memory once and leaves its files alone."""
+    for found in check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root):
+        yield Finding("claude code", found.state, found.detail, found.repair)
 
 
 def _check_archive(environment: Environment, memory: Memory) -> Iterator[Finding]:

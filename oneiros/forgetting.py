@@ -14,6 +14,7 @@ from crawler.intake import forget, sessions_meant
 from memory_server.document import ChunkId, Layer, SourcePath
 from memory_server.index.indices import NotOwner
 from memory_server.index.raw import raw_path
+from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
 from memory_server.memory import Memory
@@ -58,6 +59,8 @@ def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
     settings = ingest_settings(environment, root)
     for session_id in wanted.session_ids:
         forget(session_id, settings, root.sessions)
+        memory.digest.remove(session_id)
+        Blackboard(root).forget(session_id)
     forget_proposals(root, environment, wanted)
     memory.forget_queries(chunks, paths)
     memory.reindex()

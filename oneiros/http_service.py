@@ -14,7 +14,6 @@ from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
 from dream.accept import Decisions
-from dream.notice import session_notice
 from dream.pages import PageSessions
 from dream.routes import add_routes
 from memory_server.guard import MAX_BODY_BYTES, Guard
@@ -50,11 +49,11 @@ async def serve_http(
     on_request: Callable[[], None],
     on_restart: Callable[[], None],
     on_port: Callable[[int], None],
-    on_event: Callable[[str, object], None],
+    on_hook: Callable[[str, object], str],
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
     pages = PageSessions(memory.root, now)
-    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_event=on_event, pages=pages)
+    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_hook=on_hook, pages=pages)
     guarded = Guard(app, token, on_request, pages.holds)
     loopback = _loopback_socket(memory.person.http_port)
     on_port(loopback.getsockname()[1])
@@ -93,7 +92,7 @@ def create_app(
     *,
     on_stop: Callable[[], None] = lambda: None,
     on_restart: Callable[[], None] = lambda: None,
-    on_event: Callable[[str, object], None] = lambda *_: None,
+    on_hook: Callable[[str, object], str] = lambda *_: "",
     pages: PageSessions | None = None,
 ) -> FastAPI:
     """REST with MCP at `/mcp` beside it; without the guard."""
@@ -101,15 +100,7 @@ def create_app(
     def decisions() -> Decisions:
         return decisions_on(memory.root, memory.person, lambda: _level(indexing))
 
-    api = create_api(
-        memory,
-        indexing,
-        program_version(),
-        on_stop=on_stop,
-        on_restart=on_restart,
-        on_event=on_event,
-        on_hook=lambda event: session_notice(decisions(), event),
-    )
+    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart, on_hook=on_hook)
     add_routes(api, decisions, pages or PageSessions(memory.root, now))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -5,13 +5,18 @@ session, and each import costs every one of them. What is decided here about roo
 a test compares the two.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import select
-import socket
 import sys
 import time
-from collections.abc import Mapping
+
+TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does; so would these two
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping
 
 START_SECONDS = 20.0  # a cold disk and a busy machine; the daemon listens after 0.1 s otherwise
 MAX_SOCKET_PATH = 100  # bytes: Linux takes 107, macOS 103
@@ -40,7 +45,7 @@ def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) ->
                 if os.path.realpath(place) == os.path.realpath(own):
                     return own
                 if trusted is None:
-                    trusted = _trusted_roots(variables, home)
+                    trusted = trusted_roots(variables, home)
                 if os.path.realpath(place) in trusted:
                     return place
         parent = os.path.dirname(folder)
@@ -49,7 +54,8 @@ def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) ->
         folder = parent
 
 
-def _trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
+def trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
+    """The memories that the person has let take effect, with links resolved."""
     import tomllib  # noqa: PLC0415  only where a memory lies near the working folder
 
     configured = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
@@ -85,11 +91,12 @@ def ensure_private(folder: str) -> None:
         pass
     except OSError as error:
         raise DaemonUnreachable(f"{folder} cannot be made ({error.strerror}). Set XDG_RUNTIME_DIR.") from error
-    if not _is_private(folder):
+    if not is_private(folder):
         raise DaemonUnreachable(f"{folder} is not a private folder of this account. Remove it or set XDG_RUNTIME_DIR.")
 
 
-def _is_private(folder: str) -> bool:
+def is_private(folder: str) -> bool:
+    """Whether a folder is this account's and closed to every other."""
     try:
         found = os.lstat(folder)
     except OSError:
@@ -149,8 +156,10 @@ def connected(variables: Mapping[str, str], root: str, kind: str) -> socket.sock
 
 
 def _connected_to(path: str) -> socket.socket | None:
-    if not _is_private(os.path.dirname(path)):
+    if not is_private(os.path.dirname(path)):
         return None
+    import socket  # noqa: PLC0415  a hook reaches a running daemon without it
+
     found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         found.settimeout(5.0)  # a full backlog blocks

@@ -16,17 +16,23 @@ import anyio
 from anyio.to_thread import current_default_thread_limiter
 from mcp.server import MCPServer
 
+from crawler.archive import Archive
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
-from oneiros.dreaming import assistant_tools, dream_jobs
+from oneiros.dreaming import assistant_tools, decisions_on, dream_jobs
 from oneiros.environment import Environment, now, program_version
-from oneiros.intake import note_event
+from oneiros.hooks.dispatch import Hooks
+from oneiros.hooks.review import ReviewNotice
+from oneiros.hooks.taking_in import TakingIn
+from oneiros.hooks.tool import hook_tool
+from oneiros.intake import archive_folder
 from oneiros.jobs import daemon_jobs
 from oneiros.keeper import Keeper
 from oneiros.mcp_lines import LineServer
+from oneiros.recording import Recorder
 from oneiros.schedule import Schedule, schedule_file
 from oneiros.watch import Watcher
 
@@ -76,9 +82,15 @@ class Service:
         self.watcher = Watcher(memory, self.keeper.poke)
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
-        jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self.keeper.poke(anyway=True))
+        jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self._on_taken("", False))
         jobs = (*jobs, *dream_jobs(environment, memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
+        self._recorder = Recorder(memory.root, Archive(archive_folder(memory.root)), memory.digest)
+        self.taking_in = TakingIn(environment, memory.root, self._on_taken)
+        review = ReviewNotice(lambda: decisions_on(memory.root, memory.person))
+        self.hooks = Hooks(
+            memory, environment.home, self.taking_in, take_all=lambda: self.schedule.ask("ingest"), review=review
+        )
         self._person_seen = _modified(environment.person_file)
         self._again = False
         self._started = time.monotonic()
@@ -88,11 +100,14 @@ class Service:
         self.keeper.start()
         self.watcher.start()
         self.schedule.start()
+        self.taking_in.start()
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         try:
             anyio.run(self._serve)
         finally:
             self.schedule.close()
+            self.taking_in.close()
+            self.hooks.close()
             self.watcher.close()
             self.keeper.close()
         logger.info("ended")
@@ -104,8 +119,13 @@ class Service:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.add_signal_handler(number, self._end.set)
-        tools = assistant_tools(self._environment, self._memory, level=lambda: None)
-        server = create_server(self._memory, program_version(), before_answer=self.activity.note, more_tools=tools)
+        server = create_server(
+            self._memory,
+            program_version(),
+            before_answer=self.activity.note,
+            more_tools=assistant_tools(self._environment, self._memory, level=lambda: None),
+            unlisted=[hook_tool(self.hooks.answer)],
+        )
         lines = LineServer(server, self.activity.note)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lines.serve, self._sockets.mcp)
@@ -132,7 +152,7 @@ class Service:
             on_request=self.activity.note,
             on_restart=self._restart,
             on_port=self._note_port,
-            on_event=self._take_event,
+            on_hook=self.hooks.answer,
         )
         ended.set()
 
@@ -150,7 +170,8 @@ class Service:
                 logger.warning("the derived folder was deleted; starting anew")
                 self._restart()
             idle = person.idle_minutes * 60
-            if idle and self.activity.idle_seconds() > idle and not (self.keeper.is_busy or self.schedule.running):
+            is_busy = self.keeper.is_busy or self.schedule.running or self.taking_in.is_busy
+            if idle and self.activity.idle_seconds() > idle and not is_busy:
                 logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
                 self._end.set()
             is_old = time.monotonic() - self._started > LEAST_UPTIME_SECONDS
@@ -177,15 +198,18 @@ class Service:
         except Exception as error:  # noqa: BLE001  whoever asks will be told
             logger.warning("warming up: %s", error)
 
+    def _on_taken(self, session_id: str, has_ended: bool) -> None:
+        """A session was taken in, or all were: what came of it is indexed and recorded."""
+        self.keeper.poke(anyway=True)
+        self._recorder.bring_level()
+        if session_id:
+            self._recorder.note(session_id, now(), has_ended=has_ended)
+
     def _restart(self) -> None:
         """Ends this process and lets another one take its place. Call from the loop."""
         assert self._end is not None
         self._again = True
         self._end.set()
-
-    def _take_event(self, event: str, told: object) -> None:
-        if note_event(self._memory.root, event, told, now()):
-            self.schedule.ask("ingest")
 
     def _note_port(self, port: int) -> None:
         write_state(self._sockets.root, port=port, version=program_version())

@@ -15,6 +15,7 @@ from oneiros.cli.searching import AsJson, NoColor
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
+from oneiros.hooks.receipts import read_receipts, receipts_file
 from oneiros.intake import waiting
 from oneiros.schedule import JobState, read_moment, read_states, schedule_file
 
@@ -67,13 +68,19 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         left = waiting(environment, environment.choice.root, now())
         choice = environment.choice
         process = daemon_json(choice.root.path)
+        receipts = read_receipts(receipts_file(choice.root))
         keeping = _indexing(environment) if process["pid"] else None
         if as_json:
             ignored = str(choice.ignored) if choice.ignored else None
             counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
             chosen = {"chosen": choice.reason, "ignored": ignored}
             jobs = [dataclasses.asdict(job) for job in read_states(schedule_file(choice.root))]
-            running = {"daemon": process, "indexing": keeping, "schedule": jobs}
+            running = {
+                "daemon": process,
+                "indexing": keeping,
+                "schedule": jobs,
+                "hooks": list(map(dataclasses.asdict, receipts)),
+            }
             data_json({**status_json(found), **counts_left, **chosen, **running})
             return
         data(f"memory    {found.root}  ({choice.reason})")
@@ -93,6 +100,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         for job in read_states(schedule_file(choice.root)):
             data(f"schedule  {job_text(job)}")
         data(f"queries   {found.queries_logged} in the local log")
+        for receipt in receipts[:1]:
+            data(f"hooks     {receipt.tokens} tokens put into the last session, {receipt.injections} times")
         for problem in found.problems:
             data(f"problem   {problem}")
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import OneirosError
-from oneiros.cli import dreaming, intake, keeping, searching, serving, settling, trainer
+from oneiros.cli import claude, dreaming, intake, keeping, searching, serving, settling, trainer
 from oneiros.cli.output import talk
 from oneiros.environment import Environment, program_version
 
@@ -44,7 +44,7 @@ def create_app(environment: Environment) -> typer.Typer:
             typer.echo(f"oneiros {program_version()}")
             raise typer.Exit
 
-    for group in (searching, settling, intake, dreaming, keeping, serving):
+    for group in (searching, settling, intake, dreaming, keeping, serving, claude):
         group.add_commands(app, environment)
     app.add_typer(
         trainer.app,

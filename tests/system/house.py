@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from memory_server.root import MemoryRoot
 from oneiros.client import Client
 from oneiros.runtime import daemon_state
 
@@ -60,6 +61,10 @@ class House:
             "XDG_RUNTIME_DIR": str(self.folder / "run"),
             "PYTHONPATH": str(CHECKOUT),
         }
+
+    @property
+    def memory_root(self) -> MemoryRoot:
+        return MemoryRoot(self.root)
 
     @property
     def client(self) -> Client:

@@ -1,5 +1,6 @@
 """The hook script: it ends in time with 0 and says nothing on stderr, whatever the daemon does."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -8,14 +9,17 @@ import time
 
 import pytest
 
+from crawler.closed import read_ends
 from oneiros.runtime import ensure_private, runtime_folder, socket_path
-from tests.system.house import House
+from tests.system.house import CHECKOUT, House, wait_until
 
 
-def run_hook(house: House, told: str = '{"hook_event_name": "Stop"}') -> tuple[subprocess.CompletedProcess[str], float]:
+def run_hook(
+    house: House, told: str = '{"session_id": "a-1"}', event: str = "UserPromptExpansion"
+) -> tuple[subprocess.CompletedProcess[str], float]:
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "oneiros.hook", "Stop"],
+        [sys.executable, "-m", "oneiros.hook", event],
         input=told,
         env=dict(house.variables),
         capture_output=True,
@@ -40,7 +44,9 @@ def test_a_hook_reaches_the_daemon(house: House) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("answer", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1,", None])
+@pytest.mark.parametrize(
+    "answer", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1,", b"HTTP/1.1 500 Oh\r\n\r\n{}", None]
+)
 def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House, answer: bytes | None) -> None:
     ensure_private(runtime_folder(house.variables))
     listener = socket.socket(socket.AF_UNIX)
@@ -58,9 +64,62 @@ def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House
 
     thread = threading.Thread(target=serve)
     thread.start()
+    (house.root / ".oneiros").mkdir()
+    state = {"http": socket_path(house.variables, str(house.root), "http")}
+    (house.root / ".oneiros" / "daemon.json").write_text(json.dumps(state), encoding="utf-8")
     done, seconds = run_hook(house, told="not json at all")
     thread.join()
     listener.close()
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert seconds < 20  # a bound against hanging, not a measure
+    if answer is None:
+        assert "took too long" in (house.root / ".oneiros" / "hook.log").read_text(encoding="utf-8")
+
+
+def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands(house: House) -> None:
+    wait_until(lambda: run_hook(house, event="SessionStart")[0].stdout != "", 60)  # a cold machine may be late once
+
+    said = json.loads(run_hook(house, event="SessionStart")[0].stdout)
+
+    assert "2 topics" in said["systemMessage"]
+    assert "[Mail](topics/mail.md)" in said["hookSpecificOutput"]["additionalContext"]
+
+
+def test_the_end_of_a_session_is_noted_without_a_daemon(house: House) -> None:
+    run_hook(house, event="SessionEnd")
+
+    assert set(read_ends(house.root / ".oneiros" / "ended.jsonl")) == {"a-1"}
+    assert house.processes() == []
+
+
+def test_a_session_id_that_is_a_path_is_not_noted(house: House) -> None:
+    run_hook(house, told='{"session_id": "../../topics/x"}', event="SessionEnd")
+
+    assert not (house.root / ".oneiros" / "ended.jsonl").exists()
+
+
+def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -> None:
+    call = {"tool_name": "Write", "tool_input": {"file_path": str(house.root / "topics" / "x.md")}, "cwd": "/"}
+
+    done, _ = run_hook(house, told=json.dumps(call), event="PreToolUse")
+
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert house.processes() == []
+
+
+def test_a_hook_imports_little(house: House) -> None:
+    house.serve()
+    program = "import sys; from oneiros import hook; hook.os._exit = print; hook.run(); print(sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(CHECKOUT)!r}); {program}", "PostCompact"],
+        input="{}",
+        env=dict(house.variables),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert done.stderr == ""
+    for heavy in ("'re'", "'json'", "'enum'", "'socket'", "'typing'", "'collections'"):
+        assert heavy not in done.stdout

@@ -97,6 +97,9 @@ def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: H
 
     first, second = (ask(house, "POST", "/api/hook", told)[1]["output"] for _ in range(2))
 
-    assert "topics" not in before and "/dream" in before  # there is a session to be read
-    assert "- topics/mail.md (changed)" in first and first == second
-    assert first.startswith("<oneiros-memory>") and first.endswith("</oneiros-memory>\n")
+    context = json.loads(first)["hookSpecificOutput"]["additionalContext"]
+    assert "(changed)" not in before and "Sessions wait to be read" in json.loads(before)["systemMessage"]
+    assert "Sessions wait" not in context
+    assert "- topics/mail.md (changed)" in context.splitlines()
+    assert json.loads(second)["hookSpecificOutput"]["additionalContext"] == context
+    assert "topics/mail.md (changed)" in json.loads(first)["systemMessage"]

@@ -150,7 +150,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "passages", "semantic", "changed", "removed", "problems"),
         *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored"),
-        *("daemon", "indexing", "schedule"),
+        *("daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
@@ -175,7 +175,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
             "dream_history",
             "dream_commit",
         ),
-        *("idle_minutes", "http_port", "memory_ceiling_mb"),
+        *("hook_bytes", "idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]
 
@@ -362,6 +362,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
         "archive": "ok",
+        "claude code": "ok",
         "memory": "",
         "read": "ok",
     }

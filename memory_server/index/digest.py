@@ -1,0 +1,135 @@
+"""What sessions said, as typed lines: decisions, lessons, preferences and so on, each with its session.
+
+Derived from the archive by the recorder, replaced a session at a time, deleted and made again at any time. It is asked
+beside the other indices: it says which passages of a session are of a type, and finds lines of sessions that go on and
+have no compressed file yet.
+"""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")
+SCHEMA = """
+create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
+create table if not exists line (
+    id integer primary key, session text not null, ordinal integer not null, type text not null, text text not null,
+    why text not null, entries text not null
+);
+create index if not exists line_session on line (session);
+create virtual table if not exists line_words using fts5(text, content='line', content_rowid='id', tokenize='porter');
+create trigger if not exists line_new after insert on line begin
+    insert into line_words (rowid, text) values (new.id, new.text);
+end;
+create trigger if not exists line_gone after delete on line begin
+    insert into line_words (line_words, rowid, text) values ('delete', old.id, old.text);
+end;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLine:
+    """One typed line of a session."""
+
+    session_id: str
+    ordinal: int  # among the lines of its session, from 0
+    type: str
+    text: str
+    why: str
+    project: str
+    entries: tuple[str, ...]  # of the archive
+
+
+class DigestStore:
+    """The typed lines of one memory. Safe to share between threads and processes."""
+
+    def __init__(self, file: Path):
+        """Opens nothing yet."""
+        self._file = file
+        self._guard = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def marks(self) -> dict[str, str]:
+        """The sessions that are recorded, each with the mark of what it was made from."""
+        with self._open() as connection:
+            return dict(connection.execute("select session, mark from session"))
+
+    def replace(self, session_id: str, mark: str, project: str, lines: Sequence[TypedLine]) -> None:
+        """Puts a session's lines in the place of its older ones."""
+        with self._open() as connection:
+            connection.execute("begin immediate")
+            self._remove(connection, session_id)
+            connection.execute("insert into session values (?, ?, ?)", (session_id, mark, project))
+            connection.executemany(
+                "insert into line (session, ordinal, type, text, why, entries) values (?, ?, ?, ?, ?, ?)",
+                [(session_id, one.ordinal, one.type, one.text, one.why, json.dumps(one.entries)) for one in lines],
+            )
+            connection.execute("commit")
+
+    def remove(self, session_id: str) -> None:
+        """Forgets a session."""
+        with self._open() as connection:
+            connection.execute("begin immediate")
+            self._remove(connection, session_id)
+            connection.execute("commit")
+
+    def of_session(self, session_id: str, type: str = "") -> list[TypedLine]:  # noqa: A002  as a person asks for it
+        """The lines of a session in their order; `session_id` may be its beginning."""
+        where, values = "line.session glob ? and (? = '' or line.type = ?)", (f"{session_id}*", type, type)
+        return self._lines(where, values, "line.session, line.ordinal")
+
+    def find(self, words: Sequence[str], type: str, project: str, limit: int) -> list[TypedLine]:  # noqa: A002
+        """Lines of a type that hold any of the words, the best by bm25 first."""
+        question = " OR ".join('"' + word.replace('"', '""') + '"' for word in words if any(map(str.isalnum, word)))
+        if not question:
+            return []
+        where = "line_words match ? and (? = '' or line.type = ?) and (? = '' or session.project = ? collate nocase)"
+        return self._lines(where, (question, type, type, project, project), "bm25(line_words), line.id", limit)
+
+    def _lines(self, where: str, values: Sequence[object], order: str, limit: int = -1) -> list[TypedLine]:
+        source = "line join session on session.session = line.session"
+        if "line_words" in where:
+            source += " join line_words on line_words.rowid = line.id"
+        columns = "line.session, line.ordinal, line.type, line.text, line.why, session.project, line.entries"
+        with self._open() as connection:
+            rows = connection.execute(
+                f"select {columns} from {source} where {where} order by {order} limit ?",  # noqa: S608  clauses of our own
+                (*values, limit),
+            ).fetchall()
+        return [
+            TypedLine(session, ordinal, kind, text, why, project, tuple(json.loads(entries)))
+            for session, ordinal, kind, text, why, project, entries in rows
+        ]
+
+    @staticmethod
+    def _remove(connection: sqlite3.Connection, session_id: str) -> None:
+        for table in ("line", "session"):
+            connection.execute(f"delete from {table} where session = ?", (session_id,))  # noqa: S608  names of our own
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with self._guard:
+            if self._connection is None:
+                self._file.parent.mkdir(exist_ok=True)
+                self._connection = sqlite3.connect(
+                    self._file, check_same_thread=False, isolation_level=None, timeout=30
+                )
+                self._connection.execute("pragma journal_mode=wal")
+                self._connection.execute("pragma secure_delete=on")  # what a person forgets leaves no bytes behind
+                self._connection.executescript(SCHEMA)
+            try:
+                yield self._connection
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+                raise

@@ -1,0 +1,195 @@
+"""The blackboard: what sessions that run now, and the next ones, tell each other.
+
+    sessions/<id>/_meta.json          session_id, project, started, ended, status
+    sessions/<id>/session-notes.md    what it said so far; beside it active-tasks.md and shared-context.md
+    handoff/handoff-<id>.md           what was accomplished, is in progress, blocked, next; one a session
+    handoff/latest-handoff.md         a copy of the newest
+    .archive/                         folders of sessions that ended long ago
+    _legacy/                          flat notes of an earlier layout, moved there once
+
+Every file has one writer, its session, and is replaced in one step, so that sessions at once never tear or lose each
+other's. It is never indexed and never evidence: a summary of a summary proves nothing.
+"""
+
+import datetime as dt
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memory_server.files import replace_file
+from memory_server.root import MemoryRoot
+
+FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
+KEPT_DAYS = 14
+SHOWN_HANDOFFS = 3
+MAX_HANDOFF_CHARS = 3_000  # of one, as shown
+SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """What a session leaves to the next one. Lists hold one line each."""
+
+    session_id: str
+    ended: dt.datetime  # aware
+    project: str = ""
+    accomplished: Sequence[str] = ()
+    in_progress: Sequence[str] = ()
+    blocked: Sequence[str] = ()
+    next_steps: Sequence[str] = ()
+    context: Sequence[str] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.accomplished or self.in_progress or self.blocked or self.next_steps)
+
+    def as_markdown(self) -> str:
+        parts = [f"# Handoff\n\nSession: {self.session_id}\nEnded: {_stamp(self.ended)}\nProject: {self.project}\n"]
+        for title, lines, mark in (
+            ("What Was Accomplished", self.accomplished, "- "),
+            ("In Progress", self.in_progress, "- "),
+            ("Blocked", self.blocked, "- "),
+            ("Next Steps", self.next_steps, "- [ ] "),
+            ("Important Context", self.context, "- "),
+        ):
+            parts.append(f"## {title}\n\n" + ("".join(f"{mark}{' '.join(line.split())}\n" for line in lines) or "-\n"))
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionNotes:
+    """What a running session tells the others."""
+
+    session_id: str
+    project: str = ""
+    notes: Sequence[str] = ()
+    tasks: Sequence[str] = ()
+    context: Sequence[str] = field(default=())
+
+
+class Blackboard:
+    """The blackboard of one memory."""
+
+    def __init__(self, root: MemoryRoot):
+        self.folder = root.path / ".blackboard"
+
+    def begin(self, session_id: str, project: str, now: dt.datetime) -> None:
+        """Notes that a session runs; one that goes on keeps its beginning."""
+        before = self._meta(session_id)
+        started = before.get("started") or _stamp(now)
+        self._write_meta(session_id, project=project, started=started, ended="", status="active")
+
+    def write_notes(self, told: SessionNotes) -> None:
+        """Replaces what a session has told so far."""
+        folder = self._session(told.session_id)
+        for name, lines in (
+            ("session-notes.md", told.notes),
+            ("active-tasks.md", told.tasks),
+            ("shared-context.md", told.context),
+        ):
+            if lines:
+                replace_file(folder / name, "".join(f"- {' '.join(line.split())}\n" for line in lines))
+
+    def end(self, handoff: Handoff) -> None:
+        """Notes that a session is over, and what it leaves."""
+        started = self._meta(handoff.session_id).get("started", "")
+        ended = _stamp(handoff.ended)
+        self._write_meta(handoff.session_id, project=handoff.project, started=started, ended=ended, status="ended")
+        if handoff.is_empty:
+            return
+        text = handoff.as_markdown()
+        replace_file(self.folder / "handoff" / f"handoff-{_checked(handoff.session_id)}.md", text)
+        latest = self.folder / "handoff" / "latest-handoff.md"
+        if not latest.exists() or _ended_of(latest) <= ended:
+            replace_file(latest, text)
+
+    def handoffs(self) -> list[Path]:
+        """The handoffs, the newest first."""
+        found = [(_ended_of(file), file.name, file) for file in self.folder.glob("handoff/handoff-*.md")]
+        return [file for _, _, file in sorted(found, reverse=True)]
+
+    def active(self) -> list[dict[str, Any]]:
+        """The sessions that are said to run, by id."""
+        metas = [self._meta(folder.name) for folder in sorted(self.folder.glob("sessions/*"))]
+        return [meta for meta in metas if meta.get("status") == "active"]
+
+    def text(self, now: dt.datetime) -> str:
+        """The last handoffs and the running sessions, each with its age, for a reader of the next session."""
+        parts = []
+        for file in self.handoffs()[:SHOWN_HANDOFFS]:
+            parts.append(f"({_age(_ended_of(file), now)})\n{file.read_text(encoding='utf-8')[:MAX_HANDOFF_CHARS]}")
+        for meta in self.active():
+            notes = self.folder / "sessions" / meta["session_id"] / "session-notes.md"
+            said = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if notes.exists() else ""
+            begun = _age(str(meta.get("started", "")), now)
+            parts.append(f"Session {meta['session_id']} of {meta.get('project', '')}, begun {begun}\n{said}")
+        return "\n\n".join(parts) or "No session has left a handoff yet."
+
+    def tidy(self, now: dt.datetime) -> None:
+        """Moves flat notes of an earlier layout aside, once, and old sessions to the archive."""
+        for name in FLAT_FILES:
+            if (old := self.folder / name).is_file() and not (self.folder / "_legacy" / name).exists():
+                (self.folder / "_legacy").mkdir(exist_ok=True)
+                old.rename(self.folder / "_legacy" / name)
+        oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
+        for folder in self.folder.glob("sessions/*"):
+            meta = self._meta(folder.name)
+            if (meta.get("ended") or meta.get("started") or "") < oldest:
+                (self.folder / ".archive").mkdir(exist_ok=True)
+                target = self.folder / ".archive" / folder.name
+                if not target.exists():
+                    folder.rename(target)
+
+    def forget(self, session_id: str) -> None:
+        """Removes everything that a session told; the newest handoff of another takes the place of its own."""
+        for folder in (self._session(session_id), self.folder / ".archive" / _checked(session_id)):
+            shutil.rmtree(folder, ignore_errors=True)
+        (self.folder / "handoff" / f"handoff-{session_id}.md").unlink(missing_ok=True)
+        latest = self.folder / "handoff" / "latest-handoff.md"
+        if left := self.handoffs():
+            replace_file(latest, left[0].read_text(encoding="utf-8"))
+        else:
+            latest.unlink(missing_ok=True)
+
+    def _session(self, session_id: str) -> Path:
+        return self.folder / "sessions" / _checked(session_id)
+
+    def _meta(self, session_id: str) -> dict[str, Any]:
+        try:
+            found = json.loads((self._session(session_id) / "_meta.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _write_meta(self, session_id: str, **more: str) -> None:
+        meta = {"session_id": session_id, **more}
+        replace_file(self._session(session_id) / "_meta.json", json.dumps(meta, ensure_ascii=False, indent=2) + "\n")
+
+
+def _checked(session_id: str) -> str:
+    if not SESSION_ID.fullmatch(session_id):
+        raise ValueError(f"{session_id!r} is no id of a session")
+    return session_id
+
+
+def _ended_of(file: Path) -> str:
+    found = re.search(r"^Ended: (\S+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _stamp(moment: dt.datetime) -> str:
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _age(stamp: str, now: dt.datetime) -> str:
+    try:
+        hours = (now - dt.datetime.strptime(stamp, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)).total_seconds() / 3600
+    except ValueError:
+        return "some time ago"
+    if hours < 1:
+        return f"{max(0, round(hours * 60))} minutes ago"
+    return f"{round(hours)} hours ago" if hours < 48 else f"{round(hours / 24)} days ago"

@@ -1,0 +1,99 @@
+"""Hooks of one memory: each event to its answer, with the receipt of what was injected.
+
+Nothing here may stand in a session's way: whatever goes wrong becomes one line of the log and an empty answer.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from memory_server.memory import Memory
+from oneiros.environment import now
+from oneiros.hooks.after_tool import answer_after_tool
+from oneiros.hooks.before_tool import answer_before_tool
+from oneiros.hooks.call import HookCall, parse_call
+from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
+from oneiros.hooks.prompt import answer_prompt, asks_to_remember
+from oneiros.hooks.receipts import Receipts, receipts_file
+from oneiros.hooks.session_start import Review, answer_session_start
+from oneiros.hooks.taking_in import Note, TakingIn
+from oneiros.intake import note_event
+
+logger = logging.getLogger(__name__)
+
+ONCE_A_SESSION = {
+    "UserPromptSubmit": answer_prompt,
+    "PreToolUse": answer_before_tool,
+    "PostToolUse": answer_after_tool,
+    "PostToolUseFailure": answer_after_tool,
+}
+LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is gone with the conversation
+
+
+class Hooks:
+    """Answers the hooks of every session of one memory. Safe to share between threads."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        home: Path,
+        taking_in: TakingIn,
+        *,
+        take_all: Callable[[], object],
+        review: Review,
+    ):
+        """`take_all` sets off the intake of everything."""
+        self._memory = memory
+        self._home = home
+        self._taking_in = taking_in
+        self._take_all = take_all
+        self._review = review
+        memory.root.derived.mkdir(exist_ok=True)
+        self._receipts = Receipts(receipts_file(memory.root))
+
+    def close(self) -> None:
+        self._receipts.close()
+
+    def answer(self, event: str, told: object) -> str:
+        """What the hook prints; empty where there is nothing to say."""
+        try:
+            call = parse_call(event, told)
+            answer = self._answered(call, told)
+            if answer.context and not self._is_repeated(call, answer):
+                self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
+            return answer.as_json(call.event)
+        except Exception as error:  # noqa: BLE001  the outermost frame of a hook
+            logger.warning("the hook %s had no answer: %r", event, error)
+            return ""
+
+    def _answered(self, call: HookCall, told: object) -> HookAnswer:
+        budget = self._memory.person.hook_bytes
+        if call.event == "SessionStart":
+            return self._start(call, budget)
+        if call.event in ("Stop", "PreCompact", "SessionEnd"):
+            note_event(self._memory.root, call.event, told, now())
+            self._note(call, has_ended=call.event == "SessionEnd")
+            return NOTHING  # an answer to Stop would make the model go on
+        if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
+            self._note(call, has_ended=False)
+        answer = ONCE_A_SESSION.get(call.event)
+        if answer is None or not budget:
+            return NOTHING
+        return answer(self._memory, call, self._receipts.shown(call.session_id), budget)
+
+    def _is_repeated(self, call: HookCall, answer: HookAnswer) -> bool:
+        """Whether a session that is resumed is given the bytes it was given before, of which the client adds none."""
+        return call.event == "SessionStart" and set(answer.keys) <= self._receipts.shown(call.session_id)
+
+    def _start(self, call: HookCall, budget: int) -> HookAnswer:
+        if call.source in LOSES_CONTEXT:
+            self._receipts.forget_shown(call.session_id)
+        self._receipts.prune()
+        self._taking_in.note_all()
+        return answer_session_start(self._memory, call, self._home, budget, self._review)
+
+    def _note(self, call: HookCall, *, has_ended: bool) -> None:
+        if call.session_id and call.transcript:
+            self._taking_in.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
+        elif has_ended:
+            self._take_all()

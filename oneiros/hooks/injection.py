@@ -1,0 +1,61 @@
+"""What a hook puts before the model: text of layer 1 alone, inside the tag that ingest cuts out again.
+
+The same memory gives the same bytes: no clock, no score and no counter is written here. The text is data: what could
+close the tag or hide from a reader is written out.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crawler.injected import TAG
+from memory_server.escaping import shown
+
+OPENING = f'<{TAG} layer="topic">'
+CLOSING = f"</{TAG}>"
+HARD_STOP_CHARS = 9_000  # the client cuts at 10,000 and then shows a file's path instead
+CHARS_A_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """What a hook says; empty fields say nothing."""
+
+    context: str = ""  # for the model, tagged
+    to_person: str = ""  # shown to the person, not to the model
+    keys: tuple[str, ...] = ()  # what was shown, so that a session is not shown it twice
+
+    def as_json(self, event: str) -> str:
+        """The output of the hook; empty where there is nothing to say."""
+        said: dict[str, object] = {}
+        if self.to_person:
+            said["systemMessage"] = self.to_person
+        if self.context:
+            said["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": self.context}
+        return json.dumps(said, ensure_ascii=False) if said else ""
+
+
+NOTHING = HookAnswer()
+
+
+def tagged(lines: Sequence[str], max_bytes: int) -> str:
+    """As many of the lines as fit, inside the tag; empty where not even the first does."""
+    left = min(max_bytes, HARD_STOP_CHARS) - len(OPENING) - len(CLOSING) - 2
+    kept = []
+    for line in map(safe, lines):
+        size = len(line.encode()) + 1
+        if size > left:
+            break
+        kept.append(line)
+        left -= size
+    return "\n".join([OPENING, *kept, CLOSING]) if kept else ""
+
+
+def safe(text: str) -> str:
+    """A text that neither closes the tag nor opens another, with nothing hidden in it."""
+    return shown(text).replace(f"<{TAG}", f"<\\{TAG}").replace(f"</{TAG}", f"<\\/{TAG}")
+
+
+def token_count(text: str) -> int:
+    """How many tokens a text costs, by the usual estimate."""
+    return -(-len(text) // CHARS_A_TOKEN)

@@ -1,0 +1,60 @@
+"""UserPromptSubmit: which topics bear on what the person asks, and what they may be asking the memory itself."""
+
+import re
+
+from memory_server.memory import Memory
+from oneiros.hooks.call import HookCall
+from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
+from oneiros.hooks.pointers import pointers_to, recalled
+
+MAX_POINTERS = 3
+MAX_PROMPT_CHARS = 2_000  # from its beginning and its end: a pasted file says little of what is asked
+LEAST_WORDS = 2  # `yes`, `go on` are no questions
+MAX_BYTES = 2_000  # some 500 tokens
+
+REMEMBER = re.compile(
+    r"^\W*(?:please\s+)?(?:remember|note|keep in mind|don'?t forget|merk(?:e)? dir|notier\w*)\b", re.IGNORECASE
+)
+BEFORE = re.compile(
+    r"\b(?:what|when|why|how|where|which)\b[^.?!\n]{0,40}\b(?:did|have|had|was|were)\s+(?:we|i|you)\b"
+    r"|\b(?:last (?:time|session|week)|previous(?:ly| session)|yesterday|we (?:agreed|decided|discussed|talked))\b",
+    re.IGNORECASE,
+)
+TO_REMEMBER = "The person may want this remembered: /oneiros:remember makes a proposal of it, in their own words."
+TO_RECALL = "This asks about earlier sessions: recall finds them, and with include_raw the turns themselves."
+COMMAND = "/oneiros:remember"
+HEAD = "Approved topics on this (rank 1; read_memory reads on):"
+
+
+def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
+    """Pointers to topics that the session has not been shown, and a line for what is recognised."""
+    asks = call.prompt.strip()
+    if not asks or asks.startswith(("/", "!", "#", "<")):
+        return NOTHING  # a command says itself what it needs
+    constant = [(key, line) for key, line, is_meant in _recognised(asks) if is_meant and key not in shown_before]
+    pointers = []
+    if len(asks.split()) >= LEAST_WORDS:
+        pointers = pointers_to(recalled(memory, _both_ends(asks)), shown_before)[:MAX_POINTERS]
+    lines = [line for _, line in constant]
+    if pointers:
+        lines += [HEAD, *(pointer.line for pointer in pointers)]
+    context = tagged(lines, min(max_bytes, MAX_BYTES))
+    keys = (*(key for key, _ in constant), *(pointer.key for pointer in pointers if pointer.line in context))
+    return HookAnswer(context, keys=keys) if context else NOTHING
+
+
+def asks_to_remember(prompt: str) -> bool:
+    """Whether the person wants something remembered, so that their words are wanted in the archive at once."""
+    return prompt.startswith(COMMAND) or bool(REMEMBER.search(prompt))
+
+
+def _recognised(prompt: str) -> list[tuple[str, str, bool]]:
+    return [
+        ("asks to remember", TO_REMEMBER, bool(REMEMBER.search(prompt))),
+        ("asks of before", TO_RECALL, bool(BEFORE.search(prompt))),
+    ]
+
+
+def _both_ends(text: str) -> str:
+    half = MAX_PROMPT_CHARS // 2
+    return text if len(text) <= MAX_PROMPT_CHARS else f"{text[:half]} {text[-half:]}"

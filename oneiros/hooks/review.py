@@ -1,0 +1,54 @@
+"""What a session start says of proposals and approvals: what waits, and what nobody answered for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dream.accept import Decisions
+from dream.hunk import State
+from dream.notice import START, session_notice
+from dream.progress import DreamProgress
+from memory_server.errors import OneirosError
+from memory_server.escaping import shown_line
+
+MOST_NAMED = 3
+WAITING = "Sessions wait"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewNotice:
+    """For the person what waits; for the model which approved files it should not rely on."""
+
+    decisions: Callable[[], Decisions]
+
+    def for_person(self) -> list[str]:
+        """A line each for the last dream, what waits for review and what is unexplained."""
+        decisions = self.decisions()
+        progress = DreamProgress(decisions.root)
+        last, waits = progress.read().last_run, progress.glance(decisions.now())
+        pending = [hunk for hunk in decisions.store.hunks() if hunk.state is State.PENDING]
+        return [
+            (f"Last dream: {last:%Y-%m-%d}." if last else "No dream yet.")
+            + (" Sessions wait to be read: /oneiros:dream" if waits else ""),
+            f"Waiting for you: {len(pending)} proposed changes; `oneiros review` in a terminal of your own."
+            if pending
+            else "Nothing waits for your review.",
+            *unexplained_lines(decisions),
+        ]
+
+    def for_model(self) -> list[str]:
+        """The warning about changes that no acceptance explains; the same while the memory is the same."""
+        lines = session_notice(self.decisions(), START).splitlines()[1:-1]
+        return [line for line in lines if not line.startswith(WAITING)]  # which comes and goes with the clock
+
+
+def unexplained_lines(decisions: Decisions) -> Sequence[str]:
+    """The changes of approved files that no acceptance and no commit of the person explains, in one line."""
+    try:
+        found = decisions.unexplained()
+    except OneirosError as error:
+        return [str(error)]
+    if not found:
+        return []
+    named = ", ".join(f"{shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return [f"Changed without your acceptance: {named}{more}. `oneiros review` shows them."]

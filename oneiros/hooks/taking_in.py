@@ -1,0 +1,163 @@
+"""Takes in what sessions said, behind the hooks: they only leave a note here and end.
+
+One thread, niced. A session that goes on is read up to where it is; one that ended is compressed too, as soon as its
+client's process is gone; a session start sets off everything that ended without a hook. Notes of the same session are
+one, and whatever is lost with this process is found again by the next session start.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from crawler.compress.run import ClosedWhen
+from crawler.intake import take_in
+from memory_server.errors import OneirosError
+from memory_server.root import MemoryRoot
+from oneiros.environment import Environment, now
+from oneiros.intake import (
+    Wanted,
+    closed_when,
+    compressor_of,
+    crawl_roots,
+    ingest_settings,
+    run_intake,
+    spending,
+    this_machine,
+)
+
+logger = logging.getLogger(__name__)
+
+NICENESS = 10
+CLIENT_END_SECONDS = 10.0  # how long the client may take to be gone after it said so; it writes to the last moment
+LOOK_SECONDS = 0.1
+RETRY_SECONDS = 5.0  # while another process holds the archive
+MAX_WAITING = 1_000  # sessions; whatever is beyond is found by the next session start
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A session that has something new."""
+
+    session_id: str
+    transcript: str
+    has_ended: bool = False
+    client_pid: int = 0
+
+
+class TakingIn:
+    """Runs until it is closed."""
+
+    def __init__(self, environment: Environment, root: MemoryRoot, on_taken: Callable[[str, bool], None]):
+        """`on_taken` is called with a session and whether it has ended, or with an empty name after everything."""
+        self._environment = environment
+        self._root = root
+        self._on_taken = on_taken
+        self._wake = threading.Condition()
+        self._notes: dict[str, Note] = {}
+        self._all = False
+        self._is_closed = False
+        self.is_busy = False
+        self._thread = threading.Thread(target=self._work, name="taking-in", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Ends after what is under way, which may also be killed."""
+        with self._wake:
+            self._is_closed = True
+            self._wake.notify_all()
+
+    def note(self, note: Note) -> None:
+        """Notes a session; an end is not undone by a later note of the same session."""
+        with self._wake:
+            before = self._notes.pop(note.session_id, None)
+            if before is not None and before.has_ended and not note.has_ended:
+                note = replace(note, has_ended=True, client_pid=before.client_pid)
+            if len(self._notes) < MAX_WAITING:
+                self._notes[note.session_id] = note
+            self._wake.notify_all()
+
+    def note_all(self) -> None:
+        """Whatever is new in all folders is to be taken in."""
+        with self._wake:
+            self._all = True
+            self._wake.notify_all()
+
+    def _work(self) -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        while True:
+            with self._wake:
+                self.is_busy = False
+                self._wake.wait_for(lambda: self._is_closed or self._notes or self._all)
+                if self._is_closed:
+                    return
+                self.is_busy = True
+                note = self._notes.pop(next(iter(self._notes))) if self._notes else None
+                if note is None:
+                    self._all = False
+            try:
+                self._take(note)
+            except OneirosError as error:
+                logger.warning("a session could not be taken in: %s", error)
+                self._again(note)
+            except Exception:  # the outermost loop of this thread: it must outlive one bad transcript
+                logger.exception("a session could not be taken in")
+
+    def _take(self, note: Note | None) -> None:
+        environment, moment = self._environment, now()
+        if note is None:
+            run_intake(environment, self._root, Wanted(), moment)
+            self._on_taken("", False)
+            return
+        file = Path(note.transcript)
+        if not self._is_ours(file):
+            logger.warning("a hook named a transcript outside the client's folders; it was not read")
+            return
+        if note.has_ended:
+            self._wait_for_end(note.client_pid)
+        compressor = None
+        if note.has_ended:
+            compressor = compressor_of(environment, self._root, spending(environment, self._root, moment))
+        closed: ClosedWhen = closed_when(environment, self._root, now())
+        take_in(
+            [file, file.with_suffix("")],
+            ingest_settings(environment, self._root, this_machine(environment)),
+            self._root.sessions,
+            compressor,
+            closed,
+        )
+        self._on_taken(note.session_id, note.has_ended)
+
+    def _is_ours(self, file: Path) -> bool:
+        """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""
+        return file.suffix == ".jsonl" and any(
+            file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._environment)
+        )
+
+    def _wait_for_end(self, pid: int) -> None:
+        end = time.monotonic() + CLIENT_END_SECONDS
+        while pid and _lives(pid) and time.monotonic() < end and not self._is_closed:
+            time.sleep(LOOK_SECONDS)
+
+    def _again(self, note: Note | None) -> None:
+        with self._wake:
+            self._wake.wait_for(lambda: self._is_closed, timeout=RETRY_SECONDS)
+            if note is None:
+                self._all = True
+            else:
+                self._notes.setdefault(note.session_id, note)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

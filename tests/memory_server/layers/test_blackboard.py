@@ -1,0 +1,97 @@
+"""What sessions tell each other: whole, with its age, and each session's own."""
+
+import datetime as dt
+import threading
+from pathlib import Path
+
+import pytest
+
+from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
+from memory_server.root import MemoryRoot
+
+NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
+
+
+def board_in(folder: Path) -> Blackboard:
+    return Blackboard(MemoryRoot(folder))
+
+
+def handoff(session_id: str, ended: dt.datetime, *done: str) -> Handoff:
+    return Handoff(session_id, ended, "shop", accomplished=done, next_steps=["Ship it"], blocked=["The tunnel is down"])
+
+
+def test_the_next_session_reads_what_the_last_one_left(tmp_path: Path) -> None:
+    board_in(tmp_path).end(handoff("a", NOON, "The relay stays connected"))
+
+    text = board_in(tmp_path).text(NOON + dt.timedelta(hours=3))
+
+    assert text.startswith("(3 hours ago)\n# Handoff")
+    for line in ("Project: shop", "- The relay stays connected", "- The tunnel is down", "- [ ] Ship it"):
+        assert line in text.splitlines()
+
+
+def test_two_sessions_that_end_together_both_keep_their_handoff(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    threads = [
+        threading.Thread(target=board.end, args=[handoff(f"s{number}", NOON, f"did {number}" * 200)])
+        for number in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    texts = {file.read_text(encoding="utf-8") for file in board.handoffs()}
+    assert len(texts) == 8 and all(text.rstrip().endswith("-") for text in texts)
+    assert (tmp_path / ".blackboard" / "handoff" / "latest-handoff.md").read_text(encoding="utf-8") in texts
+
+
+def test_an_older_session_that_ends_late_does_not_become_the_latest(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    board.end(handoff("new", NOON, "new"))
+    board.end(handoff("old", NOON - dt.timedelta(days=1), "old"))
+
+    assert "Session: new" in (tmp_path / ".blackboard/handoff/latest-handoff.md").read_text(encoding="utf-8")
+
+
+def test_running_sessions_are_shown_with_their_notes_until_they_end(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    board.begin("a", "shop", NOON)
+    board.write_notes(SessionNotes("a", "shop", ["decision: we use Redis"], ["write the test"]))
+
+    assert [meta["session_id"] for meta in board.active()] == ["a"]
+    assert "we use Redis" in board.text(NOON)
+    board.end(handoff("a", NOON))
+    assert board.active() == []
+    assert board.handoffs() != []
+
+
+def test_flat_notes_of_an_earlier_layout_are_moved_aside_once(tmp_path: Path) -> None:
+    folder = tmp_path / ".blackboard"
+    folder.mkdir()
+    (folder / "session-notes.md").write_text("old\n", encoding="utf-8")
+
+    for _ in range(2):
+        board_in(tmp_path).tidy(NOON)
+
+    assert (folder / "_legacy" / "session-notes.md").read_text(encoding="utf-8") == "old\n"
+
+
+def test_old_sessions_go_to_the_archive_and_a_forgotten_one_leaves_nothing(tmp_path: Path) -> None:
+    board = board_in(tmp_path)
+    board.begin("old", "shop", NOON - dt.timedelta(days=60))
+    board.end(handoff("old", NOON - dt.timedelta(days=60), "secret"))
+    board.end(handoff("new", NOON, "public"))
+    board.tidy(NOON)
+    assert (tmp_path / ".blackboard" / ".archive" / "old").is_dir()
+
+    board.forget("old")
+
+    left = [file for file in (tmp_path / ".blackboard").rglob("*") if file.is_file()]
+    assert left and not any("secret" in file.read_text(encoding="utf-8") for file in left)
+
+
+@pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden"])
+def test_an_id_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError):
+        board_in(tmp_path).begin(name, "", NOON)

@@ -1,0 +1,66 @@
+"""Recall filtered by what the recorder says of a session's lines."""
+
+import pytest
+
+from memory_server.errors import UsageError
+from memory_server.index.digest import DigestStore, TypedLine
+from memory_server.memory import Memory
+from tests.memories import write_session
+
+SESSION = "a1b2c3d4-0000-4000-8000-000000000000"
+OPEN = "ffffffff-0000-4000-8000-000000000000"
+
+
+def line(session: str, ordinal: int, kind: str, text: str, project: str = "shop") -> TypedLine:
+    return TypedLine(session, ordinal, kind, text, "because", project, ("e1",))
+
+
+def record(memory: Memory) -> None:
+    decided, failed = "We decided to keep orders in PostgreSQL.", "The PostgreSQL pool was too small for the orders."
+    write_session(memory, "2026-02-01-orders-a1b2c3d4", decided, failed, project="shop")
+    memory.reindex()
+    lines = [line(SESSION, 0, "decision", decided), line(SESSION, 1, "lesson", failed)]
+    memory.digest.replace(SESSION, "1", "shop", lines)
+    memory.digest.replace(OPEN, "1", "post", [line(OPEN, 0, "decision", "Orders go out by post on Mondays.", "post")])
+
+
+def test_recall_of_a_type_gives_the_passages_of_that_type(memory: Memory) -> None:
+    record(memory)
+
+    lessons = memory.recall("where do we keep orders in PostgreSQL", type="lesson")
+    decisions = memory.recall("where do we keep orders in PostgreSQL", type="decision", project="shop")
+
+    assert [hit.passage.strip("- ") for hit in lessons.hits] == ["The PostgreSQL pool was too small for the orders."]
+    assert [hit.passage.strip("- ") for hit in decisions.hits] == ["We decided to keep orders in PostgreSQL."]
+
+
+def test_a_session_that_goes_on_is_found_by_its_lines(memory: Memory) -> None:
+    record(memory)
+
+    answer = memory.recall("orders by post", type="decision", project="post")
+
+    assert [hit.path for hit in answer.hits] == [f"sessions/archive/{OPEN}"]
+
+
+def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memory: Memory) -> None:
+    record(memory)
+
+    with pytest.raises(UsageError):
+        memory.recall("orders", type="opinion")
+    assert "without a type" in memory.recall("orders", type="skill_idea").note
+
+
+def test_lines_are_replaced_a_session_at_a_time_and_forgotten_with_it(memory: Memory) -> None:
+    record(memory)
+    memory.digest.replace(SESSION, "2", "shop", [line(SESSION, 0, "fact", "Orders are numbered.")])
+
+    assert memory.digest.marks() == {SESSION: "2", OPEN: "1"}
+    assert [one.type for one in memory.digest.of_session("a1b2c3d4")] == ["fact"]
+    memory.digest.remove(SESSION)
+    assert memory.digest.find(["numbered"], "", "", 5) == []
+
+
+def test_any_words_can_be_asked_for(memory: Memory) -> None:
+    store: DigestStore = memory.digest
+
+    assert store.find(['a"b', "OR", "NEAR(", "*", "\u202e"], "", "", 5) == []

@@ -1,0 +1,81 @@
+"""Events of a session to their answers: what is counted, what is taken in, and that nothing goes wrong aloud."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_server.memory import Memory
+from oneiros.environment import Environment
+from oneiros.hooks.dispatch import Hooks
+from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.hooks.taking_in import TakingIn
+from tests.memories import write_topic
+
+
+class Waiting:
+    """One thing that waits."""
+
+    def for_person(self) -> list[str]:
+        return ["Waiting for you: 1 proposed change"]
+
+    def for_model(self) -> list[str]:
+        return []
+
+
+PROMPT = {"session_id": "s", "prompt": "Which port does the mail relay listen on?"}
+
+
+@pytest.fixture
+def hooks(memory: Memory, tmp_path: Path) -> Iterator[Hooks]:
+    write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
+    memory.reindex()
+    taking_in = TakingIn(Environment({}, tmp_path, tmp_path), memory.root, lambda *_: None)  # not started
+    built = Hooks(memory, tmp_path, taking_in, take_all=lambda: None, review=Waiting())
+    yield built
+    built.close()
+
+
+def test_what_is_injected_is_counted_once_however_often_a_session_is_resumed(hooks: Hooks, memory: Memory) -> None:
+    starts = {hooks.answer("SessionStart", {"session_id": "s", "source": "resume"}) for _ in range(3)}
+    hooks.answer("UserPromptSubmit", PROMPT)
+    again = hooks.answer("UserPromptSubmit", PROMPT)
+
+    (receipt,) = read_receipts(receipts_file(memory.root))
+    assert len(starts) == 1 and again == ""
+    assert receipt.injections == 2
+
+
+@pytest.mark.parametrize("source", ["clear", "compact"])
+def test_a_session_that_lost_its_context_is_shown_a_topic_again(hooks: Hooks, source: str) -> None:
+    first = hooks.answer("UserPromptSubmit", PROMPT)
+    hooks.answer("SessionStart", {"session_id": "s", "source": source})
+
+    assert hooks.answer("UserPromptSubmit", PROMPT) == first != ""
+
+
+@pytest.mark.parametrize("event", ["Stop", "PreCompact", "SessionEnd", "Nonsense", ""])
+def test_an_event_that_is_only_noted_has_no_answer(hooks: Hooks, event: str) -> None:
+    told = {"session_id": "s", "transcript_path": "/nowhere/s.jsonl"}
+
+    assert hooks.answer(event, told) == ""
+
+
+def test_what_goes_wrong_is_a_line_in_the_log_and_no_answer(
+    hooks: Hooks, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory.close()
+    memory.root.ledger.write_bytes(b"nonsense" * 1_000)
+
+    with caplog.at_level(logging.WARNING):
+        assert hooks.answer("UserPromptSubmit", PROMPT) == ""
+
+    assert "UserPromptSubmit" in caplog.text
+
+
+def test_with_no_bytes_allowed_nothing_is_injected(hooks: Hooks, memory: Memory) -> None:
+    memory.person = type(memory.person)(hook_bytes=0)
+
+    assert hooks.answer("UserPromptSubmit", PROMPT) == ""
+    assert "additionalContext" not in hooks.answer("SessionStart", {"session_id": "s"})

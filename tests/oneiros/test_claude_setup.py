@@ -1,0 +1,106 @@
+"""What setup writes into Claude Code's files, and that undoing leaves every byte as it was."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_server.errors import ContentError, UsageError
+from oneiros.claude_files import ClaudeFiles
+from oneiros.claude_setup import BEGIN, END, Setup, with_block, without_block
+
+
+def setup_in(home: Path) -> Setup:
+    page = home / ".claude" / "CLAUDE.md"
+    return Setup(home, home / ".config" / "oneiros" / "setup.json", page, home / ".oneiros" / "memory" / "MEMORY.md")
+
+
+def do_all(setup: Setup) -> list[str]:
+    done = []
+    for change in list(setup.changes(auto_dream_off=True, with_skill=True)):
+        change.do()
+        done.append(change.what)
+    return done
+
+
+def undo_all(setup: Setup) -> None:
+    for change in list(setup.undoing()):
+        change.do()
+    setup.forget()
+
+
+def files_below(folder: Path) -> dict[str, str]:
+    return {str(file): file.read_text(encoding="utf-8") for file in folder.rglob("*") if file.is_file()}
+
+
+def test_the_client_loads_memory_by_what_setup_wrote(tmp_path: Path) -> None:
+    index_page = tmp_path / ".oneiros" / "memory" / "MEMORY.md"
+
+    assert len(do_all(setup_in(tmp_path))) == 3
+
+    assert ClaudeFiles(tmp_path, tmp_path / "work").imports_of(index_page) == [tmp_path / ".claude" / "CLAUDE.md"]
+    assert ClaudeFiles(tmp_path, tmp_path).settings() == {"autoDreamEnabled": False}
+    assert "/oneiros:dream" in (tmp_path / ".claude" / "skills" / "dream" / "SKILL.md").read_text(encoding="utf-8")
+    assert do_all(setup_in(tmp_path)) == []
+
+
+def test_undoing_leaves_no_byte(tmp_path: Path) -> None:
+    do_all(setup_in(tmp_path))
+    undo_all(setup_in(tmp_path))
+
+    assert files_below(tmp_path) == {}
+
+
+def test_undoing_gives_back_what_was_there(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "CLAUDE.md").write_text("# Mine\n\nBe brief.", encoding="utf-8")
+    settings = json.dumps({"model": "x", "autoDreamEnabled": True}, indent=2) + "\n"
+    (tmp_path / ".claude" / "settings.json").write_text(settings, encoding="utf-8")
+    before = files_below(tmp_path)
+
+    do_all(setup_in(tmp_path))
+    assert files_below(tmp_path) != before
+    undo_all(setup_in(tmp_path))
+
+    after = files_below(tmp_path)
+    assert {name: text.rstrip("\n") for name, text in after.items()} == {
+        name: text.rstrip("\n") for name, text in before.items()
+    }
+
+
+def test_what_a_person_changed_since_stays(tmp_path: Path) -> None:
+    do_all(setup_in(tmp_path))
+    skill = tmp_path / ".claude" / "skills" / "dream" / "SKILL.md"
+    skill.write_text("my own", encoding="utf-8")
+    settings = tmp_path / ".claude" / "settings.json"
+    settings.write_text('{"autoDreamEnabled": true}', encoding="utf-8")
+
+    undo_all(setup_in(tmp_path))
+
+    assert skill.read_text(encoding="utf-8") == "my own"
+    assert settings.read_text(encoding="utf-8") == '{"autoDreamEnabled": true}'
+
+
+@given(st.text(alphabet=st.sampled_from("ab\n #-"), max_size=40))
+def test_a_block_put_in_and_taken_out_leaves_the_page(text: str) -> None:
+    page = with_block(text, "x\n", Path("CLAUDE.md"))
+
+    back = without_block(page, Path("CLAUDE.md"))
+    assert back.rstrip("\n") == text.rstrip("\n")
+    assert with_block(page, "y\n", Path("CLAUDE.md")).count(BEGIN) == 1
+
+
+@pytest.mark.parametrize("text", [BEGIN, END, f"{END}\n{BEGIN}\n", f"{BEGIN}\n{BEGIN}\n{END}\n"])
+def test_half_a_pair_of_markers_is_an_error(text: str) -> None:
+    with pytest.raises(ContentError):
+        with_block(text, "x", Path("CLAUDE.md"))
+
+
+def test_settings_that_are_not_json_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "settings.json").write_text("// mine", encoding="utf-8")
+
+    with pytest.raises(UsageError):
+        do_all(setup_in(tmp_path))

@@ -1,0 +1,170 @@
+"""The genuine Claude Code, run in the home of a `House` against a loopback stand-in for its service.
+
+Which version, and why it is found where it is: `make setup-client` installs the pinned package below `.venv`, so that
+it goes with `make clean`. A machine that cannot install it skips the tests that need it and says so.
+"""
+
+import json
+import os
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.plugin.messages_api import MessagesApi
+from tests.system.house import CHECKOUT, House, wait_until
+
+VERSION = "2.1.330"
+CLIENT = Path(os.environ.get("ONEIROS_TEST_CLIENT", CHECKOUT / ".venv" / "client" / "node_modules" / ".bin" / "claude"))
+MISSING = f"Claude Code {VERSION} is not installed here; `make setup-client` does it where npm reaches a registry"
+PROGRAMS = CHECKOUT / ".venv" / "bin"
+PATH_WITHOUT_PROGRAM = "/usr/local/bin:/usr/bin:/bin"
+TURN_SECONDS = 120.0
+
+
+class GenuineClient:
+    """One installation of the client with its own home, where the plugin can be installed."""
+
+    def __init__(self, house: House, api: MessagesApi) -> None:
+        self.house = house
+        self.api = api
+        self.folder = house.folder / "work"
+        self.folder.mkdir(exist_ok=True)
+        self._running: list[subprocess.Popen[str]] = []
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Nothing of this process but PATH; a proxy or a key of the machine must not reach the client."""
+        return {
+            "PATH": f"{PROGRAMS}:{os.environ['PATH']}",
+            "HOME": str(self.house.folder),
+            "ONEIROS_ROOT": str(self.house.root),
+            "XDG_RUNTIME_DIR": str(self.house.folder / "run"),
+            "PYTHONPATH": str(CHECKOUT),  # where a worktree shares the environment of another checkout
+            "ANTHROPIC_BASE_URL": self.api.url,
+            "ANTHROPIC_API_KEY": "sk-ant-dummy",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+        }
+
+    @property
+    def settings(self) -> Path:
+        """The client's own folder."""
+        return self.house.folder / ".claude"
+
+    def command(self, *arguments: str, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs the client to its end."""
+        done = subprocess.run(
+            [str(CLIENT), *arguments],
+            env=self.variables | variables,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TURN_SECONDS,
+            check=False,
+        )
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def install_plugin(self, marketplace: Path = CHECKOUT) -> None:
+        """Installs the plugin from a local marketplace, as a person does."""
+        self.command("plugin", "marketplace", "add", str(marketplace))
+        self.command("plugin", "install", "oneiros@oneiros")
+
+    def ask(
+        self, prompt: str, *flags: str, allowed: Sequence[str] = (), check: bool = True, **variables: str
+    ) -> "Conversation":
+        """One prompt in print mode, answered by the rules of the stand-in."""
+        tools = ("--allowedTools", *allowed) if allowed else ()
+        arguments = (*print_mode(prompt), *flags, *tools)
+        began = len(self.api.requests)
+        done = self.command(*arguments, check=check, **variables)
+        return Conversation(done, self.api.requests[began:])
+
+    def start(self, prompt: str, *flags: str, **variables: str) -> "subprocess.Popen[str]":
+        """A prompt under way; whoever starts it ends it."""
+        return subprocess.Popen(
+            [str(CLIENT), *print_mode(prompt), *flags],
+            env=self.variables | variables,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def transcript(self, session_id: str) -> list[dict[str, Any]]:
+        """The entries of a session as the client wrote them."""
+        (file,) = self.settings.glob(f"projects/*/{session_id}.jsonl")
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def print_mode(prompt: str) -> tuple[str, ...]:
+    return ("-p", prompt, "--output-format", "stream-json", "--verbose", "--include-hook-events")
+
+
+class Conversation:
+    """What one run of the client printed and sent."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str], requests: Sequence[Mapping[str, Any]]):
+        self.stderr = done.stderr
+        self.code = done.returncode
+        self.requests = requests
+        self.events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+    @property
+    def session_id(self) -> str:
+        return str(next(event["session_id"] for event in self.events if "session_id" in event))
+
+    @property
+    def answer(self) -> str:
+        """What the assistant said at the end."""
+        return str(next(event.get("result", "") for event in self.events if event["type"] == "result"))
+
+    @property
+    def tools(self) -> list[str]:
+        """The tools that the model was offered."""
+        return [tool["name"] for tool in self.requests[0].get("tools", [])]
+
+    def results(self) -> list[str]:
+        """The texts of the tool results, in order."""
+        return list(results_in(self.requests[-1]["messages"]))
+
+    def injected(self) -> list[str]:
+        """Everything that hooks put before the model, in the last request."""
+        whole = json.dumps(self.requests[-1], ensure_ascii=False)
+        return [part.partition("</oneiros-memory")[0] for part in whole.split("<oneiros-memory")[1:]]
+
+    def hooks(self, event: str) -> list[dict[str, Any]]:
+        """The answers of the hooks of an event."""
+        return [one for one in self.events if one.get("subtype") == "hook_response" and one.get("hook_event") == event]
+
+
+def results_in(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts of the tool results of a conversation, in order."""
+    for message in messages:
+        if message["role"] == "user" and not isinstance(message["content"], str):
+            for block in message["content"]:
+                if block["type"] == "tool_result":
+                    content = block["content"]
+                    yield content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def new_session_id() -> str:
+    return str(uuid.uuid4())
+
+
+def ended(processes: Sequence[psutil.Process], seconds: float = 60.0) -> None:
+    """Waits until none of the processes lives."""
+    wait_until(lambda: not any(process.is_running() for process in processes), seconds)
+
+
+def elapsed(since: float) -> float:
+    return time.monotonic() - since

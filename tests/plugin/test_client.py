@@ -1,0 +1,193 @@
+"""The genuine client with the plugin installed from a local marketplace, in scripted conversations."""
+
+import concurrent.futures
+
+import psutil
+import pytest
+
+from crawler.archive import Archive
+from crawler.turns import Role
+from oneiros.runtime import daemon_state, read_token
+from tests.plugin.genuine_client import PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
+from tests.plugin.messages_api import Call
+from tests.system.house import CHECKOUT, wait_until
+
+TOOLS = "mcp__plugin_oneiros_memory__"
+
+
+def test_the_plugin_and_its_marketplace_are_valid_to_the_letter(client: GenuineClient) -> None:
+    for folder in (CHECKOUT, CHECKOUT / "plugin"):
+        assert "Validation passed" in client.command("plugin", "validate", "--strict", str(folder)).stdout
+
+
+def test_the_model_calls_recall_and_gets_a_hit(client: GenuineClient) -> None:
+    client.api.on("Which port", Call(f"{TOOLS}recall", {"query": "which port does the relay use"}), "2525.")
+
+    told = client.ask("Which port does the relay use?", allowed=["mcp__plugin_oneiros_memory"])
+
+    assert f"{TOOLS}recall" in told.tools
+    assert "topics/mail.md" in told.results()[0]
+    assert "The relay listens on port 2525." in told.results()[0]
+
+
+def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_the_person_is_denied(
+    client: GenuineClient,
+) -> None:
+    topic = client.house.root / "topics" / "mail.md"
+    before = topic.read_text(encoding="utf-8")
+    client.house.serve()
+    client.api.on(
+        "relay",
+        Call(f"{TOOLS}search_exact", {"query": "2525"}),
+        Call("Write", {"file_path": str(topic.with_name("new.md")), "content": "The relay listens on port 1.\n"}),
+        Call("Bash", {"command": f"echo gone > {topic}", "description": "write"}),
+        "It is 2525.",
+    )
+
+    told = client.ask(
+        "Which port does the relay listen on?", allowed=["mcp__plugin_oneiros_memory", "Write", "Bash(echo *)"]
+    )
+
+    start = told.hooks("SessionStart")[0]["output"]
+    assert "2 topics" in start and "works" in start
+    at_start, at_prompt = told.injected()[:2]
+    assert "- [Mail](topics/mail.md): The relay listens on port 2525." in at_start
+    assert "- Mail (topics/mail.md:" in at_prompt
+    search, write, shell = told.results()
+    assert "2525" in search
+    assert "approved memory" in write and "approved memory" in shell
+    assert topic.read_text(encoding="utf-8") == before
+    assert told.stderr == ""
+
+
+def test_what_a_session_said_is_found_by_the_next_one(client: GenuineClient) -> None:
+    client.api.on("zebra crossing", "We decided to paint the zebra crossing yellow, because white is slippery.")
+    first = client.ask("Shall we paint the zebra crossing yellow?")
+    sessions = client.house.root / "sessions" / "compressed"
+
+    wait_until(lambda: any(sessions.rglob("*.md")), 60)
+    client.api.on("what did we decide", Call(f"{TOOLS}recall", {"query": "zebra crossing colour"}), "Yellow.")
+    wait_until(lambda: "zebra" in client.house.relay().initialize().text("recall", query="zebra crossing"), 60)
+    second = client.ask("what did we decide about that crossing?", allowed=["mcp__plugin_oneiros_memory"])
+
+    assert first.stderr == ""
+    assert "yellow" in second.results()[0] and "sessions/compressed" in second.results()[0]
+
+
+def entries_said(client: GenuineClient, session_id: str) -> list[str]:
+    """What person and assistant said in a session, as the archive holds it."""
+    archive = Archive(client.house.root / "sessions" / "archive")
+    return [turn.text for turn in archive.turns(session_id) if turn.role in (Role.PERSON, Role.ASSISTANT)]
+
+
+def taken_in(client: GenuineClient, session_id: str, *said: str) -> None:
+    """Waits until the archive holds a session with exactly these turns."""
+    wait_until(lambda: entries_said(client, session_id) == list(said), 60)
+
+
+@pytest.mark.client
+def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_turns(client: GenuineClient) -> None:
+    client.api.on("first", "one")
+    client.api.on("second", "two")
+    client.api.on("third", "three")
+    session_id = client.ask("say first").session_id
+    taken_in(client, session_id, "say first", "one")
+
+    resumed = client.ask("say second", "--resume", session_id)
+    taken_in(client, session_id, "say first", "one", "say second", "two")
+    fork = client.ask("say third", "--resume", session_id, "--fork-session")
+    client.ask("/compact", "--resume", session_id)
+    client.ask("say third", "--resume", session_id)
+
+    assert len(resumed.injected()) == 1, "the start of a resumed session must give the same bytes, which add nothing"
+    assert fork.session_id != session_id
+    taken_in(client, session_id, "say first", "one", "say second", "two", "say third", "three")
+    taken_in(client, fork.session_id, "say third", "three")  # what it copied belongs to the session that said it
+    assert "oneiros-memory" not in "".join(entries_said(client, session_id))
+
+
+@pytest.mark.client
+def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client: GenuineClient) -> None:
+    client.api.on("count the sheep", Call("Bash", {"command": "sleep 600", "description": "sleep"}))
+    session_id = new_session_id()
+    running = client.start("count the sheep", "--session-id", session_id, "--allowedTools", "Bash(sleep *)")
+    wait_until(lambda: "sleep 600" in client.api.replies(), 60)
+    below = psutil.Process(running.pid).children(recursive=True)
+    running.kill()
+    running.wait()
+    for process in below:
+        if process.is_running() and "sleep" in process.cmdline():
+            process.kill()
+
+    client.ask("hello")
+
+    wait_until(lambda: entries_said(client, session_id) == ["count the sheep"], 60)
+    wait_until(lambda: not [one for one in client.house.processes() if "oneiros.relay" in " ".join(one.cmdline())], 60)
+
+
+@pytest.mark.client
+def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
+    client.api.on("relay", Call(f"{TOOLS}recall", {"query": "relay port"}), "2525")
+    prompts = [f"which port has the relay, question {number}?" for number in range(2)]
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        told = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
+
+    assert all("2525" in one.results()[0] for one in told)
+    daemons = [one for one in client.house.processes() if "oneiros.daemon" in one.cmdline()]
+    assert len(daemons) == 1
+
+
+@pytest.mark.client
+def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_is_said(client: GenuineClient) -> None:
+    client.api.on("hello", Call(f"{TOOLS}install_oneiros"), "Install it.")
+
+    told = client.ask("hello", allowed=["mcp__plugin_oneiros_memory"], PATH=PATH_WITHOUT_PROGRAM)
+
+    assert [tool for tool in told.tools if tool.startswith(TOOLS)] == [f"{TOOLS}install_oneiros"]
+    assert "pipx install" in told.results()[0]
+    assert told.injected() == [] and told.stderr == ""
+    assert client.house.processes() == []
+
+
+@pytest.mark.client
+def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> None:
+    derived = client.house.root / ".oneiros"
+    derived.mkdir()
+    (derived / "token").write_text("open to all", encoding="utf-8")
+    (derived / "token").chmod(0o644)  # the daemon refuses to start on it
+
+    told = client.ask("hello")
+
+    assert told.answer == "ok" and told.code == 0 and told.stderr == ""
+    assert told.injected() == []
+
+
+@pytest.mark.client
+def test_the_client_connects_over_http_with_the_token_from_its_environment(client: GenuineClient) -> None:
+    client.house.serve()
+    client.api.on("relay", Call("mcp__oneiros__recall", {"query": "relay port"}), "2525")
+    state = daemon_state(str(client.house.root))
+    wait_until(lambda: "port" in daemon_state(str(client.house.root)), 60)
+    config = str(CHECKOUT / "plugin" / "http.mcp.json")
+
+    told = client.ask(
+        "which port has the relay?",
+        *("--mcp-config", config, "--strict-mcp-config"),
+        allowed=["mcp__oneiros"],
+        ONEIROS_TOKEN=read_token(str(client.house.root)),
+        ONEIROS_URL=f"http://127.0.0.1:{state['port']}/mcp",
+    )
+
+    assert "topics/mail.md" in told.results()[0]
+
+
+def test_the_line_of_the_readme_adds_the_memory_without_the_plugin(client: GenuineClient) -> None:
+    client.command("plugin", "uninstall", "oneiros@oneiros")
+    client.api.on("relay", Call("mcp__oneiros__recall", {"query": "relay port"}), "2525")
+
+    said = client.command("mcp", "add", "oneiros", "--", str(PROGRAMS / "oneiros"), "mcp").stdout
+    told = client.ask("which port has the relay?", allowed=["mcp__oneiros"], ENABLE_TOOL_SEARCH="false")
+
+    assert "Added stdio MCP server oneiros" in said
+    assert "topics/mail.md" in told.results()[0]

@@ -1,0 +1,73 @@
+"""/oneiros:dream in the genuine client: from a person's sentence to an accepted hunk in a commit."""
+
+import json
+import re
+
+import pytest
+
+from crawler.archive import Archive
+from tests.dream.builders import git
+from tests.plugin.genuine_client import GenuineClient, results_in
+from tests.plugin.messages_api import Call, Told
+from tests.system.house import wait_until
+from tests.system.test_review import WORD, at_terminal
+
+TOOLS = "mcp__plugin_oneiros_memory__"
+SAID = "From now on the relay listens on port 2600."
+
+
+def propose(body: Told) -> Call:
+    """Proposes what the evidence quotes, as a model would, from nothing but what the tool showed."""
+    evidence = next(results_in(body["messages"]))
+    session, entry = re.findall(r"^session (\S+) entry (\S+) person", evidence, re.MULTILINE)[0]
+    quote = {"session": session, "entry": entry, "text": SAID}
+    return Call(f"{TOOLS}propose_promotion", {"target": "mail", "text": SAID, "quotes": [quote]})
+
+
+@pytest.mark.client
+def test_what_a_person_asks_to_remember_is_proposed_with_their_own_sentence(client: GenuineClient) -> None:
+    said = "The label printer is on the third floor."
+
+    def propose_it(body: Told) -> Call:
+        session = re.findall(r"its session is `([0-9a-f-]{36})`", json.dumps(body["messages"]))[-1]
+        wait_until(lambda: said in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
+        quote = {"session": session, "entry": "", "text": said}
+        return Call(f"{TOOLS}propose_promotion", {"target": "printing", "text": said, "quotes": [quote]})
+
+    client.api.on("It becomes a proposal, not a topic", propose_it, "Proposed.")
+
+    told = client.ask(f"/oneiros:remember {said}")
+
+    assert "Proposed for topics/printing.md" in told.results()[0]
+
+
+def archive_of(client: GenuineClient) -> Archive:
+    return Archive(client.house.root / "sessions" / "archive")
+
+
+@pytest.mark.client
+def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: GenuineClient) -> None:
+    house = client.house
+    (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n.blackboard/\n", encoding="utf-8")
+    git(house.root, "init", "--quiet")
+    git(house.root, "add", ".")
+    git(house.root, "commit", "--quiet", "-m", "Begin")
+    client.api.on("listens on port 2600", "Noted.")
+    session_id = client.ask(SAID).session_id
+    archive = archive_of(client)
+    wait_until(lambda: len(list(archive.turns(session_id))) == 2, 60)
+    wait_until(lambda: any((house.root / "sessions" / "compressed").rglob("*.md")), 60)
+
+    client.api.on(
+        "Propose changes to this person's approved memory", Call(f"{TOOLS}dream_evidence"), propose, "Review."
+    )
+    told = client.ask("/oneiros:dream")
+
+    evidence, proposed = told.results()
+    assert SAID in evidence
+    assert "oneiros review" in proposed and "Refused" not in proposed
+    screen, code = at_terminal(house, [[r"\[y,n.*\? ", "y\n"], WORD], "review")
+    assert code == 0 and f"> {SAID}" in screen
+    assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
+    assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
+    assert "topics/mail.md" in house.command("exact", "2600").stdout
