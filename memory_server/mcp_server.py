@@ -1,4 +1,5 @@
-"""The MCP face: five tools, the index and the topics as resources, and a prompt, all thin over `Memory`.
+"""The MCP face: five tools, the index and the topics as resources, and a prompt, all thin over `Memory`. The packages
+above hand in tools of their own.
 
 Answers are text alone unless a setting asks for structured content too, since Claude Code then hands the model the
 JSON and drops the text. An argument that no tool knows is an error: a misspelt filter must not pass in silence.
