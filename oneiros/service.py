@@ -195,6 +195,7 @@ class Service:
         try:
             self._memory.embed_query("warm up")
             self._memory.indices.snapshot()
+            self._recorder.bring_level()
         except Exception as error:  # noqa: BLE001  whoever asks will be told
             logger.warning("warming up: %s", error)
 

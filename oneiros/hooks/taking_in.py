@@ -89,7 +89,8 @@ class TakingIn:
             self._wake.notify_all()
 
     def _work(self) -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+        if hasattr(os, "sched_setaffinity"):  # where the priority of one thread can be lowered
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         while True:
             with self._wake:
                 self.is_busy = False

@@ -67,10 +67,14 @@ def test_what_a_session_said_is_found_by_the_next_one(client: GenuineClient) -> 
 
     wait_until(lambda: any(sessions.rglob("*.md")), 60)
     client.api.on("what did we decide", Call(f"{TOOLS}recall", {"query": "zebra crossing colour"}), "Yellow.")
-    wait_until(lambda: "zebra" in client.house.relay().initialize().text("recall", query="zebra crossing"), 60)
+    relay = client.house.relay().initialize()
+    wait_until(lambda: "zebra" in relay.text("recall", query="zebra crossing"), 60)
+    wait_until(lambda: "paint the zebra crossing yellow" in relay.text("read_memory", name="handoff"), 60)
+    decided = relay.text("recall", query="zebra crossing", type="decision")
     second = client.ask("what did we decide about that crossing?", allowed=["mcp__plugin_oneiros_memory"])
 
     assert first.stderr == ""
+    assert "We decided to paint the zebra crossing yellow" in decided
     assert "yellow" in second.results()[0] and "sessions/compressed" in second.results()[0]
 
 
