@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 
 from dream.speech.acts import Act
-from dream.speech.reading import Reading
+from dream.speech.reading import ClauseReading, Reading
+from dream.speech.scope import are_apart, role_of_date
 from dream.speech.values import MEASURES, Value, ValueKind
 from dream.speech.words import Rarity, content_words
 
@@ -88,6 +89,8 @@ def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Agains
         for new, old in product(ours.values, theirs.values):
             if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
                 continue
+            if speaks_of_another(ours, new, theirs, old):
+                continue
             score = _slot_score(new, old, far, rarity, leans=ours.leans)
             if not announced and score < SAME_SUBJECT:
                 score *= UNANNOUNCED
@@ -103,6 +106,16 @@ def is_same_slot(new: Value, old: Value) -> bool:
     if new.kind is ValueKind.QUANTITY:
         return new.unit == old.unit or new.unit in old.near or old.unit in new.near
     return True
+
+
+def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
+    """Whether two values of one kind hold of different periods or things, or are dates of another sort."""
+    if new.kind is ValueKind.QUANTITY:
+        return are_apart(ours.scope, theirs.scope)
+    if new.kind is ValueKind.DATE:
+        roles = {role_of_date(ours.text, new.first), role_of_date(theirs.text, old.first)}
+        return roles == {"deadline", "day"}
+    return False
 
 
 def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *, leans: bool) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dream.speech.acts import RELATIVE, Act, act_of
+from dream.speech.scope import Scope, scope_of
 from dream.speech.sentences import Span, clause_spans
 from dream.speech.values import Value, ValueKind, values_in
 from dream.speech.words import content_words
@@ -30,6 +31,7 @@ class ClauseReading:
     act: Act
     denied: tuple[frozenset[str], ...]  # of a denial: the words of each thing that is denied, and of all together
     leans: bool  # on its sentence, by a pronoun
+    scope: Scope  # the periods, rates and numbered things that it limits itself to
 
     @property
     def denies(self) -> bool:
@@ -78,7 +80,7 @@ def _clause(text: str) -> ClauseReading:
     act = act_of(text)
     words = frozenset(content_words(text))
     denied = (*_things(ALTERNATIVES.split(text)), words) if act is Act.DENIES else ()
-    return ClauseReading(text, tuple(_slots(text)), words, act, denied, bool(PRONOUN.search(text)))
+    return ClauseReading(text, tuple(_slots(text)), words, act, denied, bool(PRONOUN.search(text)), scope_of(text))
 
 
 def _slots(text: str) -> Iterator[Value]:
