@@ -112,10 +112,16 @@ def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, ol
     """Whether two values of one kind hold of different periods or things, or are dates of another sort."""
     if new.kind is ValueKind.QUANTITY:
         return are_apart(ours.scope, theirs.scope)
+    if new.kind is ValueKind.NAME:  # a month beside an amount says when; alone it is the value itself
+        return _counts(ours) and _counts(theirs) and are_apart(ours.scope, theirs.scope)
     if new.kind is ValueKind.DATE:
         roles = {role_of_date(ours.text, new.first), role_of_date(theirs.text, old.first)}
         return roles == {"deadline", "day"}
     return False
+
+
+def _counts(clause: ClauseReading) -> bool:
+    return any(value.kind is ValueKind.QUANTITY for value in clause.values)
 
 
 def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *, leans: bool) -> float:

@@ -20,6 +20,7 @@ from crawler.turns import Role
 from dream.compare import is_known
 from dream.contradiction import REPLACED
 from dream.evidence import Evidence, is_true_of
+from dream.extract.halves import cuts_in
 from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
 from dream.extract.wording import OPENER
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
@@ -226,7 +227,7 @@ def mixes_scripts(text: str) -> bool:
 
 def is_chained(text: str) -> bool:
     """Whether a text makes more than one statement: several sentences, or several values of its own joined by `and`."""
-    if len(sentence_spans(text)) > 1:
+    if len(sentence_spans(text)) > 1 or any(cuts_in(text)):
         return True
     parts = [part for part in JOINS.split(text) if part and len(content_words(part)) >= 2]
     return len(parts) > 1

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from crawler.turns import Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.agreed import agreed_statements
-from dream.extract.signals import FAIR, Signal, signal_of
+from dream.extract.halves import halves_of
+from dream.extract.signals import FAIR, REJECTS, Signal, signal_of
 from dream.extract.wording import statement_of
 from dream.records import Candidate
 from dream.speech.acts import Clause, clauses_in
@@ -24,10 +25,12 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
             continue
         before: Clause | None = None
         for clause in clauses_in(turn.text):
-            signal = signal_of(clause, before)
-            before = clause
-            if signal:
-                yield _candidate(session, turn, clause, signal)
+            for part in halves_of(clause):
+                signal = signal_of(part, before)
+                if not (before and before.sentence == part.sentence and REJECTS.match(before.text)):
+                    before = part  # `that is wrong` holds for what its own sentence says, and for the next one
+                if signal:
+                    yield _candidate(session, turn, part, signal)
 
 
 def _agreed(session: SessionTurns) -> Iterator[Candidate]:

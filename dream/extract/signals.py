@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from dream.records import Kind
-from dream.speech.acts import INSIDE, LEAD, LEADING, NOT_AUXILIARY, Act, Clause
+from dream.speech.acts import INSIDE, LEAD, LEADING, NOT_AUXILIARY, STANDING, Act, Clause
 from dream.speech.markers import foreign_marker
 from dream.speech.values import ValueKind, values_in
 from dream.speech.words import content_words
@@ -95,7 +95,9 @@ STOP_DOING = re.compile(
 )
 PREFERS = re.compile(
     r"\b(?:i|we)(?:'d| would)? (?:strongly |really |generally |usually |always |much |personally |actually )*"
-    r"(?:prefer\b(?! not to have to)|favou?r\b)|\b(?:i|we)'d rather\b|\b(?:my|our) preference\b"
+    r"(?:prefer\b(?! not to have to)|favou?r\b"
+    r"|(?:like|love) to (?:use|have|keep) (?:one|a single|the same|only)\b)|\b(?:i|we)'d rather\b"
+    r"|\b(?:my|our) preference\b"
     rf"|\bi (?:like|love) (?:my|our|to have|it when|when)\b{INSIDE}*\b(?:to|in|with|better|best|over|short|small)\b"
     r"|\bi (?:hate|dislike|can't stand|don'?t like)\b|\bpreferred (?:way|style|tool|format)\b"
     rf"|\bi(?:'d like| would like| (?:only |always |never )?want) {UNIVERSAL}\b|\b(?:is|are) (?:my|our) (?:preferred"
@@ -134,12 +136,14 @@ IN_PLACE_OF = re.compile(
 DECIDES = re.compile(
     r"\b(?:we|i|the team)(?:'ve| have| had)?(?: all| now| finally| just| already| both| also)*\s+(?:decided|agreed"
     r"|(?:switched|moved|migrated|changed) (?:from|to|over)|chose|chosen|settled|opted|picked|standardi[sz]ed"
-    r"|committed to|concluded|resolved)\b|\b(?:the|our|my"
-    r"|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:|\bmy thinking (?:here )?is (?:that )?we\b|\b(?:we"
-    r"|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking|moving to"
-    r"|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b|\b(?:we|i)(?:'ll| will) (?:use"
-    r"|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop|stay (?:on|with)|standardi[sz]e|call (?:it|them"
-    r"|this)|name|store|host|deploy|ship|only|support)\b",
+    r"|committed to|concluded|resolved)\b"
+    r"|\bwe (?:had|have|reached|came to) an? (?:[\w-]+ )?(?:agreement|consensus|decision|discussion) that\b"
+    r"|\b(?:the|our|my|final) (?:decision|choice|verdict) (?:is|was|:)|\bdecided:"
+    r"|\bmy thinking (?:here )?is (?:that )?we\b"
+    r"|\b(?:we|i)(?:'re| are|'m| am) (?:going (?:to (?:use|go with|stick|keep|drop|move|adopt|switch)|with)|sticking"
+    r"|moving to|switching to|dropping|standardi[sz]ing|keeping|adopting|retiring|freezing)\b"
+    r"|\b(?:we|i)(?:'ll| will) (?:use|go with|stick (?:with|to)|keep|adopt|move to|switch to|drop"
+    r"|stay (?:on|with)|standardi[sz]e|call (?:it|them|this)|name|store|host|deploy|ship|only|support)\b",
     re.IGNORECASE,
 )
 LEANS_TO = re.compile(
@@ -148,6 +152,11 @@ LEANS_TO = re.compile(
     r"|are) better (?:for|than|to)\b",
     re.IGNORECASE,
 )  # how a person decides politely; with a reason it is meant
+WE_SHOULD = re.compile(
+    rf"\bwe should (?:also |not )*(?!all\b|both\b)[a-z]+ {INSIDE}{{3,80}}?\b(?:every|each|any|everywhere|throughout)\b"
+    r"(?! of (?:the|these|those)\b)",
+    re.IGNORECASE,
+)  # a duty towards a whole kind of things holds longer than the hour
 BETTER = re.compile(
     r"\b(?:is|are) (?:much |way |far |a lot )?(?:simpler|better|nicer|cleaner|easier|safer|faster|more (?:\w+))(?!"
     r" (?:now|already))\b",
@@ -186,8 +195,16 @@ OWN_STATE = re.compile(
     r"|hosted|charged|paid|limited|based|required|allowed|deploying|targeting|hosting)\b)",
     re.IGNORECASE,
 )  # how things stand with the person or the team
+FOUND_CAUSE = re.compile(
+    r"\b(?:issue|problem|cause|culprit|reason|bug|error|failure)s?\s+(?:was|were|turned out to be|came from)\b"
+    rf"|\b(?:solved|fixed|resolved|goes away|went away)\s+(?:by|when|with|after|once|through)\s{INSIDE}{{4,}}",
+    re.IGNORECASE,
+)  # what an error came from, or what ended it
 WE_LEARNT = re.compile(
-    r"\bwe(?:'ve| have)? (?:found|learnt|learned|realised|realized|discovered) (?:out )?that\b", re.IGNORECASE
+    r"\bwe(?:'ve| have)? (?:found|learnt|learned|realised|realized|discovered) (?:out )?that\b"
+    r"|\b(?:i|we) (?:already |also )?know that\b|\b(?:in|from) (?:my|our) experience\b"
+    r"|\bfrom what (?:i|we)(?:'ve| have)? (?:seen|observed|learnt|learned|experienced)\b",
+    re.IGNORECASE,
 )
 WE_DO = re.compile(
     rf"^{LEAD}(?:(?:for|in|on|at|with) {INSIDE}{{2,40}}?\s|here )?we (?:(?:also|only|usually|always|generally"
@@ -288,9 +305,12 @@ def _decision(clause: Clause) -> Signal | None:
     text = clause.text
     if LEANS_TO.search(text) and REASONED.search(text) and not PASSING.search(text):
         return Signal(Kind.DECISION, FAIR, "a leaning with its reason")
+    if WE_SHOULD.search(text) and not PASSING.search(WE_SHOULD.sub(" ", text)) and clause.act is not Act.INTENDS:
+        return Signal(Kind.DECISION, FAIR, "what is to be done with every one of them")
     if clause.act in (Act.HEDGES, Act.INTENDS, Act.DENIES):
         return None
-    if DECIDES.search(text) and not (PASSING.search(text) and not REASONED.search(text)):
+    rest = DECIDES.sub(" ", LEADING.sub("", text, count=1))  # `now` ahead of a decision announces it
+    if DECIDES.search(text) and not (PASSING.search(rest) and not REASONED.search(text)):
         return Signal(Kind.DECISION, SURE if REASONED.search(text) else LIKELY, "a decision")
     if BETTER.search(text) and NAMED_SUBJECT.match(LEADING.sub("", text, count=1)):
         return Signal(Kind.DECISION, FAIR, "a judgement of what is better")
@@ -310,11 +330,13 @@ def _of_lets(text: str) -> float:
 def _fact(clause: Clause) -> Signal | None:
     """A statement about a named thing; by what it holds it is likely, fair, or only said in passing."""
     text, values = clause.text, values_in(clause.text)
-    bare = LEADING.sub("", REJECTS.sub("", text), count=1).lstrip(" ,:;-")
+    bare = LEADING.sub("", REJECTS.sub("", text), count=1).lstrip(" ,:;-(")
     if clause.act is Act.REQUESTS or (clause.act is Act.INTENDS and not values):
         return None
-    if WE_LEARNT.search(text) and clause.act is Act.ASSERTS:
+    if WE_LEARNT.search(text) and clause.act in STANDING:
         return Signal(Kind.FACT, FAIR, "learnt by experience")
+    if FOUND_CAUSE.search(text) and clause.act in STANDING and _names_something(text):
+        return Signal(Kind.FACT, FAIR, "what an error came from, or what ended it")
     is_reasoned = REASONED.search(text) and len(content_words(text)) >= REASONED_WORDS
     if is_reasoned and clause.act in REASONABLE and not OF_THE_HOUR.search(text):
         return Signal(Kind.FACT, FAIR, "said with its reason")
@@ -325,3 +347,10 @@ def _fact(clause: Clause) -> Signal | None:
         if values or any(mark.search(bare) for mark in (SCOPE, WE_DO, OWN_STATE, REQUIRES)):
             return Signal(Kind.FACT, FAIR, "a stated fact about a named thing")
     return Signal(Kind.FACT, WEAK, "said in passing") if values or clause.act is Act.DENIES or len(text) > 30 else None
+
+
+def _names_something(text: str) -> bool:
+    """Whether a text names a file, a version, an address or a setting in so many letters."""
+    values = values_in(text)
+    is_constant = any(value.kind is ValueKind.NAME and "_" in value.value for value in values)
+    return is_constant or any(value.kind in STRONG_VALUES for value in values)

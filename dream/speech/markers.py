@@ -32,8 +32,8 @@ DECIDES = re.compile(
     re.IGNORECASE,
 )
 CORRECTS = re.compile(
-    r"^\W*(?:nein|non|falsch|das stimmt nicht|c'est faux|no, (?:en realidad|es|está)|eso no es correcto|sbagliato|нет"
-    r"|неверно|это не так)\b|^(?:不对|不是|错了|いや|違う|違います|아니)",
+    r"^\W*(?:nein|non(?!-)|falsch|das stimmt nicht|c'est faux|no, (?:en realidad|es|está)|eso no es correcto|sbagliato"
+    r"|нет|неверно|это не так)\b|^(?:不对|不是|错了|いや|違う|違います|아니)",
     re.IGNORECASE,
 )
 

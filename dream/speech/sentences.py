@@ -22,7 +22,12 @@ ENDS_SENTENCE = re.compile(r"[.!?:;…。！？][\"'”’)\]*_]*\s*\Z")
 CLAUSE_EDGE = re.compile(
     r"(?:,|\s[-–—])\s+(?=(?:but|so(?! that\b)|and(?= (?:i|we|you|it|they|he|she|that|this|the|now|then|also|my|our"
     r"|please|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who"
-    r"|considering|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was)\b)"
+    r"|considering|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was"
+    r"|i (?:just |already |also )?(?:checked|looked|tested|verified))\b)"
+    r"|^\W*(?:no,? )?(?:(?:that|this|it|the (?:first|second|last|other) (?:part|one|point|line|sentence))"
+    r"(?:'s| is| was)|thats|you(?:'re| are)) (?:wrong|incorrect|mistaken|not (?:quite )?(?:right|correct|true"
+    r"|accurate))(?:,|:|\s[-–—])\s+(?=\w)"
+    r"|\s+(?=but (?:an? (?!bit\b|little\b|lot\b)|there\b|people\b|users\b|someone\b|nobody\b))"
     r"|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you|it|they|that|this|the|my|our|can|could|how|what"
     r"|make sure|always|never|please|don'?t|only)\b)",
     re.IGNORECASE,

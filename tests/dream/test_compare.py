@@ -64,6 +64,34 @@ def test_a_statement_stands_so_to_the_topics(mail: Topics, text: str, relation: 
     assert compare(stated(text), mail).relation is relation
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("I spent $43 on books in January.", "I've already spent $28 on books in February."),
+        ("The sprint 1 backlog holds 12 stories.", "The sprint 2 backlog now holds 15 stories."),
+        ("The upload quota is 20 files per day.", "The upload quota is now 300 files per month."),
+        ("My reading goal is 10 books by March 1.", "I finished my reading challenge of books on March 10."),
+    ],
+)
+def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, said: str) -> None:
+    update = compare(stated(said), topics(notes=f"# Notes\n\n{known}\n"))
+
+    assert update.relation in (Relation.NEW, Relation.EXTENDS)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("The book budget for January is $35.", "I've increased my January book budget to $50."),
+        ("The upload quota is 20 files per day.", "The upload quota is now 30 files per day."),
+        ("The launch party is planned for January.", "The launch party is now planned for February."),
+        ("The application deadline is May 10.", "The application deadline was extended to May 20."),
+    ],
+)
+def test_another_value_of_the_same_period_supersedes(known: str, said: str) -> None:
+    assert compare(stated(said), topics(notes=f"# Notes\n\n{known}\n")).relation is Relation.SUPERSEDES
+
+
 def test_a_replaced_sentence_leaves_its_neighbours(mail: Topics) -> None:
     place = compare(stated("The relay listens on port 2626."), mail).place
 

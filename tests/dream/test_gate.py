@@ -11,7 +11,7 @@ import pytest
 from crawler.turns import Role
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import lessons_from, mistakes_in
-from dream.gate import Gate, NoRejections, Reason
+from dream.gate import Gate, NoRejections, Reason, is_chained
 from dream.records import Candidate, Kind, Quote
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result
@@ -299,3 +299,17 @@ def test_the_same_mistake_of_two_sessions_makes_a_lesson_that_passes(tmp_path: P
     assert {r.reason for r in gate_over(evidence).check(replace(lesson, quotes=lesson.quotes[:1]))} == {
         Reason.NOT_REPEATED
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "is_several"),
+    [
+        ("Marta owns billing and Jonas owns the relay.", True),
+        ("The relay runs in Oslo - the backup runs in Berlin.", True),
+        ("Use pnpm for builds and never commit the lock file.", True),
+        ("Marta and Jonas own billing.", False),
+        ("Use true/false and not on/off for the switch.", False),
+    ],
+)
+def test_two_sentences_in_one_are_several(text: str, is_several: bool) -> None:
+    assert is_chained(text) is is_several

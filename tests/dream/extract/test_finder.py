@@ -44,6 +44,22 @@ def test_a_statement_is_taken_in_its_own_words(tmp_path: Path, text: str, kind: 
     assert (candidate.kind, candidate.text) == (kind, statement)
 
 
+def test_two_facts_of_one_sentence_are_offered_one_by_one_with_their_own_words(tmp_path: Path) -> None:
+    text = "FYI the relay runs on 10.0.0.4 and the backup runs on 10.0.0.9."
+
+    first, second = offered(tmp_path, text)
+
+    assert (first.text, second.text) == ("The relay runs on 10.0.0.4.", "The backup runs on 10.0.0.9.")
+    assert (first.quotes[0].text, second.quotes[0].text) == (text[:30], text[35:])
+
+
+@pytest.mark.parametrize("between", [", ", " - ", ". "])
+def test_what_is_said_right_behind_that_is_wrong_is_a_correction(tmp_path: Path, between: str) -> None:
+    (candidate,) = offered(tmp_path, f"the first part is not correct{between}releases use tags to mark the commit")
+
+    assert (candidate.kind, candidate.text) == (Kind.CORRECTION, "Releases use tags to mark the commit.")
+
+
 @pytest.mark.parametrize(
     "text",
     [

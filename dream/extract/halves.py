@@ -1,0 +1,80 @@
+"""Cuts a clause that says two things into the two, where each is a sentence of its own as it stands.
+
+`The relay is in Berlin and the backup runs in Oslo` says two things, and a topic takes them one by one. `The relay is
+in Berlin and the backup in Oslo` cannot be cut: the words of its second half alone say nothing. What is supposed,
+asked, reported or denied is left whole, since its opening holds for both halves.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dream.extract.signals import MAX_CHARS, NAMED_SUBJECT, SILENT
+from dream.speech.acts import IMPERATIVE, LEAD, LEADING, Act, Clause, act_of
+
+JOIN = re.compile(r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?", re.IGNORECASE)
+DASH = re.compile(r"\s[-–—]{1,2}\s+")
+RULE_OPENS = re.compile(rf"^{LEAD}(?:please |just )*(?:always|never|don'?t|do not|use|prefer|keep|avoid)\s+\w")
+PERSON_OPENS = re.compile(
+    r"^(?:(?:i|we|you|they|he|she|it|this|that|there)(?:'\w+)?\s+(?:\w+ly\s+)?[a-z]+"
+    r"|one (?:can|could|may|must|should)\b)",
+    re.IGNORECASE,
+)
+SINGULAR = re.compile(
+    r"^(?:(?:the|our|my|your|all|every|each|no)\b|[\w`@./'’:-]+(?:\s(?!are\b|were\b|have\b)[\w`@./'’:-]+){0,2}?"
+    r"\s(?:is|has|\w+s)\b)",
+    re.IGNORECASE,
+)  # a bare name as the second of two subjects has a verb in the plural: `ruff and mypy are mandatory`
+FOLLOWS = (RULE_OPENS, SINGULAR, PERSON_OPENS)  # how the second of two sentences begins
+CUT = frozenset({Act.ASSERTS, Act.HEDGES, Act.REQUESTS})
+EXAMPLES = re.compile(r",?\s+(?:such as|for example|for instance|e\.g\.|including|as well as)\s", re.IGNORECASE)
+ADVERB = re.compile(r"^(?:\w+ly|so|i\.e\.|meaning),?\s+", re.IGNORECASE)
+MIN_CHARS = 12  # of a half; what is shorter is a gesture
+
+
+def halves_of(clause: Clause) -> list[Clause]:
+    """The sentences that a clause is made of; the clause itself where it is one, or cannot be cut."""
+    if clause.own != clause.first or clause.act in SILENT:
+        return [clause]  # it explains the clause before and is quoted with it, or what opened it holds for all of it
+    cuts = list(cuts_in(clause.text))
+    if not cuts:
+        return [_without_examples(clause)]
+    starts = [0, *(behind for _, behind in cuts)]
+    ends = [*(before for before, _ in cuts), len(clause.text)]
+    return [_part(clause, first, end) for first, end in zip(starts, ends, strict=True)]
+
+
+def cuts_in(text: str) -> Iterator[tuple[int, int]]:
+    """Where a clause may be cut: the end of each sentence of its own, and the start of the next."""
+    start = 0
+    for join in JOIN.finditer(text):
+        before, behind = text[start : join.start()], text[join.end() :]
+        if act_of(before) not in CUT and not RULE_OPENS.match(before):
+            return
+        may_follow = DASH.fullmatch(join[0]) or any(opens.match(behind) for opens in FOLLOWS)
+        if may_follow and stands_alone(before) and stands_alone(behind):
+            yield join.start(), join.end()
+            start = join.end()
+
+
+def stands_alone(text: str) -> bool:
+    """Whether some words are a sentence by themselves: a subject with its verb, or an order."""
+    bare = ADVERB.sub("", LEADING.sub("", text, count=1).lstrip(" ,:;-("))
+    if len(bare) < MIN_CHARS:
+        return False
+    return any(pattern.match(bare) for pattern in (NAMED_SUBJECT, RULE_OPENS, PERSON_OPENS, IMPERATIVE))
+
+
+def _part(clause: Clause, first: int, end: int) -> Clause:
+    text = clause.text[first:end].rstrip(" ,")
+    act = clause.act if clause.act is Act.HEDGES else act_of(text)
+    begin = clause.first + first
+    return replace(clause, text=text, first=begin, end=begin + len(text), act=act, own=begin)
+
+
+def _without_examples(clause: Clause) -> Clause:
+    """A clause too long for a statement, up to where it begins to list examples."""
+    tail = EXAMPLES.search(clause.text, MIN_CHARS)
+    if len(clause.text) <= MAX_CHARS or tail is None:
+        return clause
+    return _part(clause, 0, tail.start())
