@@ -12,6 +12,7 @@ both are shown. Every proposal here has passed the gate.
 
 import argparse
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -24,7 +25,7 @@ from benchmarks.machine import machine_text
 KEYS = (
     "pairs recall precision newest_value curve sessions right_file content_recall planted_recall decoys_proposed"
     " labelled"
-    " worth_accepting false_per_session negatives parts seconds"
+    " worth_accepting false_per_session negatives parts seconds peak_mb"
 ).split()  # of the JSON; those that belong to the other format are null
 
 
@@ -36,6 +37,7 @@ def main() -> int:
         measure = measure_beam if arguments.format == "beam" else measure_writes
         figures = measure(arguments.data, arguments.queries, Path(folder))
     figures["seconds"] = round(time.perf_counter() - started, 1)
+    figures["peak_mb"] = peak_megabytes()
     print(machine_text())
     for name, value in figures.items():
         if name != "curve":
@@ -46,6 +48,12 @@ def main() -> int:
         wanted = {name: figures.get(name) for name in KEYS}
         arguments.json.write_text(json.dumps(wanted, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return 0
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process ever held, reading the data in included."""
+    unit = 1e6 if sys.platform == "darwin" else 1e3  # macOS counts bytes, Linux kilobytes
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
 
 
 def argument_parser() -> argparse.ArgumentParser:

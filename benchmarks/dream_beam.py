@@ -117,9 +117,9 @@ class Chat:
         self.name = name
         self.messages = messages  # of the person, by number
         self._evidence = evidence
-        self._candidates: dict[str, list[Candidate]] = {}
+        self.candidates: dict[str, list[Candidate]] = {}
         for candidate in find_candidates(session):
-            self._candidates.setdefault(candidate.quotes[0].entry, []).append(candidate)
+            self.candidates.setdefault(candidate.quotes[0].entry, []).append(candidate)
 
     @classmethod
     def read(cls, source: Path, folder: Path) -> "Chat":
@@ -144,7 +144,7 @@ class Chat:
         gate = Gate(self._evidence, topics, NoRejections(), Redactor())
         score, flagged, newest = 0.0, False, False
         for number in pair.later:
-            for candidate in self._candidates.get(entry_of(self.name, number), ()):
+            for candidate in self.candidates.get(entry_of(self.name, number), ()):
                 if gate.check(candidate):
                     continue
                 against = strongest(matches_of(candidate, topics))
