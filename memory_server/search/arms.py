@@ -21,6 +21,7 @@ from memory_server.search.terms import Term, looked_up, rarity, read_places, rea
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
+SCANNED = 5_000  # so few passages are scanned as quickly, and a graph in which many were replaced can lose some
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
@@ -50,14 +51,15 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SemanticArm:
-    """Nearest vectors: by the graph where every passage of a layer may answer, else by an exact scan."""
+    """Nearest vectors: by the graph where every passage of a layer of a large memory may answer, else by a scan."""
 
     nearest: NearestIds  # answers None where another process owns the graph: then the scan is exact
     rows_of_ids: RowsOfIds
 
     def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Found:
         """The `limit` passages nearest to a question (d,), by cosine."""
-        ids = self._nearest_ids(question, scope, limit + OVERFETCH) if scope.sources is None else None
+        by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
+        ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
         if ids is None:
             places = np.flatnonzero(scope.mask(snapshot) & (snapshot.passages.vectors >= 0))
         else:

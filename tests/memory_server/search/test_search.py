@@ -279,6 +279,16 @@ def test_the_graph_finds_what_an_exact_scan_finds(garden: Memory) -> None:
         assert by_graph == nearest_by_hand(garden, question, Layer.TOPIC)[:8]
 
 
+def test_a_small_memory_is_answered_in_full_whatever_its_graph_has_lost(
+    garden: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(garden.indices, "nearest", lambda *_: [])
+
+    answer = garden.search_memory("a machine that makes hot drinks")
+
+    assert names(answer)[0] == "kitchen"
+
+
 def nearest_by_hand(memory: Memory, question: str, layer: Layer) -> list[str]:
     """The ids of a layer by cosine, from vectors made of the stored text and from nothing else."""
     rows = memory.indices.ledger.connection.execute(
