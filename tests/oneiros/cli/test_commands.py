@@ -168,6 +168,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
         *("reference_endings", "reference_tags", "reference_minutes", "daily_at"),
         *(
+            "recorder",
             "dream_extractor",
             "dream_hunks_a_day",
             "dream_expiry_days",
