@@ -14,7 +14,9 @@ from crawler.turns import Role, Turn
 from memory_server.index.digest import DigestStore, TypedLine
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
+from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from oneiros.intake import archive_folder
 
 MAX_NOTES = 12
 MAX_TASKS = 20
@@ -77,6 +79,12 @@ class Recorder:
         return {
             session_id: str(self._archive.record(session_id).segments) for session_id in self._archive.session_ids()
         }
+
+
+def recorder_on(memory: Memory) -> Recorder:
+    """The recorder of an open memory, by the settings that it was opened with or follows."""
+    archive = Archive(archive_folder(memory.root))
+    return Recorder(memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model")
 
 
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:

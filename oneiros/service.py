@@ -33,7 +33,7 @@ from oneiros.jobs import daemon_jobs
 from oneiros.keeper import Keeper
 from oneiros.mcp_lines import LineServer
 from oneiros.model_recording import ModelRecording, asking_of
-from oneiros.recording import Recorder
+from oneiros.recording import recorder_on
 from oneiros.schedule import Schedule, schedule_file
 from oneiros.watch import Watcher
 
@@ -86,12 +86,11 @@ class Service:
         jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self._on_taken("", False))
         jobs = (*jobs, *dream_jobs(environment, memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
-        archive = Archive(archive_folder(memory.root))
-        self._recorder = Recorder(
-            memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model"
-        )
+        self._recorder = recorder_on(memory)
         self.model_recording = ModelRecording(
-            archive, memory.digest, lambda pause: asking_of(environment, memory.root, pause)
+            Archive(archive_folder(memory.root)),
+            memory.digest,
+            lambda pause: asking_of(environment, memory.root, pause),
         )
         self.taking_in = TakingIn(environment, memory.root, self._on_taken)
         review = ReviewNotice(lambda: decisions_on(memory.root, memory.person))
