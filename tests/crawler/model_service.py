@@ -20,7 +20,8 @@ class Service:
 
 
 @contextmanager
-def serving(*answers: tuple[int, Any]) -> Iterator[Service]:
+def serving(*answers: tuple[int, Any], until: threading.Event | None = None) -> Iterator[Service]:
+    """Answers in turn, the last one again and again; `until`: not before that is set."""
     service = Service("", list(answers))
 
     class Handler(BaseHTTPRequestHandler):
@@ -28,6 +29,8 @@ def serving(*answers: tuple[int, Any]) -> Iterator[Service]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             service.asked.append({"path": self.path, **json.loads(body)})
             service.headers.append({name.lower(): value for name, value in self.headers.items()})
+            if until is not None:
+                until.wait(60)
             status, answer = service.answers.pop(0) if len(service.answers) > 1 else service.answers[0]
             content = json.dumps(answer).encode()
             self.send_response(status)
