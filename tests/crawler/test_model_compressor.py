@@ -4,6 +4,7 @@ import json
 import stat
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -55,6 +56,15 @@ def compress(
 ) -> CompressedSession:
     compressor = build_compressor(settings, budget, pause=pauses.append)
     return compressor.compress(turns, facts_of(turns), RECORD)
+
+
+def test_two_runs_that_spend_at_once_are_both_counted(tmp_path: Path) -> None:
+    budgets = [Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=9, day_usd=9) for _ in range(4)]
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda budget: [budget.spend(0.25) for _ in range(25)], budgets))
+
+    assert budgets[0].spent_today() == 25.0
 
 
 def test_an_openai_compatible_service_writes_the_digest(turns: list[Turn], budget: Budget) -> None:
