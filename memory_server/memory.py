@@ -235,7 +235,7 @@ class Memory:
         Request(limit, per_source, include_raw)  # refuses what cannot be
         wide = Request(MAX_LIMIT, MAX_LIMIT, include_raw)
         answer = self._search("recall", f"{query} layer:session", wide, Searcher.recall)
-        return of_type(answer, self.digest, parse_query(query), kind, project, limit)
+        return of_type(answer, self.digest, parse_query(query), kind, limit)
 
     def _search(
         self, tool: str, text: str, request: Request, method: Callable[[Searcher, Query, int, int], Answer]

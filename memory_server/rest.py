@@ -23,6 +23,7 @@ from memory_server.document import Answer
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.index.build import Changes
+from memory_server.index.digest import TYPES
 from memory_server.indexing import Indexing
 from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
 from memory_server.memory import DEFAULT_LIMIT, MAX_LIMIT, SMALL_CHANGE, Memory
@@ -58,6 +59,13 @@ class Search(Body):
     include_raw: bool = Field(False, description="archived turns too, as layer:raw")
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
+
+
+class Recall(Search):
+    """A question that may be about one type of what sessions said."""
+
+    type: str = Field("", max_length=100, description=f"only what sessions said of it: {', '.join(TYPES)}")
+    project: str = Field("", max_length=500, description="only of it")
 
 
 class Reindex(Body):
@@ -190,26 +198,22 @@ def error_json(error: OneirosError) -> dict[str, Any]:
 
 
 def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+    async def answered(method: Callable[..., Answer], search: Search) -> dict[str, Any]:
+        behind = 0
+        if search.fresh:
+            behind = await _made_fresh(memory, indexing, waited)
+        limits = {"limit": search.limit, "per_source": search.per_source, "include_raw": search.include_raw}
+        answer: Answer = await run_sync(partial(method, search.query, **limits))
+        found = {"query": search.query, **answer_json(answer), "behind": behind}
+        if search.explain:
+            found["terms"] = list(answer.terms)
+            found["confidence"] = answer.confidence
+            found["scores"] = {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits}
+        return found
+
     def add(path: str, method: Callable[..., Answer], help_text: str) -> None:
         async def answer_to(search: Search) -> dict[str, Any]:
-            behind = 0
-            if search.fresh:
-                behind = await _made_fresh(memory, indexing, waited)
-            answer: Answer = await run_sync(
-                partial(
-                    method,
-                    search.query,
-                    limit=search.limit,
-                    per_source=search.per_source,
-                    include_raw=search.include_raw,
-                )
-            )
-            found = {"query": search.query, **answer_json(answer), "behind": behind}
-            if search.explain:
-                found["terms"] = list(answer.terms)
-                found["confidence"] = answer.confidence
-                found["scores"] = {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits}
-            return found
+            return await answered(method, search)
 
         async def get(
             query: Text, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: bool = False
@@ -221,7 +225,24 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         api.get(path, operation_id=f"get_{name}", description=help_text)(get)
         api.post(path, operation_id=f"post_{name}", description=help_text)(answer_to)
 
-    add("/api/recall", memory.recall, "Finds by meaning and words together; the best first answer to a question.")
+    @api.get("/api/recall", operation_id="get_recall")
+    async def get_recall(
+        query: Text,
+        limit: Limit = DEFAULT_LIMIT,
+        per_source: PerSource = 1,
+        include_raw: bool = False,
+        type: Annotated[str, Query(max_length=100)] = "",  # noqa: A002  as in the tool
+        project: Annotated[str, Query(max_length=500)] = "",
+    ) -> dict[str, Any]:
+        """Finds by meaning and words together; the best first answer to a question."""
+        asked = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
+        return await post_recall(Recall.model_validate({**asked, "type": type, "project": project}))
+
+    @api.post("/api/recall", operation_id="post_recall")
+    async def post_recall(search: Recall) -> dict[str, Any]:
+        """Finds by meaning and words together; the best first answer to a question."""
+        return await answered(partial(memory.recall, type=search.type, project=search.project), search)
+
     add("/api/search", memory.search_memory, "Finds by meaning alone, whatever words are used.")
     add("/api/exact", memory.search_exact, "Finds every word or quoted phrase as written.")
 

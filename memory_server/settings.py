@@ -71,6 +71,7 @@ class PersonSettings:
     reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
     reference_minutes: float = 10.0  # between two looks of the daemon at those files; 0: only at `oneiros ingest`
     daily_at: str = "04:00"  # when the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`
+    recorder: str = "deterministic"  # or model: the one that `compressor` names types what finished sessions said
     dream_extractor: str = "deterministic"  # or model: the one that `compressor` names is asked as well
     dream_hunks_a_day: int = 12  # most hunks that new proposals of one day hold; the rest waits
     dream_expiry_days: int = 30  # after which a hunk that nobody decided is withdrawn
@@ -93,8 +94,9 @@ class PersonSettings:
         for key in ("dream_hunks_a_day", "dream_expiry_days", "dream_stale_days"):
             if getattr(self, key) < 1:
                 raise UsageError(f"{key} is {getattr(self, key)}", remedy="Give a number from 1 on")
-        if self.dream_extractor not in ("deterministic", "model"):
-            raise UsageError(f"dream_extractor is {self.dream_extractor!r}", remedy="Give deterministic or model")
+        for key in ("recorder", "dream_extractor"):
+            if getattr(self, key) not in ("deterministic", "model"):
+                raise UsageError(f"{key} is {getattr(self, key)!r}", remedy="Give deterministic or model")
         if self.dream_history not in ("git", "topic"):
             raise UsageError(f"dream_history is {self.dream_history!r}", remedy="Give git or topic")
         if self.idle_minutes < 0:

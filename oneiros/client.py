@@ -61,11 +61,21 @@ class Client:
         return answer
 
     def search(
-        self, tool: str, query: str, *, limit: int, per_source: int, include_raw: bool = False
+        self,
+        tool: str,
+        query: str,
+        *,
+        limit: int,
+        per_source: int,
+        include_raw: bool = False,
+        type: str = "",  # noqa: A002  as the tool's argument is named
     ) -> tuple[Answer, int]:
-        """An answer, and how many files the indices are behind. `tool`: recall, search or exact."""
+        """An answer, and how many files the indices are behind. `tool`: recall, search or exact.
+
+        `type`: what recall alone knows, the recorder's.
+        """
         body = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
-        body |= {"fresh": True, "explain": True}
+        body |= {"fresh": True, "explain": True} | ({"type": type} if type else {})
         found = self.ask("POST", f"/api/{tool}", body)
         return answer_of_json(found), int(found["behind"])
 

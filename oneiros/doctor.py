@@ -10,16 +10,19 @@ import numpy as np
 
 from memory_server.document import ChunkId, Layer
 from memory_server.errors import ContentError, OneirosError
+from memory_server.escaping import shown_line
 from memory_server.memory import MAX_LIMIT, Comparison, Memory
 from memory_server.search.query import parse_query
 from oneiros.claude_checks import check_client
 from oneiros.claude_files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
+from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
 from oneiros.intake import waiting
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
+MOST_NAMED = 3  # files in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def examine(environment: Environment) -> Iterator[Finding]:
         ("words", _check_words),
         ("meaning", lambda memory: _check_meaning(environment, memory)),
         ("read", _check_reading),
+        ("approval", _check_approval),
         ("archive", lambda memory: _check_archive(environment, memory)),
         ("claude code", lambda memory: _check_client(environment, memory)),
     ]
@@ -182,6 +186,19 @@ def _check_reading(memory: Memory) -> Iterator[Finding]:
         yield Finding("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
     else:
         yield Finding("read", "ok", "every topic can be read back")
+
+
+def _check_approval(memory: Memory) -> Iterator[Finding]:
+    """Whether a person has answered for every approved file as it stands."""
+    found = decisions_on(memory.root, memory.person).unexplained()
+    if not found:
+        yield Finding("approval", "ok", "every approved file is as you accepted, adopted or committed it")
+        return
+    named = ", ".join(f"{shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED])
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    adopt = f"oneiros dream adopt {shown_line(found[0].path)}"
+    repair = f"Look with `oneiros report`, then undo it, or take it over: {adopt}"
+    yield Finding("approval", "warning", f"changed without your acceptance: {named}{more}", repair)
 
 
 def _check_client(environment: Environment, memory: Memory) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ Behind the intake in the daemon: it never stands in a session's way, and what is
 
 import datetime as dt
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from crawler.archive import Archive
 from crawler.facts import facts_of
@@ -14,10 +14,13 @@ from crawler.turns import Role, Turn
 from memory_server.index.digest import DigestStore, TypedLine
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
+from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from oneiros.intake import archive_folder
 
 MAX_NOTES = 12
 MAX_TASKS = 20
+MARK_EDGE = "\n"  # between a state of the archive and the model that wrote lines from it; a state never holds one
 TASK_TOOLS = ("TodoWrite",)
 SECTION_OF = {"accomplished": ("Outcome", "Work done"), "blocked": ("Errors and fixes",), "next": ("Open items",)}
 
@@ -25,7 +28,16 @@ SECTION_OF = {"accomplished": ("Outcome", "Work done"), "blocked": ("Errors and 
 class Recorder:
     """The typed lines and the blackboard of one memory."""
 
-    def __init__(self, root: MemoryRoot, archive: Archive, digest: DigestStore):
+    def __init__(
+        self,
+        root: MemoryRoot,
+        archive: Archive,
+        digest: DigestStore,
+        *,
+        keeps_models: Callable[[], bool] = lambda: False,
+    ):
+        """`keeps_models`: whether lines that a model wrote stay, rather than being made again by rules."""
+        self._keeps_models = keeps_models
         self._root = root
         self._archive = archive
         self._digest = digest
@@ -36,6 +48,8 @@ class Recorder:
         marks, known = self._marks(), self._digest.marks()
         for session_id in known.keys() - marks.keys():
             self._digest.remove(session_id)
+        if self._keeps_models():
+            known = {session_id: plain_mark(mark) for session_id, mark in known.items()}
         changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
         for session_id in changed:
             self._record(session_id, marks[session_id])
@@ -59,16 +73,41 @@ class Recorder:
         turns = list(self._archive.turns(session_id))
         project = project_name(self._archive.record(session_id).project)
         lines = digest_lines(turns, facts_of(turns), project)
-        typed = [
-            TypedLine(session_id, ordinal, line.type, line.text, line.why, project, line.entries)
-            for ordinal, line in enumerate(lines)
-        ]
-        self._digest.replace(session_id, mark, project, typed)
+        self._digest.replace(session_id, mark, project, typed_lines(session_id, lines))
 
     def _marks(self) -> dict[str, str]:
         return {
             session_id: str(self._archive.record(session_id).segments) for session_id in self._archive.session_ids()
         }
+
+
+def recorder_on(memory: Memory) -> Recorder:
+    """The recorder of an open memory, by the settings that it was opened with or follows."""
+    archive = Archive(archive_folder(memory.root))
+    return Recorder(memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model")
+
+
+def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
+    """A session's lines as they are kept."""
+    return [
+        TypedLine(session_id, ordinal, line.type, line.text, line.why, line.project, line.entries)
+        for ordinal, line in enumerate(lines)
+    ]
+
+
+def marked_by(mark: str, writer: str) -> str:
+    """The mark of lines that a model wrote from the state of the archive that `mark` stands for."""
+    return f"{mark}{MARK_EDGE}{writer}"
+
+
+def plain_mark(mark: str) -> str:
+    """The state of the archive that lines were made from, whoever wrote them."""
+    return mark.partition(MARK_EDGE)[0]
+
+
+def is_by_rules(mark: str) -> bool:
+    """Whether lines were made by rules alone."""
+    return MARK_EDGE not in mark
 
 
 def notes_of(lines: Sequence[DigestLine]) -> list[str]:

@@ -32,7 +32,8 @@ from oneiros.intake import archive_folder
 from oneiros.jobs import daemon_jobs
 from oneiros.keeper import Keeper
 from oneiros.mcp_lines import LineServer
-from oneiros.recording import Recorder
+from oneiros.model_recording import ModelRecording, asking_of
+from oneiros.recording import recorder_on
 from oneiros.schedule import Schedule, schedule_file
 from oneiros.watch import Watcher
 
@@ -85,7 +86,12 @@ class Service:
         jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self._on_taken("", False))
         jobs = (*jobs, *dream_jobs(environment, memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
-        self._recorder = Recorder(memory.root, Archive(archive_folder(memory.root)), memory.digest)
+        self._recorder = recorder_on(memory)
+        self.model_recording = ModelRecording(
+            Archive(archive_folder(memory.root)),
+            memory.digest,
+            lambda pause: asking_of(environment, memory.root, pause),
+        )
         self.taking_in = TakingIn(environment, memory.root, self._on_taken)
         review = ReviewNotice(lambda: decisions_on(memory.root, memory.person))
         self.hooks = Hooks(
@@ -101,12 +107,14 @@ class Service:
         self.watcher.start()
         self.schedule.start()
         self.taking_in.start()
+        self.model_recording.start()
         threading.Thread(target=self._warm_up, name="warm-up", daemon=True).start()
         try:
             anyio.run(self._serve)
         finally:
             self.schedule.close()
             self.taking_in.close()
+            self.model_recording.close()
             self.hooks.close()
             self.watcher.close()
             self.keeper.close()
@@ -171,6 +179,7 @@ class Service:
                 self._restart()
             idle = person.idle_minutes * 60
             is_busy = self.keeper.is_busy or self.schedule.running or self.taking_in.is_busy
+            is_busy = is_busy or self.model_recording.is_busy
             if idle and self.activity.idle_seconds() > idle and not is_busy:
                 logger.info("nobody asked for %.0f minutes; ending", person.idle_minutes)
                 self._end.set()
@@ -195,16 +204,21 @@ class Service:
         try:
             self._memory.embed_query("warm up")
             self._memory.indices.snapshot()
-            self._recorder.bring_level()
+            self._record()
         except Exception as error:  # noqa: BLE001  whoever asks will be told
             logger.warning("warming up: %s", error)
 
     def _on_taken(self, session_id: str, has_ended: bool) -> None:
         """A session was taken in, or all were: what came of it is indexed and recorded."""
         self.keeper.poke(anyway=True)
-        self._recorder.bring_level()
+        self._record()
         if session_id:
             self._recorder.note(session_id, now(), has_ended=has_ended)
+
+    def _record(self) -> None:
+        """Brings the typed lines level by rules; a model, where one is set, goes over them behind that."""
+        self._recorder.bring_level()
+        self.model_recording.poke()
 
     def _restart(self) -> None:
         """Ends this process and lets another one take its place. Call from the loop."""

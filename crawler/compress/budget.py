@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from filelock import FileLock
+
 from crawler.archive import write_whole
 
 CHARS_PER_TOKEN = 3.5  # a little fewer than English has, so that estimates are high rather than low
@@ -55,9 +57,11 @@ class Budget:
         if usd == 0:
             return
         self.spent_in_run += usd
-        days = self._days()
-        days[self._today] = days.get(self._today, 0.0) + usd
-        write_whole(self._ledger, json.dumps(days, sort_keys=True).encode())
+        self._ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with FileLock(f"{self._ledger}.lock"):  # another run, or the recorder's, spends at the same time
+            days = self._days()
+            days[self._today] = days.get(self._today, 0.0) + usd
+            write_whole(self._ledger, json.dumps(days, sort_keys=True).encode())
 
     def _days(self) -> dict[str, float]:
         if not self._ledger.exists():

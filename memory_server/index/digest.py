@@ -88,13 +88,21 @@ class DigestStore:
         where, values = "line.session glob ? and (? = '' or line.type = ?)", (f"{session_id}*", type, type)
         return self._lines(where, values, "line.session, line.ordinal")
 
-    def find(self, words: Sequence[str], type: str, project: str, limit: int) -> list[TypedLine]:  # noqa: A002
-        """Lines of a type that hold any of the words, the best by bm25 first."""
+    def find(
+        self,
+        words: Sequence[str],
+        type: str,  # noqa: A002  as a person asks for it
+        projects: Sequence[str],
+        limit: int,
+    ) -> list[TypedLine]:
+        """Lines of a type, of any of these projects where some are named, that hold any of the words; best first."""
         question = " OR ".join('"' + word.replace('"', '""') + '"' for word in words if any(map(str.isalnum, word)))
         if not question:
             return []
-        where = "line_words match ? and (? = '' or line.type = ?) and (? = '' or session.project = ? collate nocase)"
-        return self._lines(where, (question, type, type, project, project), "bm25(line_words), line.id", limit)
+        where, wanted = "line_words match ? and (? = '' or line.type = ?)", [name.casefold() for name in projects]
+        if wanted:
+            where += f" and folded(session.project) in ({', '.join('?' * len(wanted))})"
+        return self._lines(where, (question, type, type, *wanted), "bm25(line_words), line.id", limit)
 
     def _lines(self, where: str, values: Sequence[object], order: str, limit: int = -1) -> list[TypedLine]:
         source = "line join session on session.session = line.session"
@@ -124,6 +132,7 @@ class DigestStore:
                 self._connection = sqlite3.connect(
                     self._file, check_same_thread=False, isolation_level=None, timeout=30
                 )
+                self._connection.create_function("folded", 1, str.casefold, deterministic=True)
                 self._connection.execute("pragma journal_mode=wal")
                 self._connection.execute("pragma secure_delete=on")  # what a person forgets leaves no bytes behind
                 self._connection.executescript(SCHEMA)

@@ -7,7 +7,7 @@ type when it holds such a line. Lines of sessions that have no compressed file y
 import hashlib
 from collections.abc import Sequence
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason
+from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
 from memory_server.errors import UsageError
 from memory_server.index.digest import TYPES, DigestStore, TypedLine
 from memory_server.index.raw import raw_path, session_of_path
@@ -24,12 +24,17 @@ def require_type(kind: str) -> str:
     return kind
 
 
-def of_type(answer: Answer, digest: DigestStore, query: Query, kind: str, project: str, limit: int) -> Answer:
-    """The hits of an answer that are of a type, then lines of that type that it does not hold."""
+def of_type(answer: Answer, digest: DigestStore, query: Query, kind: str, limit: int) -> Answer:
+    """The hits of an answer that are of a type, then lines of that type that it does not hold.
+
+    A line knows its project alone, so under any other filter there are none but those that hits hold.
+    """
     hits = [hit for hit in answer.hits if lines_in(hit, digest, kind)]
     known = {line.text for hit in hits for line in lines_in(hit, digest, kind)}
     words = [term.text for term in query.terms()]
-    hits += [_hit(line) for line in digest.find(words, kind, project, limit) if line.text not in known]
+    projects = query.filter.projects
+    if query.filter == Filter(projects=projects):
+        hits += [_hit(line) for line in digest.find(words, kind, projects, limit) if line.text not in known]
     kept = tuple(hits[:limit])
     return Answer(kept, answer.note if kept else NO_LINE, answer.terms, answer.confidence)
 

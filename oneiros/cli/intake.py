@@ -36,6 +36,7 @@ from oneiros.intake import (
     run_intake,
     scan_references,
 )
+from oneiros.recording import recorder_on
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6
@@ -176,6 +177,7 @@ def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_
     if not wanted.dry_run:
         references = scan_references(environment, root)
         indexed = brought_level(environment)
+        recorded(environment)
     if as_json:
         say_json(outcome, one_line=one_line)
         return
@@ -197,12 +199,19 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
             outcome = run_intake(environment, environment.choice.root, wanted, now())
             if is_news(outcome):
                 brought_level(environment)
+                recorded(environment)
                 if as_json:
                     say_json(outcome, one_line=True)
                 else:
                     talk(f"{now().astimezone():%H:%M:%S}  {outcome_sentence(outcome)}")
             if not follower.wait():
                 return
+
+
+def recorded(environment: Environment) -> None:
+    """Has what was taken in typed by the recorder's rules, so that recall can be asked by type."""
+    with environment.open_memory() as memory:
+        recorder_on(memory).bring_level()
 
 
 def say_json(outcome: Outcome, *, one_line: bool) -> None:

@@ -1,7 +1,8 @@
 """Asking and reading: `search`, `exact`, `recall`, `read`, `topics`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -12,10 +13,12 @@ from memory_server.answer_text import answer_json, shortened
 from memory_server.document import Answer, Hit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
+from memory_server.index.digest import TYPES
 from memory_server.memory import DEFAULT_LIMIT, Memory
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.recording import recorder_on
 
 PASSAGE_CHARS = 360
 PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
@@ -45,16 +48,20 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         words: list[str],
         filters: dict[str, list[str] | None],
         options: tuple[int, int, bool, bool, bool, bool],
+        said: str,
     ) -> None:
         limit, per_source, raw, as_json, explain, no_color = options
         text = " ".join([*(_filter_text(filters)), *words])
         try:
             client = Client(environment.variables, environment.choice.root.path)
-            answer, behind = client.search(route, text, limit=limit, per_source=per_source, include_raw=raw)
+            answer, behind = client.search(route, text, limit=limit, per_source=per_source, include_raw=raw, type=said)
             say_behind(behind)
         except DaemonLost:
             with environment.open_memory() as memory:
                 bring_level(memory)
+                if said:
+                    recorder_on(memory).bring_level()
+                    method = partial(method, type=said)
                 answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
         if as_json:
             data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
@@ -66,6 +73,10 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
     def searching_command(
         name: str, method: Callable[..., Answer], help_text: str, example: str, *, takes_flags: bool = False
     ) -> None:
+        type_help = "a type of frontmatter, such as semantic"
+        if name == "recall":
+            type_help += f"; or only what sessions said of it: {', '.join(TYPES)}"
+
         def command(
             words: Words,
             limit: Limit = DEFAULT_LIMIT,
@@ -74,7 +85,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             topic: Narrow = None,
             project: Narrow = None,
             machine: Narrow = None,
-            kind: Annotated[list[str] | None, typer.Option("--type", show_default=False)] = None,
+            kind: Annotated[list[str] | None, typer.Option("--type", help=type_help, show_default=False)] = None,
             tag: Narrow = None,
             after: Annotated[str | None, typer.Option(show_default=False)] = None,
             before: Annotated[str | None, typer.Option(show_default=False)] = None,
@@ -83,9 +94,11 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             explain: Explain = False,
             no_color: NoColor = False,
         ) -> None:
+            said = recorded_type(kind or ()) if name == "recall" else ""
+            kind = None if said else kind
             filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
             filters |= {"after": [after] if after else None, "before": [before] if before else None}
-            ask(name, method, words, filters, (limit, per_source, raw, as_json, explain, no_color))
+            ask(name, method, words, filters, (limit, per_source, raw, as_json, explain, no_color), said)
 
         settings = {"ignore_unknown_options": takes_flags}
         app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
@@ -96,7 +109,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         "recall",
         Memory.recall,
         "Find by meaning and words together; the best first answer to a question.",
-        "oneiros recall 'why do we pin the workers'",
+        "oneiros recall 'why do we pin the workers' --type decision --project shop",
     )
     searching_command(
         "search",
@@ -147,6 +160,14 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             date = head.date.isoformat() if head.date else " " * 10
             console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown_line(head.summary)}"))
         talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
+
+
+def recorded_type(kinds: Sequence[str]) -> str:
+    """The recorder's type that is asked for; empty where all are types of frontmatter."""
+    found = [kind for kind in kinds if kind in TYPES]
+    if found and len(kinds) > 1:
+        raise UsageError(f"--type {found[0]} stands alone", remedy="Ask for one type at a time")
+    return found[0] if found else ""
 
 
 def bring_level(memory: Memory) -> None:

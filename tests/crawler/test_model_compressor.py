@@ -3,12 +3,10 @@
 import json
 import stat
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import date
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,58 +26,13 @@ from crawler.turns import Turn
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import CompressedSession
 from tests.crawler.builders import SESSION, person, turns_of, working_session
+from tests.crawler.model_service import as_openai, serving
 
 RECORD = SessionRecord(SESSION)
 GOOD = {
     "title": "Relay keepalive",
     "sections": {"Decisions": [{"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}]},
 }
-
-
-@dataclass
-class Service:
-    """A server on the loopback that answers in turn and remembers what it was asked."""
-
-    url: str
-    answers: list[tuple[int, Any]]
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-
-
-@contextmanager
-def serving(*answers: tuple[int, Any]) -> Iterator[Service]:
-    service = Service("", list(answers))
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            service.asked.append({"path": self.path, **json.loads(body)})
-            service.headers.append({name.lower(): value for name, value in self.headers.items()})
-            status, answer = service.answers.pop(0) if len(service.answers) > 1 else service.answers[0]
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield service
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def as_openai(text: str) -> tuple[int, Any]:
-    message = {"choices": [{"message": {"role": "assistant", "content": text}}]}
-    return 200, message | {"usage": {"prompt_tokens": 1000, "completion_tokens": 100}}
 
 
 def as_anthropic(text: str) -> tuple[int, Any]:
@@ -103,6 +56,15 @@ def compress(
 ) -> CompressedSession:
     compressor = build_compressor(settings, budget, pause=pauses.append)
     return compressor.compress(turns, facts_of(turns), RECORD)
+
+
+def test_two_runs_that_spend_at_once_are_both_counted(tmp_path: Path) -> None:
+    budgets = [Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=9, day_usd=9) for _ in range(4)]
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda budget: [budget.spend(0.25) for _ in range(25)], budgets))
+
+    assert budgets[0].spent_today() == 25.0
 
 
 def test_an_openai_compatible_service_writes_the_digest(turns: list[Turn], budget: Budget) -> None:

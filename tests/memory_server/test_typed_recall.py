@@ -42,6 +42,18 @@ def test_a_session_that_goes_on_is_found_by_its_lines(memory: Memory) -> None:
     assert [hit.path for hit in answer.hits] == [f"sessions/archive/{OPEN}"]
 
 
+def test_lines_obey_the_projects_of_the_query_and_no_filter_that_they_cannot_know(memory: Memory) -> None:
+    record(memory)
+
+    def found(query: str) -> list[str]:
+        return [hit.path for hit in memory.recall(query, type="decision").hits]
+
+    assert found("orders by post project:POST") == [f"sessions/archive/{OPEN}"]
+    assert found("orders by post project:nowhere") == []
+    assert found("orders by post after:2031-01-01") == []
+    assert found("orders by post machine:laptop") == []
+
+
 def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memory: Memory) -> None:
     record(memory)
 
@@ -57,10 +69,10 @@ def test_lines_are_replaced_a_session_at_a_time_and_forgotten_with_it(memory: Me
     assert memory.digest.marks() == {SESSION: "2", OPEN: "1"}
     assert [one.type for one in memory.digest.of_session("a1b2c3d4")] == ["fact"]
     memory.digest.remove(SESSION)
-    assert memory.digest.find(["numbered"], "", "", 5) == []
+    assert memory.digest.find(["numbered"], "", (), 5) == []
 
 
 def test_any_words_can_be_asked_for(memory: Memory) -> None:
     store: DigestStore = memory.digest
 
-    assert store.find(['a"b', "OR", "NEAR(", "*", "\u202e"], "", "", 5) == []
+    assert store.find(['a"b', "OR", "NEAR(", "*", "\u202e"], "", (), 5) == []

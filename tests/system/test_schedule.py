@@ -9,6 +9,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from memory_server.errors import UsageError
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.system.house import House, wait_until
 
@@ -53,6 +56,24 @@ def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(hou
 
     wait_until(lambda: jobs(house)["ingest"]["said"] != "", 60)
     assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
+
+
+def test_command_line_rest_and_assistant_recall_the_same_by_type(house: House) -> None:
+    write_transcript(projects(house), *working_session())
+    house.serve()
+    house.command("ingest")
+    question = {"query": "what keeps the relay's timeout away", "type": "decision", "project": "app"}
+
+    printed = house.command("recall", question["query"], "--type", "decision", "--project", "app", "--json")
+    answered = house.client.ask("POST", "/api/recall", question)["hits"]
+
+    said = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
+    assert [said in hit["passage"] for hit in answered] == [True]
+    assert [hit["id"] for hit in json.loads(printed.stdout)["hits"]] == [hit["id"] for hit in answered]
+    assert said in house.relay().initialize().text("recall", **question)
+    assert house.client.ask("GET", "/api/recall?query=relay&type=decision&project=shop")["hits"] == []
+    with pytest.raises(UsageError, match="opinion"):
+        house.client.ask("POST", "/api/recall", question | {"type": "opinion"})
 
 
 def test_the_daemon_scans_references_by_the_clock(house: House) -> None:

@@ -168,6 +168,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
         *("reference_endings", "reference_tags", "reference_minutes", "daily_at"),
         *(
+            "recorder",
             "dream_extractor",
             "dream_hunks_a_day",
             "dream_expiry_days",
@@ -361,6 +362,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     assert code == 0
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
+        "approval": "ok",
         "archive": "ok",
         "claude code": "ok",
         "memory": "",
@@ -400,6 +402,20 @@ def test_doctor_finds_a_lost_row_of_the_keyword_index(shell: Shell, own: Path) -
     assert "oneiros reindex --rebuild" in out
     shell("reindex", "--rebuild")
     assert states(shell)["ledger"] == "ok"
+
+
+def test_doctor_names_files_edited_outside_the_approval_path_and_the_repair(shell: Shell, own: Path) -> None:
+    shell("init")
+    shell("doctor")  # what is there when approvals are first kept counts as the person's
+    write_topic(own, "mail", "# Mail\n\nThe relay listens on port 1.\n")
+    write_topic(own, "cats", "# Cats\n\nThe cat is grey.\n")
+
+    found = next(one for one in shell.json("doctor")["checks"] if one["check"] == "approval")
+
+    assert found["state"] == "warning"
+    assert "topics/cats.md (new), topics/mail.md (changed)" in found["detail"]
+    assert "oneiros report" in found["repair"]
+    assert "oneiros dream adopt topics/cats.md" in found["repair"]
 
 
 def test_a_context_for_commands_opens_nothing(tmp_path: Path) -> None:

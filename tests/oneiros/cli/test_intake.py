@@ -57,6 +57,25 @@ def test_what_was_said_is_found_after_one_ingest(oneiros: Oneiros) -> None:
     assert found["hits"][0]["layer"] == "session" and "11111111" in found["hits"][0]["path"]
 
 
+def test_recall_by_type_and_project_finds_what_sessions_said_of_it(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+    question = ("recall", "how is the timeout kept from cutting the relay off", "--type")
+
+    found = json.loads(oneiros(*question, "decision", "--project", "app", "--json")[1])["hits"]
+
+    assert len(found) == 1 and "keepalive every 300 seconds" in found[0]["passage"]
+    assert oneiros(*question, "decision", "--project", "shop")[0] == 1
+    assert oneiros(*question, "preference")[0] == 1
+    assert oneiros(*question, "decision", "--type", "lesson")[0] == 2
+
+
+def test_a_type_of_frontmatter_is_a_filter_as_before(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    assert oneiros("recall", "relay connection", "--type", "episodic")[0] == 0
+    assert oneiros("recall", "relay connection", "--type", "procedural")[0] == 1
+
+
 def test_ingesting_again_does_nothing(oneiros: Oneiros) -> None:
     oneiros("ingest")
 

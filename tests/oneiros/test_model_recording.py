@@ -1,0 +1,127 @@
+"""A model goes over sessions that are over, behind the rules, by a real service's protocol."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from crawler.archive import Archive
+from memory_server.errors import UsageError
+from memory_server.index.digest import DigestStore
+from memory_server.root import MemoryRoot
+from memory_server.settings import change_setting
+from oneiros.environment import Environment
+from oneiros.intake import Wanted, archive_folder, run_intake
+from oneiros.model_recording import ModelRecording, asking_of
+from oneiros.recording import Recorder
+from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
+from tests.crawler.model_service import Service, as_openai, serving
+from tests.memories import NOON, new_root
+from tests.system.house import wait_until
+
+GOOD = [
+    {"type": "lesson", "text": "An idle proxy cuts the relay off.", "why": "names a cause", "entries": ["00000002"]},
+]
+
+
+class House:
+    """A memory whose one session is over, its rules lines, and the thread that asks a model."""
+
+    def __init__(self, home: Path):
+        self.environment = Environment({}, home, home)
+        self.root: MemoryRoot = new_root(home / "memory")
+        self.transcripts = home / ".claude" / "projects" / "-srv-app"
+        self.digest = DigestStore(self.root.derived / "digest.db")
+        archive = Archive(archive_folder(self.root))
+        self.recorder = Recorder(
+            self.root, archive, self.digest, keeps_models=lambda: replace(self.environment).person.recorder == "model"
+        )
+        self.models = ModelRecording(archive, self.digest, lambda pause: asking_of(self.environment, self.root, pause))
+
+    def set(self, **settings: object) -> None:
+        for key, value in settings.items():
+            change_setting(self.environment.person_file, key, value)
+
+    def ask(self, service: Service) -> None:
+        """Sets the service as the model."""
+        self.set(recorder="model", compressor="openai-url", compressor_url=f"{service.url}/v1", compressor_model="m")
+
+    def take_in(self, session: str = SESSION) -> None:
+        write_transcript(self.transcripts, *working_session(session=session), session=session)
+        run_intake(replace(self.environment), self.root, Wanted(), NOON)
+        self.recorder.bring_level()
+
+    def texts(self) -> list[str]:
+        return [line.text for line in self.digest.of_session(SESSION)]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.models.close()
+    made.digest.close()
+
+
+def test_by_default_no_model_is_asked(house: House) -> None:
+    with serving(as_openai(json.dumps(GOOD))) as service:
+        house.set(compressor_url=f"{service.url}/v1")
+        house.take_in()
+
+        assert house.models.run_once() == 0
+
+    assert service.asked == [] and house.texts()
+
+
+def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does(house: House) -> None:
+    house.take_in()
+    plain = house.texts()
+
+    with serving(as_openai(json.dumps(GOOD))) as service:
+        house.ask(service)
+        assert (house.models.run_once(), house.models.run_once(), house.recorder.bring_level()) == (1, 0, 0)
+
+    assert "An idle proxy cuts the relay off." in house.texts()
+    assert house.digest.find(["idle"], "lesson", ["app"], 5)[0].why == "a model: names a cause"
+    house.set(recorder="deterministic")
+    assert house.recorder.bring_level() == 1
+    assert house.texts() == plain
+
+
+def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets_its_turn(house: House) -> None:
+    house.take_in()
+    house.take_in(OTHER_SESSION)
+    plain = house.texts()
+
+    with serving((400, {"error": "no"}), as_openai(json.dumps(GOOD))) as service:
+        house.ask(service)
+        assert house.models.run_once() == 0
+        assert house.texts() == plain
+        assert house.models.run_once() == 2
+
+
+def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
+    house.take_in()
+    house.set(idle_hours=1e6)
+
+    with serving(as_openai(json.dumps(GOOD))) as service:
+        house.ask(service)
+        assert house.models.run_once() == 0
+
+    assert service.asked == []
+
+
+def test_the_thread_outlives_settings_that_name_no_model_and_records_when_poked(house: House) -> None:
+    house.take_in()
+    house.set(recorder="model")
+    with pytest.raises(UsageError):
+        house.models.run_once()
+    house.models.start()
+    house.models.poke()
+
+    with serving(as_openai(json.dumps(GOOD))) as service:
+        house.ask(service)
+        house.models.poke()
+        wait_until(lambda: "An idle proxy cuts the relay off." in house.texts(), 60)
