@@ -18,8 +18,9 @@ from typing import Any
 
 from benchmarks.trainer_gpu import measure_card
 from trainer.evaluation.evaluate import evaluate
+from trainer.evaluation.retrieval import passages_in
 from trainer.files import read_json
-from trainer.laptop import PARAPHRASES, TRAINING
+from trainer.laptop import PARAPHRASES, TOPICS, TRAINING
 from trainer.pairs import read_pairs
 from trainer.training.adapter import fingerprint
 from trainer.training.base_model import find_base, load_tokenizer
@@ -55,7 +56,8 @@ def measure(home: Path, chance: random.Random) -> dict[str, Any]:
     run = RunFolder(Path(laptop["run"]))
     talk(f"machine and versions: {json.dumps({key: run.read()[key] for key in ('machine', 'versions', 'threads')})}")
     talk(f"asked over HTTP: {laptop['question']} -> {laptop['answer']} ({'right' if laptop['right'] else 'wrong'})")
-    scores = evaluate(run, paraphrases=read_pairs(PARAPHRASES), use_card=False)
+    rephrased, passages = read_pairs(PARAPHRASES), tuple(passages_in(TOPICS))
+    scores = evaluate(run, paraphrases=rephrased, passages=passages, use_card=False)
     talk(f"evaluation: {json.dumps(read_json(run.evaluation))}")
     identical = resumes_identically(home, chance)
     machine = this_machine()
