@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -79,11 +80,19 @@ def measure(home: Path, chance: random.Random) -> dict[str, Any]:
 
 def run_laptop(home: Path) -> dict[str, Any]:
     """`make train-laptop` with its wall time; what is unpacked once is not unpacked before."""
-    began = time.monotonic()
+    began, cpu_before = time.monotonic(), cpu_minutes()
     command = [sys.executable, "-m", "trainer", "laptop", "--run", str(home / "runs" / "laptop"), "--json"]
     done = subprocess.run(command, env=environment(home), stdout=subprocess.PIPE, check=True)
     figures: dict[str, Any] = json.loads(done.stdout)
-    return figures | {"minutes": round((time.monotonic() - began) / 60, 2)}
+    minutes = round((time.monotonic() - began) / 60, 2)
+    talk(f"laptop: {minutes} minutes, {cpu_minutes() - cpu_before:.1f} CPU minutes, load {os.getloadavg()}")
+    return figures | {"minutes": minutes}
+
+
+def cpu_minutes() -> float:
+    """CPU time of all processes that were started here and have ended: what the wall time would be without others."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) / 60
 
 
 def resumes_identically(home: Path, chance: random.Random) -> bool:
