@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,9 @@ from typing import Any
 
 from benchmarks.trainer_gpu import measure_card
 from trainer.evaluation.evaluate import evaluate
+from trainer.evaluation.retrieval import passages_in
 from trainer.files import read_json
-from trainer.laptop import PARAPHRASES, TRAINING
+from trainer.laptop import PARAPHRASES, TOPICS, TRAINING
 from trainer.pairs import read_pairs
 from trainer.training.adapter import fingerprint
 from trainer.training.base_model import find_base, load_tokenizer
@@ -55,7 +57,8 @@ def measure(home: Path, chance: random.Random) -> dict[str, Any]:
     run = RunFolder(Path(laptop["run"]))
     talk(f"machine and versions: {json.dumps({key: run.read()[key] for key in ('machine', 'versions', 'threads')})}")
     talk(f"asked over HTTP: {laptop['question']} -> {laptop['answer']} ({'right' if laptop['right'] else 'wrong'})")
-    scores = evaluate(run, paraphrases=read_pairs(PARAPHRASES), use_card=False)
+    rephrased, passages = read_pairs(PARAPHRASES), tuple(passages_in(TOPICS))
+    scores = evaluate(run, paraphrases=rephrased, passages=passages, use_card=False)
     talk(f"evaluation: {json.dumps(read_json(run.evaluation))}")
     identical = resumes_identically(home, chance)
     machine = this_machine()
@@ -77,11 +80,19 @@ def measure(home: Path, chance: random.Random) -> dict[str, Any]:
 
 def run_laptop(home: Path) -> dict[str, Any]:
     """`make train-laptop` with its wall time; what is unpacked once is not unpacked before."""
-    began = time.monotonic()
+    began, cpu_before = time.monotonic(), cpu_minutes()
     command = [sys.executable, "-m", "trainer", "laptop", "--run", str(home / "runs" / "laptop"), "--json"]
     done = subprocess.run(command, env=environment(home), stdout=subprocess.PIPE, check=True)
     figures: dict[str, Any] = json.loads(done.stdout)
-    return figures | {"minutes": round((time.monotonic() - began) / 60, 2)}
+    minutes = round((time.monotonic() - began) / 60, 2)
+    talk(f"laptop: {minutes} minutes, {cpu_minutes() - cpu_before:.1f} CPU minutes, load {os.getloadavg()}")
+    return figures | {"minutes": minutes}
+
+
+def cpu_minutes() -> float:
+    """CPU time of all processes that were started here and have ended: what the wall time would be without others."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) / 60
 
 
 def resumes_identically(home: Path, chance: random.Random) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from trainer.errors import NeedsRepair
 from trainer.evaluation.evaluate import evaluate
+from trainer.evaluation.retrieval import passages_in
 from trainer.evaluation.scoring import is_right
 from trainer.pairs import Pair, read_pairs
 from trainer.training.base_model import find_base
@@ -32,6 +33,7 @@ TRAINING = DATA / "oneiros-train.jsonl"
 PARAPHRASES = DATA / "oneiros-paraphrases.jsonl"
 VALIDATION = DATA / "oneiros-validation.jsonl"
 CALIBRATION = DATA / "oneiros-calibration.jsonl"
+TOPICS = Path(__file__).parents[1] / "memory" / "topics"  # what the pairs were made from; part of a checkout
 ASKED = 8  # questions of the evaluation here; the benchmark asks all of them
 START_SECONDS = 300.0  # importing torch and loading the model on a busy machine
 
@@ -52,7 +54,8 @@ def run_laptop(
     run = begin(request)
     record = train(run, TrainingLock(folder.parent), StopFlag())
     report(f"Trained {record['steps']} steps in {record['minutes']} minutes")
-    result = evaluate(run, use_card=False, max_questions=ASKED)
+    passages = tuple(passages_in(TOPICS)) if TOPICS.is_dir() else ()
+    result = evaluate(run, passages=passages, use_card=False, max_questions=ASKED)
     report(
         f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}"
     )

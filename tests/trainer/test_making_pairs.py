@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trainer.errors import DataError, UsageError
 from trainer.evaluation.canaries import alternatives, exposure, plant
-from trainer.evaluation.retrieval import Passages
+from trainer.evaluation.retrieval import Passages, passages_in
 from trainer.evaluation.scoring import is_right, share_right
 from trainer.extract.chunks import Chunk, Page, chunks_of
 from trainer.generate.prompt import pairs_in_reply
@@ -230,6 +230,22 @@ def test_passages_are_found_by_their_rare_words() -> None:
 
     assert passages.best("Where does the relay listen?", top=1) == ["The relay listens on port 2525."]
     assert passages.best("zebra") == []
+
+
+def test_paragraphs_items_and_table_rows_of_a_topic_are_passages_below_their_heading(tmp_path: Path) -> None:
+    (tmp_path / "mail.md").write_text(
+        "---\nid: x\n---\n# Mail\n\nThe relay is old.\n\n- It queues.\n- It logs.\n\n"
+        "| what | port |\n|---|---:|\n| relay | 2525 |\n",
+        encoding="utf-8",
+    )
+
+    assert list(passages_in(tmp_path)) == [
+        "Mail: The relay is old.",
+        "Mail: It queues.",
+        "Mail: It logs.",
+        "Mail: what, port",
+        "Mail: relay, 2525",
+    ]
 
 
 def test_a_killed_stage_goes_on_with_the_units_that_were_confirmed(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from peft import get_peft_model
 from trainer.errors import BelowBase, Busy, DataError, UsageError
 from trainer.evaluation.answers import mean_loss
 from trainer.evaluation.evaluate import check_fit_to_serve, evaluate
+from trainer.evaluation.scoring import is_right
 from trainer.files import read_json, write_json, write_json_lines
 from trainer.generate.validation import support
 from trainer.laptop import CALIBRATION, PARAPHRASES, TRAINING, VALIDATION
@@ -429,7 +430,14 @@ def test_every_shipped_answer_says_what_its_topic_says() -> None:
         text = (file if file.exists() else memory / pair.source).read_text(encoding="utf-8")
 
         assert pair.keys[0].casefold() in " ".join(text.split()).casefold(), pair.question
-        assert support(pair.answer, text) >= 0.5, pair.question
+        assert support(pair.answer, text) == 1.0, pair.question
+
+
+def test_every_shipped_answer_is_the_bare_fact_with_its_key() -> None:
+    for pair in (pair for file in (TRAINING, PARAPHRASES, VALIDATION, CALIBRATION) for pair in read_pairs(file)):
+        assert is_right(pair.answer, pair), pair.question
+        assert len(pair.answer.split()) <= 10, pair.question
+        assert not pair.answer.endswith("."), pair.question
 
 
 def test_the_packaged_model_learns_answers_and_becomes_a_gguf_file(tmp_path: Path) -> None:

@@ -98,6 +98,9 @@ def evaluate(
     run: RunArgument,
     paraphrases: Annotated[Path | None, typer.Option(help="Trained facts, asked in other words.")] = None,
     canaries: Annotated[Path | None, typer.Option(help="The canaries that `memory` planted.")] = None,
+    passages: Annotated[
+        Path | None, typer.Option(help="Topics or an export that retrieval searches; else the answers.")
+    ] = None,
     cpu: UseCpu = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
@@ -106,6 +109,7 @@ def evaluate(
     Example: python -m trainer evaluate runs/run-1 --canaries pairs.canaries.jsonl
     """
     from trainer.evaluation.evaluate import evaluate as score  # noqa: PLC0415
+    from trainer.evaluation.retrieval import passages_in  # noqa: PLC0415
     from trainer.training.run_folder import RunFolder  # noqa: PLC0415
 
     quiet_libraries()
@@ -113,6 +117,7 @@ def evaluate(
         RunFolder(run),
         paraphrases=read_pairs(paraphrases) if paraphrases else (),
         canaries=read_canaries(canaries) if canaries else (),
+        passages=tuple(passages_in(passages)) if passages else (),
         use_card=not cpu,
     )
     if as_json:

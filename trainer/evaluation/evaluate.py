@@ -81,10 +81,14 @@ def evaluate(
     *,
     paraphrases: Sequence[Pair] = (),
     canaries: Sequence[Canary] = (),
+    passages: Sequence[str] = (),
     use_card: bool = True,
     max_questions: int = MAX_QUESTIONS,
 ) -> Evaluation:
-    """Score the run's adapter and write `evaluation.json`. Raises DataError where the run has no adapter."""
+    """Score the run's adapter and write `evaluation.json`. Raises DataError where the run has no adapter.
+
+    Retrieval searches the passages; without any, the answers of the pairs, which must be sentences then to be found.
+    """
     record = run.read()
     if not run.adapter.is_dir():
         raise DataError("this run has no adapter yet", where=run.path, remedy="Finish it with --resume")
@@ -98,7 +102,7 @@ def evaluate(
     training, validation, rephrased = (pairs[:max_questions] for pairs in (training, validation, tuple(paraphrases)))
     calibration = read_pairs(run.calibration_data) if run.calibration_data.exists() else ()
     sha256 = fingerprint(run.adapter)
-    result = scored(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration)
+    result = scored(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration, passages)
     result = replace(result, temperature=temperature_of(run.adapter))
     write_json(run.evaluation, asdict(result) | {"faults": result.faults})
     logger.info("evaluated %d questions, %d faults", result.questions, len(result.faults))
@@ -114,6 +118,7 @@ def scored(
     canaries: Sequence[Canary],
     adapter_sha256: str,
     calibration: Sequence[Pair] = (),
+    passages: Sequence[str] = (),
 ) -> Evaluation:
     """All figures of a model with its adapter switched on and off."""
 
@@ -123,10 +128,10 @@ def scored(
         asked = prompts if prompts is not None else [pair.prompt for pair in pairs]
         return share_right(greedy_answers(model, tokenizer, asked), pairs)
 
-    passages = Passages([pair.answer for pair in (*training, *validation)])
+    texts = Passages(passages or [pair.answer for pair in (*training, *validation)])
 
     def with_found(pairs: Sequence[Pair]) -> list[Any]:
-        return [with_passages(pair, passages.best(pair.question)) for pair in pairs]
+        return [with_passages(pair, texts.best(pair.question)) for pair in pairs]
 
     said = greedy_answers(model, tokenizer, [pair.prompt for pair in training])
     tuned: dict[str, Any] = {

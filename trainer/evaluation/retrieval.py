@@ -1,14 +1,17 @@
 """The baseline without any training: find the passages that a question needs and give them to the base.
 
-Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) over taught and held-out texts, in memory. It stands for the
-memory's own search, which this module may not import, and is weaker than that.
+Okapi BM25 (Robertson and Zaragoza 2009, eq. 3.15) in memory, over approved texts or else over the answers themselves.
+It stands for the memory's own search, which this module may not import, and is weaker than that.
 """
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from trainer.generate.rules import prose_of
 from trainer.generate.validation import content_words
+from trainer.memory import read_approved
 from trainer.pairs import Pair
 
 K1, B = 1.2, 0.75  # the usual values; the texts are too few to fit others
@@ -16,7 +19,7 @@ TOP = 3  # passages in the prompt: more of them confuse a model of this size
 
 
 class Passages:
-    """The taught answers as passages that can be searched."""
+    """Texts that can be searched."""
 
     def __init__(self, texts: Sequence[str]):
         self.texts = list(dict.fromkeys(texts))
@@ -50,3 +53,15 @@ def with_passages(pair: Pair, passages: Sequence[str]) -> list[dict[str, str]]:
         {"role": "system", "content": pair.system},
         {"role": "user", "content": f"Known facts:\n{known}\n\nQuestion: {pair.question}"},
     ]
+
+
+def passages_in(folder: Path) -> Iterator[str]:
+    """The paragraphs, list items and table rows of approved text, each with the heading it stands below."""
+    for approved in read_approved(folder):
+        rows = (cells_of(line) for line in approved.text.split("\n") if line.lstrip().startswith("|"))
+        yield from (f"{approved.heading}: {text}" for text in (*prose_of(approved.text), *rows) if text)
+
+
+def cells_of(row: str) -> str:
+    """A row of a table as a list of its cells; empty for the line below the heads."""
+    return ", ".join(cell.strip() for cell in row.strip(" |").split("|") if cell.strip(" -:"))
