@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from memory_server.memory import Memory
 
 PIECE = re.compile(r"\w+|[^\w\s]")
 DIMENSIONS = 384
+SAME_SCORE = 1e-3  # of scores from 0 to 1, and of the parts they are made of
 
 
 class WordEngine:
@@ -80,4 +81,18 @@ def semantic_ids(memory: Memory) -> list[str]:
 
 def _answer(memory: Memory, question: str) -> list[list[list[object]]]:
     searches = (memory.recall, memory.search_memory, memory.search_exact)
-    return [[[hit.chunk, hit.path, f"{hit.score:.5f}"] for hit in search(question).hits] for search in searches]
+    return [[[hit.chunk, hit.path, hit.score] for hit in search(question).hits] for search in searches]
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two states or answers are the same; scores may differ by what the order of rows changes in their scale.
+
+    An index's scales are rounded, and sums over other rows first can fall on the other side of a rounding.
+    """
+    if isinstance(one, float) and isinstance(other, float):
+        return abs(one - other) <= SAME_SCORE
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(alike(*pair) for pair in zip(one, other, strict=True))
+    return one == other
