@@ -17,6 +17,7 @@ from anyio.to_thread import current_default_thread_limiter
 from mcp.server import MCPServer
 
 from crawler.archive import Archive
+from memory_server.heap import overwrite_freed_memory
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
@@ -61,6 +62,7 @@ class Activity:
 
 def run_service(sockets: Listening) -> bool:
     """Serves until told to end. True where another process should take over: this one holds too much memory."""
+    overwrite_freed_memory()
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen
 from crawler.intake import take_in
 from memory_server.errors import OneirosError
@@ -33,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 NICENESS = 10
 CLIENT_END_SECONDS = 10.0  # how long the client may take to be gone after it said so; it writes to the last moment
+PROMPT_SECONDS = 5.0  # the client writes a prompt down only after its hook has ended,
+PROMPT_LOOK_SECONDS = 0.3  # so it is looked for again
 LOOK_SECONDS = 0.1
 RETRY_SECONDS = 5.0  # while another process holds the archive
 MAX_WAITING = 1_000  # sessions; whatever is beyond is found by the next session start
@@ -124,15 +127,25 @@ class TakingIn:
         compressor = None
         if note.has_ended:
             compressor = compressor_of(environment, self._root, spending(environment, self._root, moment))
+        end = time.monotonic() + PROMPT_SECONDS
+        while self._take_file(file, compressor) == 0 and not note.has_ended and time.monotonic() < end:
+            with self._wake:
+                if self._wake.wait_for(lambda: self._is_closed, timeout=PROMPT_LOOK_SECONDS):
+                    return
+        self._on_taken(note.session_id, note.has_ended)
+
+    def _take_file(self, file: Path, compressor: Compressor | None) -> int:
+        """Takes one transcript in with its side-chains; how many entries were new."""
+        environment = self._environment
         closed: ClosedWhen = closed_when(environment, self._root, now())
-        take_in(
+        report = take_in(
             [file, file.with_suffix("")],
             ingest_settings(environment, self._root, this_machine(environment)),
             self._root.sessions,
             compressor,
             closed,
         )
-        self._on_taken(note.session_id, note.has_ended)
+        return report.ingest.entries
 
     def _is_ours(self, file: Path) -> bool:
         """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""

@@ -100,6 +100,10 @@ class GenuineClient:
             text=True,
         )
 
+    def has_written(self, session_id: str, words: str) -> bool:
+        """Whether the transcript of a session holds these words yet."""
+        return any(words in file.read_text("utf-8") for file in self.settings.glob(f"projects/*/{session_id}.jsonl"))
+
     def transcript(self, session_id: str) -> list[dict[str, Any]]:
         """The entries of a session as the client wrote them."""
         (file,) = self.settings.glob(f"projects/*/{session_id}.jsonl")

@@ -116,6 +116,7 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
     session_id = new_session_id()
     running = client.start("count the sheep", "--session-id", session_id, "--allowedTools", "Bash(sleep *)")
     wait_until(lambda: "sleep 600" in client.api.replies(), 60)
+    wait_until(lambda: client.has_written(session_id, "count the sheep"), 60)  # it writes some time after it was asked
     below = psutil.Process(running.pid).children(recursive=True)
     running.kill()
     running.wait()
