@@ -32,8 +32,9 @@ from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
 from memory_server.memory import Memory
+from memory_server.process import settle_process
 from memory_server.root import MemoryRoot
-from memory_server.search.arms import Scope, SemanticArm
+from memory_server.search.arms import SemanticArm, scope_of
 from memory_server.search.query import parse_query
 from memory_server.search.search import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
@@ -57,6 +58,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for the synthetic memory, reused by the next run")
     arguments = parser.parse_args()
     print(f"{machine_text()}; {model_text()}")
+    settle_process()
     with tempfile.TemporaryDirectory(prefix="oneiros-scale-") as scratch:
         figures = measure(
             arguments.chunks, arguments.data, arguments.keep or Path(scratch) / "synthetic", Path(scratch)
@@ -147,13 +149,11 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
             snapshot = memory.indices.snapshot()
             parsed = parse_query(query)
             wanted = None if parsed.filter.is_empty else memory.indices.ledger.allowed_sources(parsed.filter)
-            places = np.flatnonzero(
-                snapshot.passages.allowed(wanted, DEFAULT_LAYERS) & (snapshot.passages.vectors >= 0)
-            )
+            scope = scope_of(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
+            places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
             question = memory.embed_query(parsed.text).vector
             cosines = snapshot.cosines(question, places)
             best = places[np.argsort(-cosines, kind="stable")[:10]]
-            scope = Scope(DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
             found = arm.find(snapshot, question, scope, 10).places
             shares.append(len(np.intersect1d(found, best)) / max(len(best), 1))
     return round(float(np.mean(shares)), 4)

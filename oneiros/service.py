@@ -17,9 +17,9 @@ from anyio.to_thread import current_default_thread_limiter
 from mcp.server import MCPServer
 
 from crawler.archive import Archive
-from memory_server.heap import overwrite_freed_memory
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
+from memory_server.process import settle_process
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
@@ -62,7 +62,7 @@ class Activity:
 
 def run_service(sockets: Listening) -> bool:
     """Serves until told to end. True where another process should take over: this one holds too much memory."""
-    overwrite_freed_memory()
+    settle_process()
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )

@@ -8,14 +8,14 @@ from hypothesis import settings
 
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles, packaged_model
-from memory_server.heap import overwrite_freed_memory
 from memory_server.memory import Memory
+from memory_server.process import settle_process
 from tests.garden import write_garden
 from tests.memories import RememberingEngine, new_root, open_memory
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
-overwrite_freed_memory()  # from the start, as the processes do that open a memory
+settle_process()  # from the start, as the processes do that open a memory
 
 REAL_HOME = Path.home()
 MakeEngine = Callable[[ModelFiles], Engine]

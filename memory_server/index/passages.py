@@ -6,6 +6,7 @@ answers that too slowly. The table is immutable: after a change a new one is rea
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,13 @@ from memory_server.index.ledger import Ledger, StoredSource
 LAYERS = tuple(Layer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Passages:
-    """All searchable chunks, in the order of their rows in the ledger; every array has a row a passage."""
+    """All searchable chunks, in the order of their rows in the ledger; every array has a row a passage.
+
+    The chunks of a source stand together, as the ledger writes them. What follows from the arrays alone is worked out
+    when it is first asked for, and kept.
+    """
 
     rows: NDArray[np.int64]  # of the ledger, rising
     sources: NDArray[np.int64]
@@ -33,6 +38,35 @@ class Passages:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def word_counts(self) -> NDArray[np.float64]:
+        """`lengths`, to reckon with."""
+        return self.lengths.astype(np.float64)
+
+    @cached_property
+    def line_numbers(self) -> NDArray[np.int64]:
+        """A number for each line of each source, rising from 0; the pieces of a long line share it."""
+        starts = np.ones(len(self), dtype=np.bool_)
+        starts[1:] = (np.diff(self.lines) != 0) | (np.diff(self.sources) != 0)
+        return np.cumsum(starts) - 1
+
+    @cached_property
+    def line_bounds(self) -> NDArray[np.int64]:
+        """Where the pieces of each line begin, by its number, and behind the last one the end, (lines + 1,)."""
+        return np.searchsorted(self.line_numbers, np.arange(self.line_numbers.max(initial=-1) + 2))
+
+    def whole_lines(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Some places and the other pieces of the lines they belong to, rising, each once."""
+        numbers = np.unique(self.line_numbers[places])
+        return ranges(self.line_bounds[numbers], self.line_bounds[numbers + 1])
+
+    @cached_property
+    def source_bounds(self) -> Mapping[int, tuple[int, int]]:
+        """Where the passages of each source begin and end."""
+        starts = np.flatnonzero(np.diff(self.sources, prepend=-1))
+        ends = np.append(starts[1:], len(self))
+        return dict(zip(self.sources[starts].tolist(), zip(starts.tolist(), ends.tolist(), strict=True), strict=True))
 
     def places(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of ledger rows in this table; rows that it does not hold are left out."""
@@ -55,6 +89,13 @@ class Passages:
         if sources is not None:
             mask &= np.isin(self.sources, np.fromiter(sources, dtype=np.int64))
         return mask
+
+
+def ranges(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers from each start up to its end, one range after the other."""
+    sizes = ends - starts
+    before = np.cumsum(sizes) - sizes
+    return np.repeat(starts - before, sizes) + np.arange(sizes.sum())
 
 
 def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[int, StoredSource]]:

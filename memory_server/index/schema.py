@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and SQLite must be handed the old words when a row goes.
 """
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -25,6 +25,7 @@ create table source(
     content_hash text not null,
     body text not null
 );
+create index source_filter on source(layer, path, project, machine, kind, date, tags);
 
 create table chunk(
     id integer primary key,

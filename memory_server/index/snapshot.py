@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class WordTables:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """The indices of one moment."""
 
@@ -76,12 +77,16 @@ class Snapshot:
 
         Rows of the ledger would not do, since a rebuild numbers them anew.
         """
-        keys = [
-            (self.sources[int(self.passages.sources[place])].path, int(self.passages.ordinals[place]))
-            for place in places
-        ]
-        ranks = np.empty(len(keys), dtype=np.int64)
-        ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+        ranks = np.empty(len(places), dtype=np.int64)
+        order = np.lexsort((self.passages.ordinals[places], self._path_ranks[self.passages.sources[places]]))
+        ranks[order] = np.arange(len(places))
+        return ranks
+
+    @cached_property
+    def _path_ranks(self) -> NDArray[np.int64]:
+        """For the number of each source its place among all paths."""
+        ranks = np.zeros(max(self.sources, default=0) + 1, dtype=np.int64)
+        ranks[sorted(self.sources, key=lambda number: self.sources[number].path)] = np.arange(len(self.sources))
         return ranks
 
 

@@ -16,29 +16,31 @@ from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.fusion import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.literal import quoted
-from memory_server.search.terms import Term, looked_up, rarity, read_places, read_postings
+from memory_server.search.terms import Term, looked_up, rarity, read_occurrences, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
-SCANNED = 5_000  # so few passages are scanned as quickly, and a graph in which many were replaced can lose some
+SCANNED = 40_000  # up to so many passages a scan is as quick as the graph, and it misses nothing
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
-MAX_SOURCE_ROWS = 30_000  # rows read for the words of whole sources, the rarest words first
+MAX_SOURCE_ROWS = 10_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
 UNKNOWN_WORD = 0.5  # of a name's weight: an unknown name tells that nobody spoke of it, a word may have a synonym
 FEW_SOURCES = 10  # with so few, the words of whole sources tell little apart
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """Which passages may answer a question."""
+    """Which passages of a snapshot may answer a question; see `scope_of`."""
 
     layers: tuple[Layer, ...]
     sources: frozenset[int] | None  # None: every source of these layers
+    mask: NDArray[np.bool_]  # for each passage whether it may answer
 
-    def mask(self, snapshot: Snapshot) -> NDArray[np.bool_]:
-        """For each passage of a snapshot whether it may answer."""
-        return snapshot.passages.allowed(self.sources, self.layers)
+
+def scope_of(snapshot: Snapshot, layers: tuple[Layer, ...], sources: frozenset[int] | None) -> Scope:
+    """The passages of some layers; where `sources` are given, of these alone."""
+    return Scope(layers, sources, snapshot.passages.allowed(sources, layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class SemanticArm:
         by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
         ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
         if ids is None:
-            places = np.flatnonzero(scope.mask(snapshot) & (snapshot.passages.vectors >= 0))
+            places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
         cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
@@ -88,7 +90,7 @@ class WordScores:
     near: Scores  # BM25 over a passage and its neighbours, as a share of the question's rarity, 0 to 2.2
     covered: Scores  # share of the question's rarity that a passage, its context and its neighbours hold, 0 to 1
     known: float  # share of the question's rarity that the memory holds at all, 0 to 1
-    of_source: dict[int, float]  # BM25 of a source as a whole, as a share of the question's rarity, 0 to 2.2
+    of_source: Scores  # by the number of a source: its BM25 as a whole, as a share of the question's rarity, 0 to 2.2
     terms: tuple[Term, ...]  # the words that were looked up
 
     def near_at(self, places: Places) -> Scores:
@@ -98,10 +100,6 @@ class WordScores:
     def covered_at(self, places: Places) -> Scores:
         """The covered shares of some passages; 0 where no word touches them."""
         return _at(self.places, self.covered, places)
-
-    def of_sources(self, sources: Places) -> Scores:
-        """The scores of some sources; 0 where no word occurs."""
-        return np.array([self.of_source.get(int(source), 0.0) for source in sources], dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +118,17 @@ class KeywordArm:
             rarity(0, total) * (1.0 if term.is_name else UNKNOWN_WORD) for term in content.values() if not term.holders
         )
         mass = max(known, sum(rarity(term.holders, total) for term, _ in postings), 1e-9)
-        touched, runs = _touched(snapshot, [table.rows for _, table in postings])
-        lengths = snapshot.passages.lengths.astype(np.float64)
+        touched, runs = _touched(snapshot, [table.places for _, table in postings])
+        index_of = np.zeros(total, dtype=np.int64)
+        index_of[touched] = np.arange(len(touched))
+        lengths = snapshot.passages.word_counts
         near_lengths = near_sum(lengths[touched], runs, NEIGHBOUR_WORDS)
         mean_length = float(lengths.mean() * (1 + 2 * sum(NEIGHBOUR_WORDS))) if len(lengths) else 1.0
         near, covered = np.zeros(len(touched)), np.zeros(len(touched))
         for term, table in postings:
-            held, kept = snapshot.passages.look_up(table.rows)
-            at = np.searchsorted(touched, held)
+            at = index_of[table.places]
             counts, beside = np.zeros(len(touched)), np.zeros(len(touched))
-            counts[at], beside[at] = table.in_passage[kept], table.in_context[kept]
+            counts[at], beside[at] = table.in_passage, table.in_context
             counts = near_sum(counts, runs, NEIGHBOUR_WORDS)
             weight = rarity(term.holders, total)
             near += weight * saturated(counts, near_lengths, mean_length)
@@ -143,17 +142,16 @@ class KeywordArm:
             terms=tuple(term for term, _ in postings),
         )
 
-    def _of_sources(self, snapshot: Snapshot, terms: Sequence[Term]) -> dict[int, float]:
-        """BM25 of every source by all words of the question as written, stop words too: "how" marks a page of answers.
+    def _of_sources(self, snapshot: Snapshot, terms: Sequence[Term]) -> Scores:
+        """By the number of each source its BM25 by all words of the question as written.
 
-        FTS5 gives idf times the saturated count of a word; its idf, which drops to nothing for frequent words, is taken
-        out again and replaced by one that stays above 0.
+        Stop words count too: "how" marks a page of answers. FTS5 gives idf times the saturated count of a word; its
+        idf, which drops to nothing for frequent words, is taken out again and replaced by one that stays above 0.
         """
         total = len(snapshot.sources)
         words = {term.word.casefold() for term in terms}
         counted = [(self._holders(snapshot, word), word) for word in words]
         scores = np.zeros(max(snapshot.sources, default=0) + 1)
-        is_scored = np.zeros(len(scores), dtype=bool)
         mass, rows_read = 0.0, 0
         for holders, word in sorted(counted):
             weight = rarity(holders, total)
@@ -164,15 +162,16 @@ class KeywordArm:
             idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
             table = snapshot.word_tables.get("body", word, self._read_body)
             table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
-            at = table[:, 0].astype(np.int64)
-            scores[at] -= weight * table[:, 1] / idf
-            is_scored[at] = True
-        shrink = total / (total + FEW_SOURCES) / max(mass, 1e-9)
-        held = np.flatnonzero(is_scored)
-        return dict(zip(held.tolist(), (scores[held] * shrink).tolist(), strict=True))
+            scores[table[:, 0].astype(np.int64)] -= weight * table[:, 1] / idf
+        return np.asarray(scores * (total / (total + FEW_SOURCES) / max(mass, 1e-9)), dtype=np.float64)
 
     def _places(self, snapshot: Snapshot, stem: str) -> NDArray[np.int64]:
-        return snapshot.word_tables.get("stem", stem, lambda stem: read_places(self.connection, stem))
+        def read(stem: str) -> NDArray[np.int64]:
+            table = read_occurrences(self.connection, stem)
+            places, is_held = snapshot.passages.look_up(table[:, 0])
+            return np.column_stack([places, table[is_held, 1:]])
+
+        return snapshot.word_tables.get("stem", stem, read)
 
     def _holders(self, snapshot: Snapshot, word: str) -> int:
         return int(snapshot.word_tables.get("holders", word, self._read_holders)[0])
@@ -219,13 +218,12 @@ def best_first(scores: NDArray[np.floating], places: Places, limit: int) -> Plac
     return chosen[np.lexsort((places[chosen], -scores[chosen]))][:limit]
 
 
-def _touched(snapshot: Snapshot, rows: Sequence[NDArray[np.int64]]) -> tuple[Places, Places]:
-    """The places that hold any of these rows or stand near one, rising, with their runs."""
-    if not rows:
+def _touched(snapshot: Snapshot, held: Sequence[Places]) -> tuple[Places, Places]:
+    """The places in any of these lists and those near one, rising, with their runs."""
+    if not held:
         empty = np.zeros(0, dtype=np.int64)
         return empty, empty
-    held = snapshot.passages.places(np.concatenate(rows))
-    touched = with_neighbours(snapshot, held, len(NEIGHBOUR_WORDS))
+    touched = with_neighbours(snapshot, np.concatenate(held), len(NEIGHBOUR_WORDS))
     return touched, runs_of(snapshot, touched)
 
 

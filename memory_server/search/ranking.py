@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded
 from memory_server.index.snapshot import Snapshot
@@ -67,9 +66,9 @@ class Ranker:
         proposed = self._proposed(semantic)
         if len(proposed) == 0:
             return NOTHING
-        around = self._with_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
+        around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
-        scores = shared_in_line(fused(features, FIRST_LOOK), self._lines(around))
+        scores = shared_in_line(fused(features, FIRST_LOOK), self.snapshot.passages.line_numbers[around])
         pool = around[self._pool(scores, around)]
         at = np.searchsorted(around, pool)
         features = {name: values[at] for name, values in features.items()}
@@ -79,9 +78,9 @@ class Ranker:
         else:
             weights = FIRST_LOOK
         scores = fused(features, weights)
-        final = shared_in_line(scores, self._lines(pool))
+        final = shared_in_line(scores, self.snapshot.passages.line_numbers[pool])
         order = np.lexsort((self.snapshot.reading_order(pool), -scores.round(TIE), -final.round(TIE)))
-        order = order[self.scope.mask(self.snapshot)[pool[order]]]
+        order = order[self.scope.mask[pool[order]]]
         return Ranking(
             pool[order],
             final[order],
@@ -91,40 +90,42 @@ class Ranker:
 
     def _proposed(self, semantic: Found) -> Places:
         """What either arm and the words of whole sources propose, rising."""
-        mask = self.scope.mask(self.snapshot)
-        touched = self.words.places[mask[self.words.places]]
-        by_words = touched[best_first(self.words.near_at(touched), touched, ARM_HITS)]
-        return np.unique(np.concatenate([semantic.places, by_words, self._proposed_by_sources(mask)]))
+        is_allowed = self.scope.mask[self.words.places]
+        touched = self.words.places[is_allowed]
+        by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
+        return np.unique(np.concatenate([semantic.places, by_words, *self._proposed_by_sources()]))
 
-    def _proposed_by_sources(self, mask: NDArray[np.bool_]) -> Places:
-        best = sorted(self.words.of_source.items(), key=lambda pair: (-pair[1], pair[0]))
-        allowed = set(np.unique(self.snapshot.passages.sources[mask]).tolist())
-        sources = [source for source, _ in best if source in allowed][:SOURCES_BY_WORDS]
-        places = np.flatnonzero(mask & np.isin(self.snapshot.passages.sources, sources))
-        cosines = self.snapshot.cosines(self.question.vector, places) if len(places) else np.zeros(0, np.float32)
-        order = np.lexsort((places, -cosines, self.snapshot.passages.sources[places]))
-        ranked = self.snapshot.passages.sources[places][order]
-        _, first, back = np.unique(ranked, return_index=True, return_inverse=True)
-        kept: Places = places[order][np.arange(len(ranked)) - first[back] < PASSAGES_OF_SOURCE]
-        return kept
+    def _proposed_by_sources(self) -> list[Places]:
+        """The passages nearest to the question in each of the sources that its words fit best."""
+        passages, scores = self.snapshot.passages, self.words.of_source
+        may_answer = np.zeros(len(scores), dtype=np.bool_)
+        may_answer[passages.sources[self.scope.mask]] = True
+        sources = np.flatnonzero(may_answer & (scores > 0))
+        proposed = []
+        for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
+            first, end = passages.source_bounds[source]
+            places = np.arange(first, end)[self.scope.mask[first:end]]
+            cosines = self.snapshot.cosines(self.question.vector, places)
+            proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
+        return proposed
 
     def _first_features(self, places: Places) -> dict[str, Scores]:
         meaning = self.calibration.meaning(self.snapshot.cosines(self.question.vector, places))
         return {
             "words_near": self.words.near_at(places),
-            "words_source": self.words.of_sources(self.snapshot.passages.sources[places]),
+            "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
             "meaning": meaning,
             "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
         }
 
     def _pool(self, scores: Scores, around: Places) -> Places:
         """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
-        mask = self.scope.mask(self.snapshot)[around]
+        mask = self.scope.mask[around]
         candidates = np.flatnonzero(mask)
         order = candidates[best_first(scores[candidates], around[candidates], POOL)]
         tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
         kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
-        lines = self._lines(around)
+        lines = self.snapshot.passages.line_numbers[around]
         return np.flatnonzero(np.isin(lines, lines[kept]) & mask)
 
     def _second_features(self, pool: Places) -> dict[str, Scores]:
@@ -148,19 +149,3 @@ class Ranker:
         if 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999:
             return max(FLOOR, float(found + COVERED * covered))
         return float(found + COVERED * covered * self.words.known)
-
-    def _lines(self, places: Places) -> Places:
-        """A number for each line of each source."""
-        table = self.snapshot.passages
-        return table.sources[places] * (int(table.lines.max()) + 1) + table.lines[places]
-
-    def _with_lines(self, places: Places) -> Places:
-        """Some places and the other pieces of the long lines they belong to, rising."""
-        table = self.snapshot.passages
-        firsts = np.concatenate([[True], (np.diff(table.lines) != 0) | (np.diff(table.sources) != 0)])
-        numbers = np.cumsum(firsts) - 1
-        sizes = np.bincount(numbers)
-        long = places[sizes[numbers[places]] > 1]
-        if len(long) == 0:
-            return places
-        return np.union1d(places, np.flatnonzero(np.isin(numbers, np.unique(numbers[long]))))

@@ -14,7 +14,7 @@ from memory_server.document import Answer, Hit, Layer, LineRange, Reason
 from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.index.raw import RawIndex
 from memory_server.index.speech import Spoken
-from memory_server.search.arms import KeywordArm, Scope
+from memory_server.search.arms import KeywordArm
 from memory_server.search.literal import LiteralMatch, find_literal
 from memory_server.search.query import Query
 from memory_server.search.terms import Stemmer, question_terms
@@ -81,14 +81,14 @@ class RawSearcher:
         terms = question_terms(connection, self._stemmer, query.text)
         words = KeywordArm(connection).find(snapshot, terms)
         allowed = self._allowed(query)
-        held = words.places[Scope((Layer.RAW,), allowed).mask(snapshot)[words.places]]
+        held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known
         order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
         spoken = self._meaning(query.text)
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
             place = order[first]
-            whole = words.of_source.get(int(source), 0.0)
+            whole = float(words.of_source[source])
             parts = {"source": whole, "near": float(near[place]), "covered": float(covered[place])}
             score = whole + NEAR_WEIGHT * parts["near"] + COVERED_WEIGHT * parts["covered"]
             row = int(table.rows[held[place]])

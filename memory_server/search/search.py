@@ -15,11 +15,11 @@ from memory_server.document import Answer, ChunkId, Hit, Layer, Reason
 from memory_server.embedding.engine import Embedded
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import StoredChunk, StoredSource
-from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores
+from memory_server.search.arms import KeywordArm, Scope, SemanticArm, WordScores, scope_of
 from memory_server.search.calibration import read_calibration
 from memory_server.search.literal import LiteralMatch, find_literal, holds, is_identifier
 from memory_server.search.precedence import with_precedence
-from memory_server.search.query import Query
+from memory_server.search.query import Query, Term
 from memory_server.search.ranking import ARM_HITS, FLOOR, Ranker, Ranking
 from memory_server.search.second_look import token_weights
 from memory_server.search.terms import Stemmer, question_terms
@@ -144,7 +144,7 @@ class Searcher:
 
     def any_passage(self) -> tuple[ChunkId, str] | None:
         """Some passage of the searched layers that has a vector, with its text; None where there is none."""
-        mask = Scope(DEFAULT_LAYERS, None).mask(self.snapshot) & (self.snapshot.passages.vectors >= 0)
+        mask = scope_of(self.snapshot, DEFAULT_LAYERS, None).mask & (self.snapshot.passages.vectors >= 0)
         if not mask.any():
             return None
         row = int(self.snapshot.passages.rows[int(mask.argmax())])
@@ -157,9 +157,8 @@ class Searcher:
 
     def _scope(self, query: Query) -> Scope:
         layers = query.filter.layers or DEFAULT_LAYERS
-        if query.filter.is_empty:
-            return Scope(layers, None)
-        return Scope(layers, frozenset(self._indices.ledger.allowed_sources(query.filter)))
+        sources = None if query.filter.is_empty else frozenset(self._indices.ledger.allowed_sources(query.filter))
+        return scope_of(self.snapshot, layers, sources)
 
     def _rank(self, match: LiteralMatch) -> int:
         source = self.snapshot.sources.get(match.source)
@@ -185,8 +184,8 @@ class Searcher:
             for candidate in candidates
             if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources  # not since then
         ]
-        if not is_exact:  # the exact search has seen to it itself
-            found = [(candidate, chunk) for candidate, chunk in found if not _is_excluded(query, chunk)]
+        if not is_exact and (excluded := query.excluded()):  # the exact search has seen to it itself
+            found = [(candidate, chunk) for candidate, chunk in found if not _holds_any(excluded, chunk)]
         hits = grouped([self._hit(candidate, chunk) for candidate, chunk in found], per_source)
         if not hits:
             return Answer((), self._note(query, nothing), terms)
@@ -212,7 +211,7 @@ class Searcher:
     def _note(self, query: Query, nothing: str) -> str:
         if len(self.snapshot.passages) == 0:
             return EMPTY
-        if not query.filter.is_empty and not self._scope(query).mask(self.snapshot).any():
+        if not query.filter.is_empty and not self._scope(query).mask.any():
             return NOTHING_ALLOWED
         return f"{CUT} {nothing}" if query.is_cut else nothing
 
@@ -252,8 +251,8 @@ def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:
     return shown
 
 
-def _is_excluded(query: Query, chunk: StoredChunk) -> bool:
-    return any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in query.excluded())
+def _holds_any(terms: Sequence[Term], chunk: StoredChunk) -> bool:
+    return any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in terms)
 
 
 def _display(score: float) -> float:

@@ -33,9 +33,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where one stem occurs: rows of the ledger, rising, and how often in the passage and in its context."""
+    """Where one stem occurs: places in the table of passages, rising, and how often in a passage and its context."""
 
-    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
     in_passage: NDArray[np.float32]
     in_context: NDArray[np.float32]
 
@@ -115,20 +115,20 @@ def looked_up(terms: Sequence[Term], passages: int) -> list[Term]:
 def read_postings(read: Callable[[str], NDArray[np.int64]], terms: Sequence[Term]) -> list[tuple[Term, Postings]]:
     """The postings of some stems, in their order, until MAX_PLACES are read; the first in any case.
 
-    `read` gives the places of a stem, see `read_places`.
+    `read` gives for each passage with a stem its place and the two counts, (n, 3).
     """
     found: list[tuple[Term, Postings]] = []
-    places = 0
+    total = 0
     for term in terms:
-        places += term.holders
-        if found and places > MAX_PLACES:
+        total += term.holders
+        if found and total > MAX_PLACES:
             break
         table = read(term.stem)
         found.append((term, Postings(table[:, 0], table[:, 1].astype(np.float32), table[:, 2].astype(np.float32))))
     return found
 
 
-def read_places(connection: sqlite3.Connection, stem: str) -> NDArray[np.int64]:
+def read_occurrences(connection: sqlite3.Connection, stem: str) -> NDArray[np.int64]:
     """Where a stem occurs, (n, 3): the row of the ledger, how often in its passage, how often in its context.
 
     The occurrences come as one text, each as twice its row and 1 for the context: a tenth of a microsecond each, where

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import OneirosError
-from memory_server.heap import overwrite_freed_memory
+from memory_server.process import settle_process
 from oneiros.cli import claude, dreaming, intake, keeping, searching, serving, settling, trainer
 from oneiros.cli.output import talk
 from oneiros.environment import Environment, program_version
@@ -63,7 +63,7 @@ def run() -> None:
 
 def main(arguments: list[str], environment: Environment) -> int:
     """Runs one command line and gives its exit code. The only place where unforeseen errors are caught."""
-    overwrite_freed_memory()
+    settle_process()
     command = typer.main.get_command(create_app(environment))
     try:
         code = int(command.main(arguments, prog_name="oneiros", standalone_mode=False) or 0)

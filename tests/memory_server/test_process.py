@@ -1,4 +1,4 @@
-"""What a process freed does not come to lie in the files of the semantic index."""
+"""What a process freed does not come to lie in the files of the semantic index, and a product takes one thread."""
 
 import ctypes
 import subprocess
@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from threadpoolctl import threadpool_info
+
+from memory_server.process import settle_process
 
 TEXT = "the sentence of a forgotten session "
 
@@ -18,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from memory_server.document import ChunkId, Layer
-from memory_server.heap import overwrite_freed_memory
+from memory_server.process import overwrite_freed_memory
 from memory_server.index.semantic import SemanticIndex
 
 folder, text = sys.argv[1:]
@@ -50,3 +53,9 @@ def test_no_freed_text_lies_in_the_graph_file(tmp_path: Path) -> None:
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {"data_level0.bin", "chroma.sqlite3"} <= {path.name for path in files}
     assert [path.name for path in files if TEXT.encode() in path.read_bytes()] == []
+
+
+def test_vectors_are_multiplied_by_the_thread_that_asks() -> None:
+    settle_process()
+
+    assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == [1]
