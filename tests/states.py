@@ -12,10 +12,11 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import unit_rows
 from memory_server.memory import Memory
+from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 
 PIECE = re.compile(r"\w+|[^\w\s]")
 DIMENSIONS = 384
-SAME_SCORE = 1e-3  # of scores from 0 to 1, and of the parts they are made of
+SAME_SCORE = 1e-6  # of scores from 0 to 1: the last bits of a 32-bit cosine depend on where its row stands
 
 
 class WordEngine:
@@ -69,6 +70,7 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
         "integrity": memory.indices.ledger.integrity_problems(),
         "counts": dict(memory.indices.ledger.counts()),
         "problems": [str(problem) for problem in memory.indices.ledger.problems()],
+        "scales": memory.indices.ledger.note(CALIBRATION_NOTE).partition("values")[2],
         "answers": [_answer(memory, question) for question in questions],
     }
 
@@ -85,10 +87,7 @@ def _answer(memory: Memory, question: str) -> list[list[list[object]]]:
 
 
 def alike(one: object, other: object) -> bool:
-    """Whether two states or answers are the same; scores may differ by what the order of rows changes in their scale.
-
-    An index's scales are rounded, and sums over other rows first can fall on the other side of a rounding.
-    """
+    """Whether two states or answers are the same, scores up to SAME_SCORE."""
     if isinstance(one, float) and isinstance(other, float):
         return abs(one - other) <= SAME_SCORE
     if isinstance(one, Mapping) and isinstance(other, Mapping):

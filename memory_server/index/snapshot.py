@@ -20,6 +20,8 @@ from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages
 
 ROWS_A_BLOCK = 256  # 0.4 MB of vectors
+ROWS_AN_EXACT_BLOCK = 4_096  # 13 MB of them in 64 bits
+EXACT_STEP = 2.0**-24  # products of such multiples, and their sums up to 2^5, fit a 64-bit float
 MOST_TABLE_BYTES = 48_000_000  # the words of some hundred questions at 30,000 passages
 
 
@@ -70,6 +72,20 @@ class Snapshot:
             found[known] = (self.vectors @ question)[rows[known]]  # reading on is quicker than picking most rows
         elif known.any():
             found[known] = _picked_cosines(np.asarray(self.vectors), rows[known], question)
+        return found
+
+    def exact_cosines(self, questions: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The cosines of some questions (q, d) with some passages (n,) that have vectors, (q, n).
+
+        Made of components rounded to multiples of EXACT_STEP, which add up to the same in any order: bit for bit the
+        same wherever a row stands, which the quicker `cosines` cannot promise. Off by 2e-6 at most.
+        """
+        asked = np.rint(questions.astype(np.float64) / EXACT_STEP)
+        rows = self.passages.vectors[places]
+        found = np.empty((len(questions), len(rows)), dtype=np.float32)
+        for start in range(0, len(rows), ROWS_AN_EXACT_BLOCK):
+            block = np.rint(self.vectors[rows[start : start + ROWS_AN_EXACT_BLOCK]].astype(np.float64) / EXACT_STEP)
+            found[:, start : start + ROWS_AN_EXACT_BLOCK] = (asked @ block.T) * EXACT_STEP**2
         return found
 
     def reading_order(self, places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.words import STOP_WORDS
 
+EXACT_STEP = np.float32(2.0**-18)  # multiples of it up to 2^6 fit a 32-bit float; 4,096 components add up to no more
+
 
 def token_bytes(dimensions: int) -> int:
     """How long one packed token vector is."""
@@ -39,9 +41,11 @@ def token_matches(question: Vectors, packed: NDArray[np.uint8], starts: NDArray[
     """How well each token of a question finds a partner in each passage.
 
     question (q, d) has unit rows; `packed` holds the token rows of all passages one after the other and `starts` (p,)
-    the first row of each, rising, none empty. Returns (q, p): the best cosine against the signs, -1 to 1.
+    the first row of each, rising, none empty. Returns (q, p): the best cosine against the signs, -1 to 1; the same to
+    the last bit wherever a passage's rows stand, since rounded components add up to the same in any order.
     """
     dimensions = question.shape[1]
+    question = np.rint(question / EXACT_STEP) * EXACT_STEP
     signs = np.unpackbits(packed, axis=1, count=dimensions).astype(np.float32)
     sums = question.sum(axis=1, keepdims=True)
     cosines = (2.0 * (question @ signs.T) - sums) / np.float32(np.sqrt(dimensions))

@@ -61,7 +61,7 @@ def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query:
 
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
-    cosines = np.stack([snapshot.cosines(probe.vector, places) for probe in probes])
+    cosines = snapshot.exact_cosines(np.stack([probe.vector for probe in probes]), places)
     sample = _sample(snapshot, places)
     scores, backgrounds = [], []
     for text, probe, row in zip(PROBES, probes, cosines, strict=True):
@@ -87,7 +87,7 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     if len(held) <= SAMPLE:
         return held
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
-    order = held[np.argsort(snapshot.cosines(direction, held), kind="stable")]
+    order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
 
 

@@ -20,7 +20,7 @@ NEIGHBOUR_WORDS = (0.5, 0.25)  # share of the counts of words one and two passag
 NEIGHBOUR_MEANING = (0.7, 0.4)  # likewise of scaled cosines
 LINE_MEAN = 0.6  # a long line is judged by its pieces' mean too, so that one lucky piece does not win
 BEST_OF_SOURCE = 3
-DECIMALS = 5  # of a scale: what the order of rows changes in a sum lies beyond
+LEAST_UNIT = 1e-5  # of a scale, where all cosines are the same
 
 FIRST_LOOK: Mapping[str, float] = {"words_near": 3.0, "words_source": 3.0, "meaning": 0.8, "meaning_near": 0.5}
 SECOND_LOOK: Mapping[str, float] = {
@@ -50,11 +50,12 @@ def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Sc
 
     typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
     The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
-    deviations, which do not. A linear map of all cosines cancels exactly.
+    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
+    they add up to the same sum.
     """
     middle = float(np.median(typical))
-    unit = 0.5 * (float(np.median(best)) - middle) + 1.5 * float(typical.std(dtype=np.float64))
-    return Scale(round(middle, DECIMALS), max(10.0**-DECIMALS, round(unit, DECIMALS)))
+    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
+    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))
 
 
 def near_sum(values: Scores, runs: Places, shares: Sequence[float]) -> Scores:
