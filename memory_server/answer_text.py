@@ -11,7 +11,8 @@ from typing import Any
 from memory_server.document import Answer, Hit, Layer
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import TopicHead
-from memory_server.memory import Reading, Status
+from memory_server.memory import Status
+from memory_server.reading import Reading
 
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole

@@ -18,10 +18,11 @@ from mcp.types import Tool as ListedTool
 from pydantic import Field, ValidationError
 
 from memory_server.answer_text import answer_json, answer_text, reading_text, session_text, status_text, topics_text
+from memory_server.asking import DEFAULT_LIMIT, MAX_LIMIT
 from memory_server.document import Answer
 from memory_server.errors import OneirosError
 from memory_server.index.digest import TYPES
-from memory_server.memory import DEFAULT_LIMIT, MAX_LIMIT, Memory
+from memory_server.memory import Memory
 
 INSTRUCTIONS = """\
 oneiros is this person's memory. Hits carry a layer, and the lower rank number wins: topic (1) is approved knowledge, \

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from memory_server.answer_text import answer_json, status_json
+from memory_server.asking import DEFAULT_LIMIT, MAX_LIMIT
 from memory_server.document import Answer
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
@@ -26,7 +27,8 @@ from memory_server.index.build import Changes
 from memory_server.index.digest import TYPES
 from memory_server.indexing import Indexing
 from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
-from memory_server.memory import DEFAULT_LIMIT, MAX_LIMIT, SMALL_CHANGE, Memory
+from memory_server.memory import Memory
+from memory_server.upkeep import SMALL_CHANGE
 
 MAX_WAIT_SECONDS = 600.0
 FRESH_SECONDS = 3.0  # how long a question waits for a file that was just saved

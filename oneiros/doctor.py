@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from memory_server.asking import MAX_LIMIT
 from memory_server.document import ChunkId, Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
-from memory_server.memory import MAX_LIMIT, Comparison, Memory
+from memory_server.memory import Memory
 from memory_server.search.query import parse_query
+from memory_server.upkeep import Comparison
 from oneiros.claude_checks import check_client
 from oneiros.claude_files import ClaudeFiles
 from oneiros.client import Client, DaemonLost

@@ -32,12 +32,15 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "redaction_rules": 0,  # data for redaction, beside it on the ground
     "index": 4,
     "search": 5,
-    "memory": 6,
-    "indexing": 7,
-    "guard": 7,
-    "answer_text": 7,
-    "mcp_server": 8,
-    "rest": 8,
+    "asking": 6,
+    "reading": 6,
+    "upkeep": 6,
+    "memory": 7,
+    "indexing": 8,
+    "guard": 8,
+    "answer_text": 8,
+    "mcp_server": 9,
+    "rest": 9,
 }
 
 

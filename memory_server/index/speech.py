@@ -7,7 +7,7 @@ with the index of turns and made again. Which turn has which vector is told by t
 
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Engine, Vectors
+from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.vector_cache import VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import Progress, fill_cache
 from memory_server.index.ledger import Ledger
+from memory_server.index.raw import RawIndex
 from memory_server.index.token_vectors import token_bytes
 
 SPEAKERS = ("person", "assistant", "sub-agent")
@@ -131,3 +133,55 @@ class SpeechVectors:
         said = "substr(passage, instr(passage, ': ') + 2)"  # behind the name of the speaker
         query = f"select id, source, {said} from chunk where headings in ({marks}) order by source, ordinal"  # noqa: S608  no text of others
         return list(ledger.connection.execute(query, [f'["{name}"]' for name in SPEAKERS]))
+
+
+class Speech:
+    """The vectors under the model in use, where a person wants them; opened when they are first asked for."""
+
+    def __init__(self, folder: Path, model: ModelInUse, is_wanted: Callable[[], bool]):
+        """`folder` holds a folder a model."""
+        self._folder = folder
+        self._model = model
+        self._is_wanted = is_wanted
+        self._guard = threading.RLock()
+        self._open: SpeechVectors | None = None
+
+    def vectors(self) -> SpeechVectors | None:
+        """Those of the model in use; None where the person wants none."""
+        with self._guard:
+            if not self._is_wanted():
+                return None
+            files = self._model.files
+            folder = self._folder / files.fingerprint
+            if self._open is None or self._open.folder != folder or not self._open.is_current:
+                self.close()
+                self._open = SpeechVectors(folder, files.card.dimensions)
+            return self._open
+
+    def bring_level(
+        self,
+        raw: RawIndex,
+        plan: EmbeddingControl,
+        probes: Callable[[], Vectors],
+        report_progress: Callable[[Progress], None],
+    ) -> None:
+        """Embeds what was said and has no vector yet. `probes` as in `SpeechVectors.bring_level`."""
+        if (vectors := self.vectors()) is not None and not raw.is_empty:
+            vectors.bring_level(raw.ledger, self._model.engine, plan, probes, report_progress)
+
+    def near(self, raw: RawIndex, text: str) -> Mapping[int, Spoken]:
+        """How near each archived session comes to a text, by what was said in it."""
+        if (vectors := self.vectors()) is None:
+            return {}
+        return vectors.near(raw.ledger, raw.ledger.generation(), self._model.embed_query(text).vector)
+
+    def drop(self) -> None:
+        """Deletes the vectors of every model; the next `bring_level` makes them anew."""
+        self.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def close(self) -> None:
+        with self._guard:
+            if self._open is not None:
+                self._open.close()
+            self._open = None

@@ -7,7 +7,9 @@ written, and the whole log can be switched off. It feeds the weekly report and t
 import datetime as dt
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,44 +39,49 @@ class LoggedQuery:
 
 
 class QueryLog:
-    """An SQLite file of questions and readings. Safe for several processes."""
+    """An SQLite file of questions and readings. Safe for several threads and processes."""
 
     def __init__(self, file: Path, redact: Callable[[str], str], now: Callable[[], dt.datetime]):
+        """Opens nothing yet. Looking into a log that was never written makes no file."""
+        self._file = file
         self._redact = redact
         self._now = now
-        self._connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        self._connection.execute("pragma busy_timeout=2000")
-        self._connection.execute("pragma journal_mode=wal")
-        self._connection.execute("pragma synchronous=off")
-        self._connection.executescript(SCHEMA)
+        self._guard = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
         self._last: int | None = None
 
     def asked(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
         """Notes a question with the ids of its hits."""
         text = self._redact(query[:MAX_READ_CHARS].encode("utf-8", "replace").decode("utf-8"))[:MAX_QUERY_CHARS]
-        cursor = self._connection.execute(
-            "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
-            (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
-        )
-        self._last = cursor.lastrowid
-        if self._last and self._last % 1_000 == 0:
-            self._connection.execute("delete from query where id <= ?", (self._last - MAX_ROWS,))
-            self._connection.execute(
-                "delete from reading where rowid <= (select max(rowid) from reading) - ?", (MAX_ROWS,)
+        with self._open() as connection:
+            cursor = connection.execute(
+                "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
+                (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
             )
+            self._last = cursor.lastrowid
+            if self._last and self._last % 1_000 == 0:
+                connection.execute("delete from query where id <= ?", (self._last - MAX_ROWS,))
+                connection.execute(
+                    "delete from reading where rowid <= (select max(rowid) from reading) - ?", (MAX_ROWS,)
+                )
 
     def read(self, path: SourcePath, lines: str) -> None:
         """Notes what was read, and after which question."""
-        self._connection.execute(
-            "insert into reading values(?, ?, ?, ?)",
-            (self._now().isoformat(timespec="seconds"), path, lines, self._last),
-        )
+        with self._open() as connection:
+            connection.execute(
+                "insert into reading values(?, ?, ?, ?)",
+                (self._now().isoformat(timespec="seconds"), path, lines, self._last),
+            )
 
-    def queries(self, *, without_hits: bool = False) -> list[LoggedQuery]:
+    def queries(self, *, without_hits: bool = False, limit: int = MAX_ROWS) -> list[LoggedQuery]:
         """The questions, newest first."""
-        rows = self._connection.execute(
-            "select at, tool, query, hits from query where found = 0 or not ? order by id desc", (without_hits,)
-        )
+        if not self._file.exists():
+            return []
+        with self._open() as connection:
+            rows = connection.execute(
+                "select at, tool, query, hits from query where found = 0 or not ? order by id desc limit ?",
+                (without_hits, limit),
+            ).fetchall()
         return [
             LoggedQuery(dt.datetime.fromisoformat(row[0]), row[1], row[2], tuple(map(ChunkId, json.loads(row[3]))))
             for row in rows
@@ -85,17 +92,46 @@ class QueryLog:
 
         Returns how many questions went.
         """
-        rows = self._connection.execute("select id, hits from query").fetchall()
-        gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
-        self._connection.executemany("delete from query where id = ?", gone)
-        self._connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
-        self._connection.execute("vacuum")
-        self._connection.execute("pragma wal_checkpoint(truncate)")
+        if not self._file.exists():
+            return 0
+        with self._open() as connection:
+            rows = connection.execute("select id, hits from query").fetchall()
+            gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
+            connection.executemany("delete from query where id = ?", gone)
+            connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
+            connection.execute("vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)")
         return len(gone)
 
     def count(self) -> int:
         """How many questions are kept."""
-        return int(self._connection.execute("select count(*) from query").fetchone()[0])
+        if not self._file.exists():
+            return 0
+        with self._open() as connection:
+            return int(connection.execute("select count(*) from query").fetchone()[0])
 
     def close(self) -> None:
-        self._connection.close()
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        with self._guard:
+            if self._connection is None:
+                self._connection = _connect(self._file)
+            yield self._connection
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("pragma busy_timeout=2000")
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("pragma synchronous=off")
+        connection.executescript(SCHEMA)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection

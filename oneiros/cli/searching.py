@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.text import Text
 
 from memory_server.answer_text import answer_json, shortened
+from memory_server.asking import DEFAULT_LIMIT
 from memory_server.document import Answer, Hit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.digest import TYPES
-from memory_server.memory import DEFAULT_LIMIT, Memory
+from memory_server.memory import Memory
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_text, reading_text, shortened
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
-from memory_server.memory import Reading
+from memory_server.reading import Reading
 
 
 def hit(passage: str, title: str = "Title", path: str = "topics/a.md") -> Hit:

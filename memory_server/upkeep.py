@@ -1,0 +1,165 @@
+"""Keeps the indices of a memory level: with the disk, and with the model that a person wants.
+
+What is indexed in detail stands in `index/`; here it is said what belongs to one run: passages, turns, the vectors of
+what was said, and the scales by which scores are read.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_server.document import Layer
+from memory_server.embedding.engine import Vectors
+from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.workers import EmbeddingControl
+from memory_server.files import replace_file
+from memory_server.index.build import Changes, Progress, Report
+from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.raw import RawIndex
+from memory_server.index.repair import repairable
+from memory_server.index.speech import Speech
+from memory_server.root import MemoryRoot
+from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
+from memory_server.search.calibration import calibrate
+from memory_server.search.probes import PROBES
+from memory_server.search.terms import Stemmer
+from memory_server.settings import change_setting
+
+logger = logging.getLogger(__name__)
+
+SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
+SMALL_REST = 300  # passages likewise that an interrupted run has left
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The semantic index beside the ledger; never its own count."""
+
+    held: int  # passages that the ledger says it holds
+    wrong: int  # of these, missing or with another vector; and such as it holds unasked
+    unreached: int  # sampled ones that are not found by their own vector
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The runs that change the indices of one root. Only the process that owns the root gets far."""
+
+    root: MemoryRoot
+    indices: Indices
+    raw: RawIndex | None
+    speech: Speech
+    model: ModelInUse
+    find_model: Callable[[str], ModelFiles]  # by name
+    stemmer: Stemmer
+    control: Callable[[], EmbeddingControl]
+
+    def changes(self) -> Changes:
+        """What a run would read or remove."""
+        with repairable(self.root.derived):
+            return self.indices.changes()
+
+    def refresh(self, report_progress: Callable[[Progress], None]) -> Changes:
+        """Indexes a small change; returns what is still to be done. See `Memory.refresh`."""
+        changes = self.changes()
+        if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
+            self.raw.bring_level(report_progress)
+        is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
+        if changes.is_empty or not is_small:
+            return changes
+        try:
+            self.reindex(report_progress)
+        except NotOwner:
+            return changes
+        return Changes(unchanged=changes.unchanged)
+
+    def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
+        """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
+        with repairable(self.root.derived):
+            report = self.indices.reindex(
+                self.model.engine, self.control(), report_progress, rebuild=rebuild, finish=self._calibrate
+            )
+        if self.raw is not None:
+            if rebuild:
+                self.raw.drop()
+                self.speech.drop()
+            self.raw.bring_level(report_progress)
+            self.speech.bring_level(self.raw, self.control(), self._probe_vectors, report_progress)
+        logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
+        return report
+
+    def _calibrate(self) -> None:
+        calibrate(self.indices.ledger, self.indices.snapshot(), self.stemmer, self.model.embed_query)
+
+    def _probe_vectors(self) -> Vectors:
+        return np.stack([self.model.embed_query(probe).vector for probe in PROBES])
+
+    # -- checks -------------------------------------------------------------------------------------------------
+
+    def compared(self, sample: int) -> Comparison:
+        """What a query can return, beside what the ledger says."""
+        with repairable(self.root.derived):
+            wrong = sum(len(self.indices.semantic_differences(layer)) for layer in Layer)
+            return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
+
+    def is_complete(self) -> bool:
+        """Whether a run has ever brought these indices to their end."""
+        with repairable(self.root.derived):
+            return self.indices.ledger.note(CALIBRATION_NOTE) != ""
+
+    def is_unfinished(self) -> bool:
+        """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
+        ledger = self.indices.ledger
+        counts = ledger.counts()
+        return counts["semantic"] < counts["searchable"] or bool(ledger.gone() or ledger.note("semantic_is_dirty"))
+
+    # -- a change of model --------------------------------------------------------------------------------------
+
+    @property
+    def next_model(self) -> str:
+        """The model that a change under way leads to; empty where none is."""
+        try:
+            return self.root.next_model.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def plan_model(self, name: str) -> ModelFiles:
+        """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
+        files = self.find_model(name)
+        if files.fingerprint == self.model.files.fingerprint:
+            self.root.next_model.unlink(missing_ok=True)
+        else:
+            replace_file(self.root.next_model, files.card.name + "\n")
+        return files
+
+    def change_model(self, report_progress: Callable[[Progress], None]) -> bool:
+        """Carries out the planned change of model; false where none is planned. See `Memory.change_model`."""
+        if not (name := self.next_model):
+            return False
+        was_owner = self.indices.is_owner
+        if not was_owner and not self.indices.own():
+            raise NotOwner("another process owns this memory", where=self.root.path, remedy="It changes the model")
+        files = self.find_model(name)
+        engine = self.model.make(files)
+        try:
+            self.indices.prepare_model(files, lambda: engine, self.control(), report_progress)
+            with self.indices.gate.exchanging():
+                self.indices.switch_model(files)
+                old = self.model.exchange(files, engine)
+                change_setting(self.root.settings, "model", files.card.name)
+                self.indices.ledger.set_note(CALIBRATION_NOTE, "")
+                self._calibrate()
+            self.root.next_model.unlink(missing_ok=True)
+            if old is not None:
+                old.close()
+            self.reindex(report_progress)
+        except BaseException:
+            if self.model.files is not files:
+                engine.close()
+            raise
+        finally:
+            if not was_owner:
+                self.indices.disown()
+        return True
