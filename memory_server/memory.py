@@ -173,13 +173,14 @@ class Memory:
         `type`: only what sessions said of that type, by the recorder: decision, lesson, preference and so on.
         """
         request = Request(limit, per_source, include_raw)
-        if project:
-            query = f'{query} project:"{project}"'
+        if project:  # ahead of the query, which may end in an open quotation mark or be cut
+            named = project.replace('"', " ")
+            query = f'project:"{named}" {query}'
         if not type:
             return self._search("recall", query, request)
         kind = require_type(type)
         wide = Request(MAX_LIMIT, MAX_LIMIT, include_raw)
-        answer = self._search("recall", f"{query} layer:session", wide)
+        answer = self._search("recall", f"layer:session {query}", wide)
         return of_type(answer, self.digest, parse_query(query), kind, limit)
 
     def _search(self, tool: str, text: str, request: Request) -> Answer:

@@ -54,6 +54,18 @@ def test_lines_obey_the_projects_of_the_query_and_no_filter_that_they_cannot_kno
     assert found("orders by post machine:laptop") == []
 
 
+@pytest.mark.parametrize(
+    "query", ['orders "by post', 'orders by post 5" wide', "orders by post" + " and so on" * 1_000]
+)
+def test_no_question_loosens_the_project_that_is_asked_for(memory: Memory, query: str) -> None:
+    record(memory)
+
+    for kind in ("", "decision"):
+        assert {hit.path for hit in memory.recall(query, project="nowhere", type=kind).hits} == set()
+        found = [hit.path for hit in memory.recall(query, project="shop", type=kind).hits]
+        assert found in ([], ["sessions/compressed/2026/2026-02-01-orders-a1b2c3d4.md"])
+
+
 def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memory: Memory) -> None:
     record(memory)
 
