@@ -1,8 +1,10 @@
 """Settings of the whole test run, and the memories that many tests ask."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -33,6 +35,26 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             patch.delenv(name, raising=False)
         yield home
     assert [_stamps(folder) for folder in own] == before, "a test touched the real home"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_orphan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No process that a test has started in its own folder outlives the run."""
+    yield
+    left = [process for process in psutil.process_iter() if _lives_below(process, tmp_path_factory.getbasetemp())]
+    for process in left:
+        process.kill()
+    assert left == [], "tests left processes behind"
+
+
+def _lives_below(process: psutil.Process, folder: Path) -> bool:
+    """Whether a process other than this one has its home or its memory there."""
+    try:
+        places = [process.environ().get(name, "") for name in ("HOME", "ONEIROS_ROOT")]
+        is_own = process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+    return not is_own and any(place and Path(place).is_relative_to(folder) for place in places)
 
 
 def _stamps(folder: Path) -> dict[str, int]:

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import os
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
 from memory_server.mcp_server import create_server
@@ -20,7 +18,6 @@ from tests.memories import new_root, open_memory, write_session, write_topic
 
 Result = TypeVar("Result")
 ERAS = ("legacy", "2026-07-28")
-REPOSITORY = Path(__file__).parent.parent.parent
 TOOLS = {
     "search_memory": ["query", "limit", "per_source", "include_raw"],
     "search_exact": ["query", "limit", "per_source", "include_raw"],
@@ -314,45 +311,6 @@ def test_the_prompt_asks_for_an_answer_by_the_rule_of_precedence(garden: Memory,
 
     assert text.startswith("Answer from memory: which port?")
     assert "believe the lowest rank number" in text
-
-
-# -- the whole process ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def small_root(tmp_path: Path) -> Iterator[Path]:
-    root = new_root(tmp_path / "memory")
-    write_topic(root, "mail", "The relay listens on port 2525.")
-    yield root.path
-
-
-def test_a_client_over_stdio_gets_answers_about_what_was_just_written(small_root: Path, tmp_path: Path) -> None:
-    server = StdioServerParameters(
-        command=sys.executable,
-        args=["-c", "from oneiros.cli.main import run; run()", "mcp"],
-        cwd=str(REPOSITORY),
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
-            "HOME": str(tmp_path / "home"),
-            "ONEIROS_ROOT": str(small_root),
-        },
-    )
-
-    async def run() -> tuple[str, str]:
-        async with Client(server) as client:
-            answers = []
-            for _ in range(100):  # the first look at the disk runs beside the first calls
-                answers.append(text_of(await client.call_tool("recall", {"query": "relay port"})))
-                if "2525" in answers[-1]:
-                    break
-                await asyncio.sleep(0.1)
-            return answers[-1], text_of(await client.call_tool("memory_status", {}))
-
-    answer, status = asyncio.run(run())
-
-    assert "topics/mail.md:1" in answer
-    assert "passages: " in status
 
 
 def test_the_tools_are_listed_as_json_that_can_be_sent(garden: Memory) -> None:

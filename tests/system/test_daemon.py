@@ -1,5 +1,6 @@
 """Two clients, an editor and the command line at one memory, and what a killed daemon costs them."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
+from mcp import Client, StdioServerParameters
+from mcp.types import CallToolResult
 
 from oneiros.runtime import daemon_state, is_running
 from tests.system.house import CHECKOUT, House, RelayClient, wait_until
@@ -30,6 +33,24 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
     assert printed["hits"][0]["path"] == "topics/birds.md"
     daemons = [process for process in house.processes() if "oneiros.daemon" in process.cmdline()]
     assert len(daemons) == 1
+
+
+def test_a_client_of_the_sdk_gets_answers_over_stdio(house: House) -> None:
+    command = [sys.executable, "-c", "from oneiros.cli.main import run; run()", "mcp"]
+    server = StdioServerParameters(command=command[0], args=command[1:], env=dict(house.variables), cwd=house.folder)
+
+    async def run() -> list[CallToolResult]:
+        async with Client(server) as client:
+            await asyncio.to_thread(wait_until, lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0)
+            return [
+                await client.call_tool("recall", {"query": "relay port"}),
+                await client.call_tool("memory_status", {}),
+            ]
+
+    answer, status = ("".join(getattr(block, "text", "") for block in result.content) for result in asyncio.run(run()))
+
+    assert "topics/mail.md:1-3" in answer and "2525" in answer
+    assert "passages: 2 indexed by words, 2 by meaning" in status
 
 
 def test_a_killed_daemon_costs_one_error_and_nothing_else(house: House) -> None:
