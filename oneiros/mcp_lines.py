@@ -51,8 +51,6 @@ class LineServer:
         self._connections.add(connection)
         try:
             await connection.serve(self._server)
-        except Exception:
-            logger.exception("a connection ended")  # the outermost loop of one client; the others go on
         finally:
             self._connections.discard(connection)
             writer.close()
