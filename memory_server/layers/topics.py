@@ -25,6 +25,7 @@ MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and le
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
+LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
@@ -143,10 +144,13 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
 
 
 def summary_of(parsed: Frontmatter) -> str:
-    """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body."""
+    """What a topic is about in one line: its frontmatter's summary, else the first sentence of its body.
+
+    Of a link its text alone: shown elsewhere, such as on the index page, its target would lead nowhere.
+    """
     paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
     text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
-    text = re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split()))
+    text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
     return shortened(re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0], SUMMARY_CHARS)
 
 

@@ -36,7 +36,7 @@ from memory_server.layers.topics import (
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
-LINK_TARGET = re.compile(r"\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
+LINK_TARGET = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
 INTERVALS = (("temporal.validFrom", "temporal.validUntil"), ("start", "end"), ("created", "modified"))
 OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a link must lead to a source
 

@@ -168,6 +168,19 @@ def test_topics_are_listed_by_name_with_the_lessons_last(root: MemoryRoot) -> No
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        ("Reboots into a [boot loader](Loaders.md) by [two ways](#ways).", "Reboots into a boot loader by two ways."),
+        ("See ![the board](img/board.png 'Board') first.", "See the board first."),
+        ("A list[0](x) and an [open one.", "A list0 and an [open one."),
+        ("Kept in `a[i]`.[^1]", "Kept in `a[i]`."),
+    ],
+)
+def test_a_summary_holds_the_text_of_links_and_not_where_they_lead(text: str, summary: str) -> None:
+    assert summary_of(parse_frontmatter(f"{text}\n")) == summary
+
+
 def test_a_long_summary_is_cut() -> None:
     summary = summary_of(parse_frontmatter(f"{'word ' * 100}\n"))
 

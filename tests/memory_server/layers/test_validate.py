@@ -202,6 +202,12 @@ def test_footnote_marks_in_code_are_no_footnotes(root: MemoryRoot) -> None:
     assert problems(root) == []
 
 
+def test_a_bracket_that_a_pointer_writes_out_is_no_link(root: MemoryRoot) -> None:
+    write(root, "topics/dns.md", "# DNS of [hosts](Hosts.md)\n\nIt answers names.\n")
+
+    assert [problem.what for problem in problems(root)] == ["topics/dns.md has no pointer"]
+
+
 def test_pointers_and_topics_must_agree(root: MemoryRoot) -> None:
     write(root, "topics/dns.md", "# DNS\n")
     page = root.index_page.read_text(encoding="utf-8")
