@@ -33,7 +33,7 @@ from memory_server.layers.episodes import Episode, delete_episode, list_episodes
 from memory_server.layers.topics import TopicHead, find_sources, topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.reading import Reading, read_lines, read_turns, session_named
-from memory_server.redaction import redact
+from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot, require_memory
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import QueryLog
@@ -89,7 +89,7 @@ class Memory:
         self._now = now
         self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
         self._stemmer = Stemmer()
-        self._query_log = QueryLog(root.query_log, redact, now)
+        self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
         self._speech = Speech(root.raw_vectors, self._model, lambda: self.person.raw_vectors)
         self.indices = Indices(root, self.model)
         self.raw = RawIndex(root.raw_index, sessions) if sessions else None
@@ -140,6 +140,9 @@ class Memory:
 
     def _worker_plan(self) -> WorkerPlan:
         return WorkerPlan.of_settings(self.person.embedding_share, self.person.embedding_cores)
+
+    def _redactor(self) -> Redactor:
+        return Redactor(self.person.deny_words)
 
     # -- searching ----------------------------------------------------------------------------------------------
 
@@ -250,7 +253,9 @@ class Memory:
 
     def add_episode(self, text: str, *, title: str = "", tags: Sequence[str] = (), project: str = "") -> Episode:
         """Takes a note in: masked, of layer 2, found after the next reindex."""
-        return write_episode(self.root, text, now=self._now(), title=title, tags=tags, project=project)
+        return write_episode(
+            self.root, text, now=self._now(), redactor=self._redactor(), title=title, tags=tags, project=project
+        )
 
     def episodes(self, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:
         """A page of episodes, newest first, and how many there are."""

@@ -44,13 +44,19 @@ class Episode:
 
 
 def write_episode(
-    root: MemoryRoot, text: str, *, now: dt.datetime, title: str = "", tags: Sequence[str] = (), project: str = ""
+    root: MemoryRoot,
+    text: str,
+    *,
+    now: dt.datetime,
+    redactor: Redactor,
+    title: str = "",
+    tags: Sequence[str] = (),
+    project: str = "",
 ) -> Episode:
     """Masks a note and writes it. Raises UsageError for an unusable one, NeedsRepair where the disk refuses."""
-    redact = Redactor()
 
     def clean(value: str) -> str:
-        return redact.redact(CONTROL.sub(" ", value.replace("\r\n", "\n").replace("\r", "\n"))).text.strip()
+        return redactor.redact(CONTROL.sub(" ", value.replace("\r\n", "\n").replace("\r", "\n"))).text.strip()
 
     body = clean(text)
     if not body:
