@@ -61,6 +61,7 @@ class Document:
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
     summary: str = ""  # what its frontmatter says it is about
     head: str = ""  # the text of its frontmatter, fences left out
+    identity: str = ""  # the id in its frontmatter
 
     def about(self) -> str:
         """What is said of the document beside its body: the words of its path, and its frontmatter."""

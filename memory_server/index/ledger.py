@@ -44,6 +44,7 @@ class StoredSource:
     date: dt.date | None
     project: str
     supersedes: tuple[str, ...]
+    identity: str  # the id in its frontmatter; empty where it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,17 +179,18 @@ class Ledger:
             state.size,
             state.modified_ns,
             state.content_hash,
+            document.identity,
         )
         if old:
             self.connection.execute(
                 "update source set layer = ?, title = ?, date = ?, kind = ?, project = ?, machine = ?, tags = ?,"
-                " supersedes = ?, size = ?, modified_ns = ?, content_hash = ?, body = '' where id = ?",
+                " supersedes = ?, size = ?, modified_ns = ?, content_hash = ?, identity = ?, body = '' where id = ?",
                 (*values, old[0]),
             )
             return int(old[0])
         cursor = self.connection.execute(
             "insert into source(layer, title, date, kind, project, machine, tags, supersedes, size, modified_ns,"
-            " content_hash, body, path) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)",
+            " content_hash, identity, body, path) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)",
             (*values, document.path),
         )
         return int(cursor.lastrowid or 0)
@@ -304,7 +306,7 @@ class Ledger:
 
     def stored_sources(self) -> Mapping[int, StoredSource]:
         """The heads of all sources by their number."""
-        rows = self.connection.execute("select id, path, layer, title, date, project, supersedes from source")
+        rows = self.connection.execute("select id, path, layer, title, date, project, supersedes, identity from source")
         return {row[0]: _stored_source(row) for row in rows}
 
     def allowed_sources(self, wanted: Filter) -> set[int]:
@@ -404,7 +406,7 @@ def _stored_chunk(row: Sequence[object]) -> StoredChunk:
 
 
 def _stored_source(row: Sequence[object]) -> StoredSource:
-    number, path, layer, title, date, project, supersedes = row
+    number, path, layer, title, date, project, supersedes, identity = row
     return StoredSource(
         id=int(str(number)),
         path=SourcePath(str(path)),
@@ -413,6 +415,7 @@ def _stored_source(row: Sequence[object]) -> StoredSource:
         date=dt.date.fromisoformat(str(date)) if date else None,
         project=str(project),
         supersedes=tuple(json.loads(str(supersedes))),
+        identity=str(identity),
     )
 
 

@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and SQLite must be handed the old words when a row goes.
 """
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -23,6 +23,7 @@ create table source(
     size integer not null,
     modified_ns integer not null,
     content_hash text not null,
+    identity text not null,
     body text not null
 );
 create index source_filter on source(layer, path, project, machine, kind, date, tags);

@@ -18,6 +18,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages
+from memory_server.layers.topics import as_named, names_of
 
 ROWS_A_BLOCK = 256  # 0.4 MB of vectors
 ROWS_AN_EXACT_BLOCK = 4_096  # 13 MB of them in 64 bits
@@ -60,7 +61,7 @@ class Snapshot:
     sources: Mapping[int, StoredSource]
     vectors: Vectors  # (rows of the cache, d), unit rows, mapped from the file
     tokens: NDArray[np.uint8]  # packed token vectors, mapped from the file
-    superseded: Mapping[str, SourcePath] = field(default_factory=dict)  # what topics replace -> the topic
+    superseded: Mapping[SourcePath, SourcePath] = field(default_factory=dict)  # what topics replace -> the topic
     word_tables: WordTables = field(default_factory=WordTables)
 
     def cosines(self, question: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -114,11 +115,13 @@ def _picked_cosines(vectors: Vectors, rows: NDArray[np.int64], question: Vectors
     return found
 
 
-def superseded_by(sources: Mapping[int, StoredSource]) -> Mapping[str, SourcePath]:
-    """What approved sources say that they supersede: target -> the source that says so."""
+def superseded_by(sources: Mapping[int, StoredSource]) -> Mapping[SourcePath, SourcePath]:
+    """The sources that approved ones say they supersede -> the source that says so."""
+    named = {name: source.path for source in sources.values() for name in names_of(source.path, source.identity)}
     return {
-        target.removeprefix("./"): source.path
+        named[name]: source.path
         for source in sources.values()
         if source.layer is Layer.TOPIC
         for target in source.supersedes
+        if (name := as_named(target)) in named
     }

@@ -6,6 +6,7 @@ never sources. A file that cannot be read is a `Problem`, never the end of the r
 
 import datetime as dt
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Iterator
@@ -184,6 +185,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
+        identity=parsed.text("id"),
     )
 
 
@@ -204,6 +206,17 @@ def superseded_by(parsed: Frontmatter) -> dict[str, str]:
         if isinstance(entry, dict) and entry.get("type") == "supersedes" and isinstance(entry.get("target"), str):
             found[f"relationships[{place}]"] = str(entry["target"])
     return found
+
+
+def names_of(path: SourcePath, identity: str) -> tuple[str, ...]:
+    """What a `supersedes` relationship may call a source, as `as_named` writes it: its path, name or id."""
+    names = (path, path.removesuffix(".md"), topic_name(path), identity)
+    return tuple(dict.fromkeys(name.casefold() for name in names if name))
+
+
+def as_named(target: str) -> str:
+    """The target of a relationship in the form of `names_of`."""
+    return posixpath.normpath(target).casefold().removeprefix("urn:mif:")
 
 
 def first_heading(body: str) -> str:

@@ -23,15 +23,16 @@ from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
+    as_named,
     find_sources,
     is_editors_file,
     is_plain_file,
     is_utf8,
     markdown_files,
+    names_of,
     read_text,
     superseded_by,
     topic_heads,
-    topic_name,
 )
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
@@ -226,11 +227,11 @@ def _ids(sources: Sequence[_Source]) -> Iterator[Problem]:
 
 
 def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[Problem]:
-    known = {source.parsed.text("id").casefold() for source in sources} - {""}
-    known |= {path.casefold() for path in paths} | {topic_name(path).casefold() for path in paths}
+    known = {name for source in sources for name in names_of(source.path, source.parsed.text("id"))}
+    known |= {name for path in paths for name in names_of(path, "")}
     for source in sources:
         for place, target in superseded_by(source.parsed).items():
-            if posixpath.normpath(target).casefold().removeprefix("urn:mif:") not in known:
+            if as_named(target) not in known:
                 line = source.parsed.lines[place]
                 what = f"it supersedes {target[:100]!r}, which is not in this memory"
                 remedy = "Name a path below the memory root, or an id"

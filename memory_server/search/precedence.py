@@ -7,7 +7,7 @@ from memory_server.document import Hit, SourcePath
 
 
 def with_precedence(
-    hits: Sequence[Hit], alike: Callable[[Hit, Hit], bool], replaced: Mapping[str, SourcePath]
+    hits: Sequence[Hit], alike: Callable[[Hit, Hit], bool], replaced: Mapping[SourcePath, SourcePath]
 ) -> tuple[Hit, ...]:
     """Hits, best first, in which a higher layer precedes a lower one that answers the same thing.
 
@@ -29,11 +29,13 @@ def with_precedence(
     return tuple(marked[place] for place in ordered)
 
 
-def _marked(hits: Sequence[Hit], place: int, deciding: Mapping[int, int], replaced: Mapping[str, SourcePath]) -> Hit:
+def _marked(
+    hits: Sequence[Hit], place: int, deciding: Mapping[int, int], replaced: Mapping[SourcePath, SourcePath]
+) -> Hit:
     hit = hits[place]
     if place in deciding.values():
         hit = replace(hit, decides=True)
-    explicit = replaced.get(hit.path) or replaced.get(hit.path.removesuffix(".md"))
+    explicit = replaced.get(hit.path)
     if explicit and explicit != hit.path:
         return replace(hit, replaced_by=explicit)
     if place in deciding:

@@ -413,15 +413,22 @@ def test_a_session_that_nothing_contradicts_is_not_marked(garden: Memory) -> Non
     assert (hit.decides, hit.replaced_by) == (False, None)
 
 
-def test_a_source_that_an_approved_one_supersedes_says_so(memory: Memory) -> None:
-    write_topic(memory, "old", "The gateway answers on port 80.")
+OLD_ID = "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d"
+
+
+@pytest.mark.parametrize(
+    "target", ["topics/old.md", "./topics/old.md", "topics/Old", "old", OLD_ID, OLD_ID.upper(), f"urn:mif:{OLD_ID}"]
+)
+def test_a_source_that_an_approved_one_supersedes_says_so(memory: Memory, target: str) -> None:
+    write_topic(memory, "old", "The gateway answers on port 80.", id=OLD_ID)
     write_topic(
         memory,
         "new",
         "The gateway answers on port 8080.",
-        relationships=[{"type": "supersedes", "target": "topics/old.md"}],
+        relationships=[{"type": "supersedes", "target": target}],
     )
     memory.reindex()
+    assert "supersedes-unknown" not in {problem.rule for problem in memory.validate()}
 
     answer = memory.search_exact("gateway")
 
