@@ -86,6 +86,11 @@ def _answer(memory: Memory, question: str) -> list[list[list[object]]]:
     return [[[hit.chunk, hit.path, hit.score] for hit in search(question).hits] for search in searches]
 
 
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The parts in which two states of `state_of` differ."""
+    return [key for key in one.keys() | other.keys() if not alike(one.get(key), other.get(key))]
+
+
 def alike(one: object, other: object) -> bool:
     """Whether two states or answers are the same, scores up to SAME_SCORE."""
     if isinstance(one, float) and isinstance(other, float):

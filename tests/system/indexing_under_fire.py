@@ -21,7 +21,7 @@ import onnxruntime  # noqa: F401
 
 from memory_server.root import MemoryRoot
 from tests.memories import new_root, open_memory, write_topic
-from tests.states import WordEngine, alike, state_of
+from tests.states import WordEngine, differences, state_of
 
 WORDS = "relay port server queue ledger vector cache lock token archive panel invoice robot valve wheel copper".split()
 QUESTIONS = ("relay port", "invoice robot wheel", "copper valve", "token NOT archive")
@@ -100,7 +100,7 @@ def compared(root: MemoryRoot, folder: Path) -> dict[str, object]:
     if any(codes):
         return {"equal": False, "why": f"exit codes {codes}"}
     repaired, built = (json.loads((folder / f"{name}.json").read_text()) for name in ("repaired", "fresh"))
-    different = [key for key in built if not alike(repaired[key], built[key])]
+    different = differences(repaired, built)
     return {"equal": not different, "why": ", ".join(different)}
 
 

@@ -49,7 +49,8 @@ def opened(folder: Path) -> Memory:
     )
 
 
-def kill_often(house: House, times: int, seed: int) -> None:
+def answers_after_kills(house: House, times: int, seed: int) -> tuple[list[object], list[object]]:
+    """What a memory answers whose daemon was killed so often, and what one that was built from its files does."""
     chance = random.Random(seed)
     client = house.relay().initialize()
     errors = 0
@@ -76,15 +77,19 @@ def kill_often(house: House, times: int, seed: int) -> None:
         assert repaired.indices.own() and built.indices.own()
         assert repaired.changes().is_empty
         built.reindex()
-        assert alike(answers(repaired), answers(built))
+        return answers(repaired), answers(built)
 
 
 def test_killed_at_random_moments_it_repairs_itself(house: House) -> None:
-    kill_often(house, 4, seed=1)
+    repaired, built = answers_after_kills(house, 4, seed=1)
+
+    assert alike(repaired, built)
 
 
 @pytest.mark.stress
 @pytest.mark.timeout(7_200)
 @pytest.mark.parametrize("seed", range(8))
 def test_killed_two_hundred_times_it_repairs_itself(house: House, seed: int) -> None:
-    kill_often(house, 25, seed=100 + seed)
+    repaired, built = answers_after_kills(house, 25, seed=100 + seed)
+
+    assert alike(repaired, built)

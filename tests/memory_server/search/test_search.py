@@ -379,7 +379,7 @@ def test_per_source_lets_a_source_answer_more_often(garden: Memory) -> None:
 def test_explaining_shows_the_score_of_every_part_and_the_words_looked_up(garden: Memory) -> None:
     answer = garden.recall("which port does the relay use")
 
-    assert answer.terms == ("use", "port", "relay") or set(answer.terms) <= {"port", "relay", "use"}
+    assert set(answer.terms) == {"port", "relay"}  # the words that the memory holds
     assert set(answer.scores[answer.hits[0].chunk]) == {
         "words_near",
         "words_source",
