@@ -310,6 +310,22 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
             "text": reading.text,
         }
 
+    @api.get("/api/session")
+    def session(
+        name: Annotated[
+            str, Query(max_length=1_000, description="the id of a session or the beginning of one, or a path")
+        ],
+        depth: Annotated[str, Query(max_length=20, description="line, digest, file or raw")] = "digest",
+        first: Annotated[int, Query(ge=1, le=MAX_NUMBER, description="first raw turn")] = 1,
+    ) -> dict[str, Any]:
+        """A session as text, at a depth: from its one line to its turns."""
+        return {"text": memory.read_session(name, depth, first)}
+
+    @api.get("/api/handoff")
+    def handoff() -> dict[str, Any]:
+        """Where the last sessions stopped, and what those that run say."""
+        return {"text": memory.handoff()}
+
     @api.get("/api/validate")
     def validate() -> dict[str, Any]:
         """What is wrong with the files of the memory."""

@@ -111,6 +111,15 @@ def test_mcp_is_served_over_http_too(served: House) -> None:
     assert status == 200 and "2525" in answer["result"]["content"][0]["text"]
 
 
+def test_sessions_and_the_handoff_are_read_as_the_tool_reads_them(served: House) -> None:
+    assert ask(served, "GET", "/api/handoff") == (200, {"text": "No session has left a handoff yet."})
+
+    status, missing = ask(served, "GET", "/api/session?name=00000000")
+    assert (status, missing["error"]["kind"]) == (404, "ContentError")
+    status, wrong = ask(served, "GET", "/api/session?name=00000000&depth=deep")
+    assert (status, wrong["error"]["remedy"]) == (400, "Choose one of: line, digest, file, raw")
+
+
 def test_errors_of_the_memory_reach_the_client_as_what_they_are(served: House) -> None:
     with pytest.raises(ContentError):
         served.client.ask("GET", "/api/read?name=nothing-like-it")
