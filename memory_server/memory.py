@@ -390,5 +390,5 @@ class Memory:
             return
         try:
             write(self._query_log)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             logger.warning("the query log cannot be written (%s); `oneiros config query_log false` ends it", error)

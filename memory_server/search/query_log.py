@@ -120,6 +120,7 @@ class QueryLog:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
             if self._connection is None:
+                self._file.parent.mkdir(exist_ok=True)
                 self._connection = _connect(self._file)
             yield self._connection
 

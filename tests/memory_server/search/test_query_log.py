@@ -80,6 +80,18 @@ def test_the_log_survives_a_rebuild_and_can_be_switched_off(tmp_path: Path, make
         assert memory.status().queries_logged == 1
 
 
+def test_what_is_read_before_anything_was_indexed_is_logged(
+    tmp_path: Path, make_engine: MakeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", "The relay listens on port 2525.")
+    with open_memory(root, make_engine) as memory:
+        memory.read("mail")
+
+    assert sqlite3.connect(root.query_log).execute("select path from reading").fetchall() == [("topics/mail.md",)]
+    assert caplog.messages == []
+
+
 def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEngine) -> None:
     root = new_root(tmp_path / "memory")
     write_topic(root, "mail", "The relay listens on port 2525.")
