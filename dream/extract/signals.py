@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from dream.records import Kind
-from dream.speech.acts import INSIDE, LEAD, LEADING, NOT_AUXILIARY, STANDING, Act, Clause
+from dream.speech.acts import INSIDE, LEAD, LEADING, NOT_AUXILIARY, STANDING, STANDS_APART, Act, Clause
 from dream.speech.markers import foreign_marker
 from dream.speech.values import ValueKind, values_in
 from dream.speech.words import content_words
@@ -52,9 +52,8 @@ RULE = re.compile(
     r"|mandatory|off[- ]limits|off the table|required for)\b|\bmust(?:n't| not| be(?! \w+ing\b)| use| go| start| end"
     r"| stay| live| match)\b"
     rf"|\b(?:we|you|everyone|everybody|one) (?:have|has|need|needs) to\b{INSIDE}{{3,80}}\b(?:before|after|when|each"
-    rf"|every"
-    r"|whenever)\b|(?:^|:\s)\W*no (?!it|its|that|thats|this|we|i|you|they|there|not|need|idea|problem|worries|longer"
-    r"|more\b)[\w-]+(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside)\b"
+    rf"|every|whenever)\b|(?:^|:\s)\W*no(?!{STANDS_APART})\s+(?!(?:need|idea|problem|worries|longer|more)\b)[\w-]+"
+    r"(?: [\w-]+){0,3} (?:in|on|without|for|before|after|outside|please)\b"
     rf"|^{LEAD}(?:{MANNER})\b{INSIDE}{{3,80}}\b(?:{UNIVERSAL} (?!the (?:above|issues?)\b)[\w-]+|everywhere|throughout)"
     rf"|^{LEAD}(?:before|after|when|whenever|if)\s+(?:you\s+)?\w+(?:ing)?\s+(?:an?|any|every|each|new"
     rf"|another)\b{INSIDE}+,\s*\w|^{LEAD}(?:before|after|for|on|in) (?:every|each|any|all)\b{INSIDE}+,?\s+(?:run|use"
@@ -109,7 +108,7 @@ REJECTS = re.compile(
     rf"^{LEAD}(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|thats|(?:the|that|this) (?:first|second|last|other) "
     r"(?:part|one|point|line|sentence) is|`?[\w-]+`?(?: `?[\w-]+`?)? is)\s+(?:again |still |completely |just )*"
     r"(?:wrong|incorrect|mistaken|not (?:quite )?(?:right|correct|true|accurate|what i (?:said|meant|asked)))\b"
-    r"|^\W*wrong\b",
+    rf"|^\W*wrong\b{STANDS_APART}",
     re.IGNORECASE,
 )  # says that something was wrong, and not yet what is right
 NAMED_WRONG = re.compile(

@@ -44,6 +44,10 @@ class Clause:
     own: int  # where its own words begin; what stands before belongs to the clause that it explains
 
 
+STANDS_APART = (
+    r"(?=\s*[,.:;!]|\s+[-–—]|\s+(?:i|i'm|we|you|he|she|it|it's|its|they|this|that|that's|thats|these|those|there"
+    r"|the|our|my|your|an?|please|just|actually|always|never|use|put|keep|don'?t|let'?s|and|but|not)\b)"
+)  # behind `no` or `right`: it answers what was said before, and is no part of the sentence that begins here
 LEAD = (
     r"(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude|right|sure"
     r"|great|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b[\s,.!:-]*)*"

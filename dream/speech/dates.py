@@ -6,11 +6,12 @@ from calendar import monthrange
 
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 RELATIVE = re.compile(
-    r"\b(?:(?P<word>today|tonight|tomorrow|yesterday|the day after tomorrow|the day before yesterday)"
+    r"\b(?P<lead>(?:since|by|until|till|before|after|from|for|on|of|to|through)\s+)?"
+    r"(?:(?P<word>today|tonight|tomorrow|yesterday|the day after tomorrow|the day before yesterday)"
     rf"|(?P<which>next|last|this|coming)\s+(?P<day>{'|'.join(DAYS)})"
     r"|(?P<side>next|last|this)\s+(?P<unit>week|month|year)|in\s+(?P<ahead>\d{1,3}|a|an|one|two|three|four|five"
     r"|six)\s+(?P<ahead_unit>day|week|month)s?|(?P<ago>\d{1,3}|a|an|one|two|three|four|five|six)\s+(?P<ago_unit>day"
-    r"|week|month)s?\s+ago)\b",
+    r"|week|month)s?\s+ago)\b(?!['’]s\b)",
     re.IGNORECASE,
 )
 WORDS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -32,6 +33,12 @@ def absolute(text: str, said: dt.datetime | None) -> str:
 
 
 def _as_date(match: re.Match[str], today: dt.date) -> str:
+    """The date with its preposition, which is the text's own where it has one: `since yesterday`."""
+    date = _date_of(match, today)
+    return f"{match['lead']}{date.removeprefix('on ').removeprefix('in ')}" if match["lead"] else date
+
+
+def _date_of(match: re.Match[str], today: dt.date) -> str:
     if match["word"]:
         return f"on {today + dt.timedelta(days=SHIFTS[match['word'].casefold()])}"
     if match["day"]:

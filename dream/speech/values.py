@@ -88,7 +88,10 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
         ValueKind.ADDRESS,
         re.compile(r"(?<=\bport )\d{2,5}\b|(?<=\bports )\d{2,5}\b|(?<![\w:]):\d{4,5}\b", re.IGNORECASE),
     ),
-    (ValueKind.DATE, re.compile(r"\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b")),
+    (
+        ValueKind.DATE,
+        re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b(?!-)|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"),
+    ),
     (
         ValueKind.DATE,
         re.compile(
@@ -162,10 +165,10 @@ def _found(sentence: str) -> Iterator[Value]:
 
     for kind, pattern in PATTERNS:
         for match in pattern.finditer(sentence):
-            first, end = match.span()
+            first, end = match.start(), match.start() + len(match[0].rstrip(".,;:!?"))  # those end the sentence
             if is_free(first, end):
                 taken.append((first, end))
-                yield _value(sentence, kind, _normalised(kind, match[0]), "", first, end)
+                yield _value(sentence, kind, _normalised(kind, sentence[first:end]), "", first, end)
     for match in QUANTITY.finditer(sentence):
         first, end = match.start("currency") if match["currency"] else match.start("number"), match.end("number")
         if is_free(first, end) and not _is_article(match):

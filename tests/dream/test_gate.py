@@ -211,6 +211,30 @@ def test_none_of_at_least_300_adversarial_candidates_passes(house: House) -> Non
     assert [(candidate.text, candidate.quotes) for candidate in passed] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("No secrets in the repo.", "Secrets in the repo."),
+        ("no images in the wiki, please", "Images in the wiki, please."),
+    ],
+)
+def test_a_no_that_belongs_to_its_sentence_cannot_be_left_out(tmp_path: Path, words: str, text: str) -> None:
+    evidence = archived(tmp_path, {SESSION: [person(1, words)]})
+
+    refusals = gate_over(evidence).check(said(evidence.session(SESSION), words, text))
+
+    assert Reason.BEYOND_QUOTE in {refusal.reason for refusal in refusals}
+
+
+@pytest.mark.parametrize(
+    "words", ["the config lives in /etc/relay/conf", "the wiki is at https://wiki.example.org/team"]
+)
+def test_the_full_stop_of_a_statement_is_no_part_of_its_last_value(tmp_path: Path, words: str) -> None:
+    evidence = archived(tmp_path, {SESSION: [person(1, words)]})
+
+    assert gate_over(evidence).check(said(evidence.session(SESSION), words, f"{words}.")) == ()
+
+
 def test_words_of_a_sub_agent_are_no_evidence(house: House) -> None:
     session = house.evidence.session(SESSION)
 

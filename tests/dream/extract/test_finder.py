@@ -35,6 +35,12 @@ def offered(tmp_path: Path, *texts: str) -> list[Candidate]:
         ("The review happens next Friday.", Kind.FACT, "The review happens on 2026-03-06."),
         ("ab jetzt immer pnpm für Pakete nehmen", Kind.PREFERENCE, "Ab jetzt immer pnpm für Pakete nehmen."),
         ("记住 发布 分支 是 release-2", Kind.FACT, "记住 发布 分支 是 release-2."),
+        ("No secrets in the repo", Kind.PREFERENCE, "No secrets in the repo."),
+        ("no images in the repo please", Kind.PREFERENCE, "No images in the repo please."),
+        ("no the relay runs on 10.0.0.4", Kind.CORRECTION, "The relay runs on 10.0.0.4."),
+        ("Right-click menus must always have keys.", Kind.PREFERENCE, "Right-click menus must always have keys."),
+        ("Wrong logins are kept for 90 days", Kind.FACT, "Wrong logins are kept for 90 days."),
+        ("The freeze holds until next Friday", Kind.FACT, "The freeze holds until 2026-03-06."),
         ("Please stop adding comments to every line.", Kind.PREFERENCE, "Stop adding comments to every line."),
     ],
 )
