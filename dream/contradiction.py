@@ -1,8 +1,9 @@
 """Whether one statement puts something else in the place of another, and how surely.
 
-Three ways are known. A value: the same slot of the same subject, filled differently. A denial: one says that
-something is or was, the other that it never did. A replacement: the later names what it does away with (`instead of
-npm`), and that stands in the earlier. Each gives 0 to 1 by how much of the subject is shared; the surest counts.
+Four ways are known. A value: the same slot of the same subject, filled differently. A denial: one says that something
+is or was, the other that it never did. A replacement: the later names what it does away with (`instead of npm`, `from
+npm to pnpm`), and that stands in the earlier. A holder: somebody else owns or leads the same. Each gives 0 to 1 by how
+much of the subject is shared; the surest counts.
 """
 
 import re
@@ -13,22 +14,25 @@ from itertools import product
 from dream.speech.acts import Act
 from dream.speech.reading import ClauseReading, Reading
 from dream.speech.scope import are_apart, role_of_date
-from dream.speech.values import MEASURES, Value, ValueKind
+from dream.speech.values import MEASURES, Value, ValueKind, are_equal, share_a_scale
 from dream.speech.words import Rarity, content_words
 
+MOVED = (
+    "changed|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
+    "|bumped|raised|lowered"
+)
 CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|'ve"
-    r"|'s)\s+(?:\w+\s+)?(?:changed|moved|extended|increased|decreased|improved|reduced|reached|raised|lowered|updated"
-    r"|switched|replaced|renamed|migrated|grown|grew|dropped|rescheduled|postponed|upgraded|shifted|bumped)|(?:changed"
-    r"|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
-    r"|bumped)\s+(?:it\s+|from\s+|to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already|so far"
-    r"|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing|not\s+\S+\s+but"
-    r"|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
+    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
+    rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)"
+    rf"|(?:{MOVED})\s+(?:it\s+|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest"
+    r"|current(?:ly)?|already|so far|managed to|down to|up to|actually|correction|moving|changing|switching"
+    r"|rescheduling|postponing|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
     re.IGNORECASE,
 )  # how a person announces that something is different from what it was
 REPLACED = re.compile(
-    r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not|over|replac(?:es|ed|ing)|away from"
-    r"|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the |a |an )?[\w./+#-]+)",
+    r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not"
+    r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)"
+    r"\s+(?P<what>(?:the |a |an )?[\w./+#-]*[\w+#])",
     re.IGNORECASE,
 )
 FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it
@@ -64,6 +68,7 @@ def contradiction_of(later: Reading, earlier: Reading, rarity: Rarity) -> Agains
     found = [Against(0.0), *_values(later, earlier, rarity)]
     found += _denials(later, earlier, rarity)
     found += _replacements(later, earlier, rarity)
+    found += _holders(later, earlier, rarity)
     return max(found)
 
 
@@ -89,7 +94,7 @@ def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Agains
         for new, old in product(ours.values, theirs.values):
             if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
                 continue
-            if speaks_of_another(ours, new, theirs, old):
+            if speaks_of_another(ours, new, theirs, old) or has_better_partner(ours, new, theirs, old):
                 continue
             score = _slot_score(new, old, far, rarity, leans=ours.leans)
             if not announced and score < SAME_SUBJECT:
@@ -103,13 +108,26 @@ def is_same_slot(new: Value, old: Value) -> bool:
     """Whether two values could fill the same slot, by kind and unit alone."""
     if new.kind is not old.kind:
         return False
+    if new.kind is ValueKind.QUANTITY and share_a_scale(new, old):
+        return not are_equal(new, old)
     if new.kind is ValueKind.QUANTITY:
         return new.unit == old.unit or new.unit in old.near or old.unit in new.near
     return True
 
 
+def has_better_partner(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
+    """Whether two values count different things, and one of the clauses has a value that counts what the other does."""
+    if new.unit == old.unit:
+        return False
+    return any(new.unit and value.unit == new.unit for value in theirs.values) or any(
+        old.unit and value.unit == old.unit for value in ours.values
+    )
+
+
 def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
     """Whether two values of one kind hold of different periods or things, or are dates of another sort."""
+    if name_different_things(ours, new, theirs, old):
+        return True
     if new.kind is ValueKind.QUANTITY:
         return are_apart(ours.scope, theirs.scope)
     if new.kind is ValueKind.NAME:  # a month beside an amount says when; alone it is the value itself
@@ -117,6 +135,18 @@ def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, ol
     if new.kind is ValueKind.DATE:
         roles = {role_of_date(ours.text, new.first), role_of_date(theirs.text, old.first)}
         return roles == {"deadline", "day"}
+    return False
+
+
+def name_different_things(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
+    """Whether two clauses name things of one kind by different numbers beside the values: `kitchen 1`, `kitchen 2`."""
+    mine = {noun: (number, first) for noun, number, first in ours.labels}
+    other = {noun: (number, first) for noun, number, first in theirs.labels}
+    for noun in mine.keys() & other.keys():
+        (number, first), (its_number, its_first) = mine[noun], other[noun]
+        are_values = first == new.first and its_first == old.first and not (len(ours.values) > 1 < len(theirs.values))
+        if number != its_number and not are_values:
+            return True
     return False
 
 
@@ -180,6 +210,25 @@ def _replacements(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[
     for match in REPLACED.finditer(later.text):
         gone = frozenset(content_words(match["what"]))
         if gone and gone <= earlier.words and not earlier.denies:
-            rest, others = later.words - gone, earlier.words - gone
-            alike = share_of(rest & others, min(rest, others, key=len), rarity)
-            yield Against(0.5 + 0.5 * alike, f"it does away with {match['what']}")
+            yield _replaced(later, earlier, gone, match["what"], rarity)
+    for name, gone in later.former:
+        if gone and gone <= earlier.words and not earlier.denies:
+            yield _replaced(later, earlier, gone, name, rarity)
+
+
+def _replaced(later: Reading, earlier: Reading, gone: frozenset[str], name: str, rarity: Rarity) -> Against:
+    """How surely a later statement that does away with something speaks of the earlier one, which holds it."""
+    rest, others = later.words - gone, earlier.words - gone
+    alike = share_of(rest & others, min(rest, others, key=len), rarity)
+    return Against(0.5 + 0.5 * alike, f"it does away with {name}")
+
+
+# -- another holder -------------------------------------------------------------------------------------------------
+
+
+def _holders(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+    for ours, theirs in product(later.holders, earlier.holders):
+        both, every = ours.what & theirs.what, weigh(ours.what, rarity) + weigh(theirs.what, rarity)
+        same = 2 * weigh(both, rarity) / every
+        if same >= SAME_SUBJECT and not ours.who & theirs.who:
+            yield Against(same, f"{ours.name} where it says {theirs.name}")

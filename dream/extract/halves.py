@@ -9,10 +9,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dream.extract.signals import MAX_CHARS, NAMED_SUBJECT, SILENT
+from dream.extract.marks import NAMED_SUBJECT, SUBJECT
+from dream.extract.signals import MAX_CHARS, SILENT
 from dream.speech.acts import IMPERATIVE, LEAD, LEADING, Act, Clause, act_of
 
-JOIN = re.compile(r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?", re.IGNORECASE)
+JOIN = re.compile(
+    r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?"
+    r"|,\s+(?!(?:and|but|while|it|they|this|that|these|those|which|who|he|she)\b|never\s+\S+$)",
+    re.IGNORECASE,
+)
+LEANING = re.compile(
+    rf"^{LEAD}(?:when\w*|where\w*|if|in|on|at|for|with|by|from|to|as|of|under|over|during|after|before|once|since"
+    r"|because|although|though|even|while|until|till|unless|given|considering|like|except|besides|despite|each time"
+    r"|every time|such|including|e\.g\.|i\.e\.)(?!\w)",
+    re.IGNORECASE,
+)  # how a clause begins behind whose comma the sentence only starts
 DASH = re.compile(r"\s[-–—]{1,2}\s+")
 RULE_OPENS = re.compile(rf"^{LEAD}(?:please |just )*(?:always|never|don'?t|do not|use|prefer|keep|avoid)\s+\w")
 PERSON_OPENS = re.compile(
@@ -25,6 +36,7 @@ SINGULAR = re.compile(
     r"\s(?:is|has|\w+s)\b)",
     re.IGNORECASE,
 )  # a bare name as the second of two subjects has a verb in the plural: `ruff and mypy are mandatory`
+WAS = re.compile(rf"{SUBJECT}(?:was|were|had)\b", re.IGNORECASE)
 FOLLOWS = (RULE_OPENS, SINGULAR, PERSON_OPENS)  # how the second of two sentences begins
 CUT = frozenset({Act.ASSERTS, Act.HEDGES, Act.REQUESTS})
 EXAMPLES = re.compile(r",?\s+(?:such as|for example|for instance|e\.g\.|including|as well as)\s", re.IGNORECASE)
@@ -41,7 +53,7 @@ def halves_of(clause: Clause) -> list[Clause]:
         return [_without_examples(clause)]
     starts = [0, *(behind for _, behind in cuts)]
     ends = [*(before for before, _ in cuts), len(clause.text)]
-    return [_part(clause, first, end) for first, end in zip(starts, ends, strict=True)]
+    return [_without_examples(_part(clause, first, end)) for first, end in zip(starts, ends, strict=True)]
 
 
 def cuts_in(text: str) -> Iterator[tuple[int, int]]:
@@ -51,7 +63,10 @@ def cuts_in(text: str) -> Iterator[tuple[int, int]]:
         before, behind = text[start : join.start()], text[join.end() :]
         if act_of(before) not in CUT and not RULE_OPENS.match(before):
             return
-        may_follow = DASH.fullmatch(join[0]) or any(opens.match(behind) for opens in FOLLOWS)
+        is_splice = join[0].strip() == ","
+        if is_splice and (LEANING.match(before) or LEANING.match(behind)):
+            continue
+        may_follow = is_splice or DASH.fullmatch(join[0]) or any(opens.match(behind) for opens in FOLLOWS)
         if may_follow and stands_alone(before) and stands_alone(behind):
             yield join.start(), join.end()
             start = join.end()
@@ -62,7 +77,7 @@ def stands_alone(text: str) -> bool:
     bare = ADVERB.sub("", LEADING.sub("", text, count=1).lstrip(" ,:;-("))
     if len(bare) < MIN_CHARS:
         return False
-    return any(pattern.match(bare) for pattern in (NAMED_SUBJECT, RULE_OPENS, PERSON_OPENS, IMPERATIVE))
+    return any(pattern.match(bare) for pattern in (NAMED_SUBJECT, WAS, RULE_OPENS, PERSON_OPENS, IMPERATIVE))
 
 
 def _part(clause: Clause, first: int, end: int) -> Clause:

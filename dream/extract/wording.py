@@ -3,15 +3,17 @@
 import datetime as dt
 import re
 
-from dream.extract.signals import REJECTS
-from dream.speech.acts import STANDS_APART
+from dream.extract.marks import REJECTS
+from dream.speech.acts import NOTE_LABEL, STANDS_APART
 from dream.speech.dates import absolute
 
 OPENER = re.compile(
-    r"^(?:(?:ok(?:ay)?|yes|yeah|yep|nope|hmm+|um+|oh|ah+|hey|hi|claude|thanks|thank you|please|and|but|also|actually"
+    rf"^(?:(?:{NOTE_LABEL}|ok(?:ay)?|yes|yeah|yep|nope|hmm+|um+|oh|ah+|hey|hi|claude|thanks|thank you|please|pls|plz"
+    r"|and|but|also|actually"
     r"|btw|by the way|now that|especially since|considering|fyi|ps|remember(?: that)?|note(?: that)?"
     r"|keep in mind(?: that)?|for the record|just so you know|don't forget(?: that)?|that's (?:wrong"
-    rf"|incorrect|not (?:right|correct))|(?:no|well|so|right|sure|great|wrong|incorrect){STANDS_APART})"
+    rf"|incorrect|not (?:right|correct))|so(?! (?:far|long|much|many|that|called)\b)"
+    rf"|(?:no|well|right|sure|great|wrong|incorrect){STANDS_APART})"
     r"(?![\w-])[\s,.:;!-]*)+",
     re.IGNORECASE,
 )  # `no`, `right` and their like only where they answer: `no secrets in the repo` is no opener with a statement behind

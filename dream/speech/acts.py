@@ -48,9 +48,13 @@ STANDS_APART = (
     r"(?=\s*[,.:;!]|\s+[-–—]|\s+(?:i|i'm|we|you|he|she|it|it's|its|they|this|that|that's|thats|these|those|there"
     r"|the|our|my|your|an?|please|just|actually|always|never|use|put|keep|don'?t|let'?s|and|but|not)\b)"
 )  # behind `no` or `right`: it answers what was said before, and is no part of the sentence that begins here
+NOTE_LABEL = (
+    r"(?:(?:an?|quick|small|short|side|little|one|another|last) )*(?:note(?: to self| for (?:later|the record|future"
+    r" reference))?|reminder|psa|nb|n\.b\.)\s*:"
+)  # announces that what follows is meant for later
 LEAD = (
-    r"(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude|right|sure"
-    r"|great|thanks|please|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b[\s,.!:-]*)*"
+    rf"(?:(?:{NOTE_LABEL}|(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude"
+    r"|right|sure|great|thanks|please|pls|plz|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b)[\s,.!:-]*)*"
 )
 LEADING = re.compile(LEAD, re.IGNORECASE)
 QUESTION_START = re.compile(
@@ -111,7 +115,7 @@ ROLE_OPENS = re.compile(
     re.IGNORECASE,
 )
 SAYS = (
-    r"(?:says?|said|states|stated|claims?|claimed|wrote|writes|reads|suggests?|suggested|mentions|mentioned|recommends"
+    r"(?:says?|said|states|stated|claims?|claimed|(?:wrote|writes|reads)(?!\s+(?:to|from|into|its|all|every|only)\b)|suggests?|suggested|mentions|mentioned|recommends"
     r"|recommended|insists?|insisted|thinks|argues?|argued|tells|told|asserts|proposes|proposed|believes|complains)"
 )
 REPORTED = re.compile(
@@ -120,7 +124,8 @@ REPORTED = re.compile(
     rf"|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+(?:(?:also|just|once|still|always|\w+ly|in|on|at|the"
     rf"|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
     r"|\b[Tt]he\s+(?:[\w'’/.-]+\s+){1,9}(?:says|states|mentions|claims|suggests|recommends|notes)\s+that\b"
-    r"|\b[Aa]ccording to\b|\b(?:quote|quoting|citing)\b|\b[Aa]s per the\b|\b[Ii] (?:read|heard|got this|found this"
+    r"|\b[Aa]ccording to\b|\b(?:to quote|quote(?=\s*[:\"“])|quoting|citing)(?!\w)|\b[Aa]s per the\b"
+    r"|\b[Ii] (?:read|heard|got this|found this"
     r"|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b"
     r"|\bused to say\b"
 )
@@ -174,9 +179,12 @@ NOT_AUXILIARY = "".join(
     rf"(?<!\b{word})" for word in (*AUXILIARIES, "could", "am", "it", "may", "might", "or", "if", "why")
 )
 INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
+TO_THIS_NOT_TO = rf"\bto\s{INSIDE}{{1,60}},\s*(?:and\s+|but\s+)?not to\s+(?!(?:mention|be|do|say)\b)\S"
 CORRECTED = re.compile(
     rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b"
-    rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b",
+    rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b"
+    rf"|{TO_THIS_NOT_TO}"
+    r"|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$",
     re.IGNORECASE,
 )  # `X, not Y` and `not Y but X` state X
 IMPERATIVE = re.compile(

@@ -9,15 +9,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dream.speech.acts import RELATIVE, Act, act_of
+from dream.speech.holders import Holder, holders_in
 from dream.speech.scope import Scope, scope_of
 from dream.speech.sentences import Span, clause_spans
-from dream.speech.values import Value, ValueKind, values_in
+from dream.speech.values import MEASURES, Value, ValueKind, values_in
 from dream.speech.words import content_words
 
 ALTERNATIVES = re.compile(
     r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+", re.IGNORECASE
 )
 LIST = 3  # numbers of one unit in a clause that make it a list
+MOVES_FROM = re.compile(r"\bfrom\s+(?:the |an? |our )?$", re.IGNORECASE)
+LABELLED = re.compile(
+    r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$", re.IGNORECASE
+)  # what stands before a number that names a thing, as a subject or behind a preposition
 PRONOUN = re.compile(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b", re.IGNORECASE)
 
 
@@ -32,6 +37,7 @@ class ClauseReading:
     denied: tuple[frozenset[str], ...]  # of a denial: the words of each thing that is denied, and of all together
     leans: bool  # on its sentence, by a pronoun
     scope: Scope  # the periods, rates and numbered things that it limits itself to
+    labels: frozenset[tuple[str, str, int]]  # a noun, the number right behind it, and where that begins: `kitchen 2`
 
     @property
     def denies(self) -> bool:
@@ -50,6 +56,8 @@ class Reading:
     clauses: tuple[ClauseReading, ...]
     words: frozenset[str]
     values: frozenset[str]  # every value that it holds to be true
+    former: tuple[tuple[str, frozenset[str]], ...]  # each thing that it says was so before, as written and in words
+    holders: tuple[Holder, ...]
     context: frozenset[str]
 
     @property
@@ -62,7 +70,17 @@ def read_statement(text: str, context: str = "") -> Reading:
     clauses = tuple(_clause(text[first:end]) for first, end in _whole_clauses(text))
     words = frozenset(content_words(text))
     values = frozenset(value.value for clause in clauses for value in clause.values)
-    return Reading(text, clauses, words, values, words | frozenset(content_words(context)))
+    former = tuple(_moved_from(text))
+    holders = tuple(holders_in(text))
+    return Reading(text, clauses, words, values, former, holders, words | frozenset(content_words(context)))
+
+
+def _moved_from(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The names that a text says something moved away from: `from Jenkins to Buildkite`."""
+    for value in values_in(text):
+        if value.is_former and value.kind is ValueKind.NAME and MOVES_FROM.search(text[: value.first]):
+            written = text[value.first : value.end]
+            yield written, frozenset(content_words(written))
 
 
 def _whole_clauses(text: str) -> list[Span]:
@@ -80,7 +98,9 @@ def _clause(text: str) -> ClauseReading:
     act = act_of(text)
     words = frozenset(content_words(text))
     denied = (*_things(ALTERNATIVES.split(text)), words) if act is Act.DENIES else ()
-    return ClauseReading(text, tuple(_slots(text)), words, act, denied, bool(PRONOUN.search(text)), scope_of(text))
+    values = tuple(_slots(text))
+    leans = bool(PRONOUN.search(text))
+    return ClauseReading(text, values, words, act, denied, leans, scope_of(text), frozenset(_labels(text, values)))
 
 
 def _slots(text: str) -> Iterator[Value]:
@@ -92,6 +112,14 @@ def _slots(text: str) -> Iterator[Value]:
         listed = value.kind is ValueKind.QUANTITY and alike[value.kind, value.unit] + bare * bool(value.unit) >= LIST
         if not listed:
             yield value
+
+
+def _labels(text: str, values: Iterable[Value]) -> Iterator[tuple[str, str, int]]:
+    """The numbers that may tell one thing from another of its kind, with the noun ahead of each."""
+    for value in values:
+        noun = LABELLED.search(text[: value.first])
+        if noun and value.kind is ValueKind.QUANTITY and value.unit not in MEASURES:
+            yield from ((word, value.value, value.first) for word in content_words(noun[1]))
 
 
 def _things(parts: Iterable[str]) -> list[frozenset[str]]:

@@ -5,11 +5,11 @@ its kind, what it counts or is paid in, and the words around it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dream.speech.words import content_words, stem
+from dream.speech.words import content_words
 
 NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
 CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
@@ -71,6 +71,10 @@ UNIT_NAMES = {
     "usd": "$", "euro": "€", "euros": "€", "eur": "€", "pounds": "£", "pound": "£", "miles": "mile", "bytes": "byte",
 }  # fmt: skip
 MEASURES = frozenset({*UNIT_NAMES.values(), "ms", "s", "kb", "mb", "gb", "tb", "£", "€", "$", "%"})  # count no thing
+SCALES: tuple[Mapping[str, float], ...] = (
+    {"ms": 0.001, "s": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800},
+    {"byte": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
+)  # units of one measure; months and years have no fixed length
 PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
     (ValueKind.ADDRESS, re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+", re.IGNORECASE)),
     (ValueKind.ADDRESS, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
@@ -134,7 +138,7 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
 )
 QUANTITY = re.compile(
     rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?"
-    rf"|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?"
+    rf"(?:(?:st|nd|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?"
     rf"(?:(?:\s|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})",
     re.IGNORECASE,
 )
@@ -143,7 +147,7 @@ NAME = re.compile(
     r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+|[a-z0-9]+(?:-[a-z0-9]+){1,4}(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b"
     r"|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
-NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo english".split())
+NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo".split())
 FORMER = re.compile(
     r"\b(?:from|instead of|rather than|not|was|were|used to be|previously|formerly|old|than|over|replacing|replaces"
     r"|no longer|isn't|aren't)\s+(?:at |on |in |the |a |an |my |our |about |around |port |version |v)*$",
@@ -229,6 +233,7 @@ def _date(text: str) -> str:
 def _number(match: re.Match[str]) -> str:
     text = NUMBER_WORDS.get(match["number"].casefold(), match["number"].replace(",", ""))
     scale = (match["scale"] or "").strip().casefold()
+    text = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", text, flags=re.IGNORECASE)
     factor = {"k": 1_000, "thousand": 1_000, "million": 1_000_000}.get(scale, 1)
     number = float(text) * factor
     return f"{number:g}" if number < 1e15 else text
@@ -250,8 +255,12 @@ def _is_article(match: re.Match[str]) -> bool:
     return match["number"].casefold() == "one" and not match["unit"]
 
 
-def counted(sentence: str) -> frozenset[str]:
-    """The stems of all nouns that are counted in a sentence."""
-    return frozenset(
-        stem(value.unit) for value in values_in(sentence) if value.kind is ValueKind.QUANTITY and value.unit
-    )
+def share_a_scale(one: Value, other: Value) -> bool:
+    """Whether two quantities have different units of the same measure, such as seconds and minutes."""
+    return one.unit != other.unit and any(one.unit in scale and other.unit in scale for scale in SCALES)
+
+
+def are_equal(one: Value, other: Value) -> bool:
+    """Whether two quantities on one scale are the same amount: `60 s` and `1 minute`."""
+    scale = next(scale for scale in SCALES if one.unit in scale)
+    return float(one.value) * scale[one.unit] == float(other.value) * scale[other.unit]

@@ -70,6 +70,11 @@ def test_a_statement_stands_so_to_the_topics(mail: Topics, text: str, relation: 
         ("I spent $43 on books in January.", "I've already spent $28 on books in February."),
         ("The sprint 1 backlog holds 12 stories.", "The sprint 2 backlog now holds 15 stories."),
         ("The upload quota is 20 files per day.", "The upload quota is now 300 files per month."),
+        ("The oven in kitchen 2 runs 15 degrees hotter.", "The oven in kitchen 1 runs 5 degrees hotter."),
+        ("Server 1 is at 10.0.0.1.", "Server 2 is at 10.0.0.2."),
+        ("Answers are cached for 60 seconds.", "Answers are cached for 1 minute."),
+        ("Tom owns billing.", "Ines owns search."),
+        ("Tom owns billing.", "Ines also owns billing."),
         ("My reading goal is 10 books by March 1.", "I finished my reading challenge of books on March 10."),
     ],
 )
@@ -90,6 +95,24 @@ def test_what_holds_of_another_period_or_thing_replaces_nothing(known: str, said
 )
 def test_another_value_of_the_same_period_supersedes(known: str, said: str) -> None:
     assert compare(stated(said), topics(notes=f"# Notes\n\n{known}\n")).relation is Relation.SUPERSEDES
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("The physics tick rate is 20 Hz.", "I changed the tick rate to 30 Hz."),
+        ("Builds run on Jenkins.", "We moved the builds from Jenkins to Buildkite."),
+        ("Thesis drafts are due on the 1st of each month.", "The drafts are due on the 5th of each month."),
+        ("Answers are cached for 60 seconds.", "Answers are cached for 5 minutes."),
+        ("Tom owns billing.", "Ines owns billing since Tom left."),
+        ("Kofi owns the payments integration.", "Mei took over the payments integration from Kofi."),
+        ("The watchdog fires after 8 seconds.", "I raised the watchdog timeout, it fires after 12 seconds."),
+    ],
+)
+def test_what_takes_the_place_of_what_a_topic_says_goes_against_it(known: str, said: str) -> None:
+    against = (Relation.CONTRADICTS, Relation.SUPERSEDES)
+
+    assert compare(stated(said), topics(notes=f"# Notes\n\n{known}\n")).relation in against
 
 
 def test_a_replaced_sentence_leaves_its_neighbours(mail: Topics) -> None:

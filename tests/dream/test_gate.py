@@ -227,7 +227,12 @@ def test_a_no_that_belongs_to_its_sentence_cannot_be_left_out(tmp_path: Path, wo
 
 
 @pytest.mark.parametrize(
-    "words", ["the config lives in /etc/relay/conf", "the wiki is at https://wiki.example.org/team"]
+    "words",
+    [
+        "the config lives in /etc/relay/conf",
+        "the wiki is at https://wiki.example.org/team",
+        "we log experiments to mlflow instead of wandb",
+    ],
 )
 def test_the_full_stop_of_a_statement_is_no_part_of_its_last_value(tmp_path: Path, words: str) -> None:
     evidence = archived(tmp_path, {SESSION: [person(1, words)]})

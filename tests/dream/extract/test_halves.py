@@ -27,6 +27,7 @@ def parts_of(text: str) -> list[str]:
             "We remove the auto linking - basically one could link both",
             ["We remove the auto linking", "basically one could link both"],
         ),
+        ("The tick rate is 20 Hz, rev B had 3.3 V", ["The tick rate is 20 Hz", "rev B had 3.3 V"]),
         (
             "the first part is not correct, for releases we use tags to mark the commit",
             ["the first part is not correct", "for releases we use tags to mark the commit"],
@@ -42,6 +43,10 @@ def test_two_sentences_of_their_own_are_cut(text: str, parts: list[str]) -> None
     [
         "The relay lives in Berlin and the backup in Oslo.",
         "ruff and mypy are mandatory.",
+        "Whenever the tag is pushed, the job runs.",
+        "In the version we use, the relay is slow.",
+        "The relay is in Oslo, it is our oldest box.",
+        "The relay, our oldest box, is in Oslo.",
         "The docs for ruff and mypy are in docs/tools.",
         "I saw that ruff and mypy are mandatory.",
         "It is not true that Marta owns billing and Jonas owns the relay.",

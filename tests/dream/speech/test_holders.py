@@ -1,0 +1,27 @@
+"""Who holds what, as a statement names them."""
+
+import pytest
+
+from dream.speech.holders import holders_in
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "what"),
+    [
+        ("Tom owns billing.", "Tom", {"bill"}),
+        ("Ines owns billing since Tom left", "Ines", {"bill"}),
+        ("Mei took over the search service from Kofi", "Mei", {"search", "servic"}),
+        ("The platform team is responsible for backups.", "The platform team", {"backup"}),
+        ("Billing is maintained by Ines now", "Ines", {"bill"}),
+    ],
+)
+def test_a_holder_is_found_with_what_it_holds(text: str, name: str, what: set[str]) -> None:
+    (holder,) = holders_in(text)
+
+    assert holder.name == name
+    assert set(holder.what) == what
+
+
+@pytest.mark.parametrize("text", ["We own billing.", "It leads to errors in billing.", "Ask who owns billing."])
+def test_where_nobody_is_named_there_is_no_holder(text: str) -> None:
+    assert list(holders_in(text)) == []
