@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from crawler.compress.budget import Budget, Price
-from crawler.compress.model import Completion, PaidModel, Refused
-from crawler.compress.prompt import Prompt
+from crawler.compress.model import PaidModel, Refused
 from crawler.facts import facts_of
 from crawler.injected import is_own_session
 from crawler.model_recorder import ModelRecorder, lines_in, unknown_names
 from crawler.recorder import DigestLine, DigestType, digest_lines
 from crawler.turns import Turn
 from tests.crawler.builders import entry_id, turns_of, working_session
+from tests.crawler.scripted_model import ScriptedModel
 
 DECIDED = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
 GOOD = {
@@ -25,35 +25,18 @@ GOOD = {
 }
 
 
-class Scripted:
-    """A client that answers what it is given, or refuses."""
-
-    name = "scripted"
-
-    def __init__(self, answer: str | None, price: Price | None = None):
-        self._answer = answer
-        self.price = price or Price()
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if self._answer is None:
-            raise Refused("the service says no")
-        return Completion(self._answer)
-
-
 @pytest.fixture
 def turns(tmp_path: Path) -> list[Turn]:
     return turns_of(tmp_path, *working_session())
 
 
-def recorder(tmp_path: Path, client: Scripted) -> ModelRecorder:
+def recorder(tmp_path: Path, client: ScriptedModel) -> ModelRecorder:
     budget = Budget(tmp_path / "spent.json", today=dt.date(2026, 3, 1), run_usd=0.01, day_usd=0.01)
     return ModelRecorder(PaidModel(client, budget, pause=lambda _: None))
 
 
 def recorded(tmp_path: Path, turns: list[Turn], *items: object) -> list[DigestLine]:
-    return recorder(tmp_path, Scripted(json.dumps(items))).lines(turns, facts_of(turns), "shop")
+    return recorder(tmp_path, ScriptedModel(json.dumps(items))).lines(turns, facts_of(turns), "shop")
 
 
 def test_a_line_that_holds_takes_the_place_of_the_rules_line_of_its_turn(tmp_path: Path, turns: list[Turn]) -> None:
@@ -108,16 +91,16 @@ def test_an_answer_that_is_no_list_of_lines_holds_none(turns: list[Turn], answer
 
 
 def test_a_refusal_is_handed_on_and_a_call_beyond_the_budget_is_never_made(tmp_path: Path, turns: list[Turn]) -> None:
-    dear = Scripted("[]", Price(1e6, 1e6))
+    dear = ScriptedModel("[]", Price(1e6, 1e6))
 
-    for client in (dear, Scripted(None)):
+    for client in (dear, ScriptedModel(None)):
         with pytest.raises(Refused):
             recorder(tmp_path, client).lines(turns, facts_of(turns), "shop")
     assert dear.prompts == []
 
 
 def test_the_prompt_is_known_as_our_own(tmp_path: Path, turns: list[Turn]) -> None:
-    client = Scripted("[]")
+    client = ScriptedModel("[]")
 
     recorder(tmp_path, client).lines(turns, facts_of(turns), "shop")
 

@@ -14,6 +14,14 @@ def process(name: str = "bash", *command: str, variables: frozenset[str] = froze
     return Process(2, 1, name, command or (name,), variables)
 
 
+def is_allowed(variables: dict[str, str], *above: Process) -> bool:
+    try:
+        require_no_client(variables, iter(above))
+    except UsageError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize("name", CLIENT_VARIABLES)
 def test_a_variable_of_the_client_refuses(name: str) -> None:
     with pytest.raises(UsageError, match="assistant cannot accept"):
@@ -21,7 +29,8 @@ def test_a_variable_of_the_client_refuses(name: str) -> None:
 
 
 def test_settings_of_a_person_for_the_client_do_not_refuse() -> None:
-    require_no_client({"CLAUDE_CONFIG_DIR": "/x", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "9"}, iter([process()]))
+    assert is_allowed({"CLAUDE_CONFIG_DIR": "/x", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "9"}, process())
+    assert not is_allowed({}, process("claude"))
 
 
 @pytest.mark.parametrize(

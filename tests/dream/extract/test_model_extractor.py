@@ -7,34 +7,17 @@ from pathlib import Path
 import pytest
 
 from crawler.compress.budget import Budget, Price
-from crawler.compress.model import Completion, PaidModel, Refused
-from crawler.compress.prompt import Prompt
+from crawler.compress.model import PaidModel
 from crawler.injected import is_own_session
 from dream.evidence import SessionTurns
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor
 from tests.crawler.builders import SESSION, assistant, call, entry_id, person, result
+from tests.crawler.scripted_model import ScriptedModel
 from tests.dream.house import archived
 
 RULE = "Always run the linter before you push."
 TOLD = "The worker is pinned to version 4.2."
-
-
-class Scripted:
-    """A client that answers what it is given, or refuses."""
-
-    name = "scripted"
-
-    def __init__(self, answer: str | None, price: Price | None = None):
-        self._answer = answer
-        self.price = price or Price()
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompt: Prompt) -> Completion:
-        self.prompts.append(prompt)
-        if self._answer is None:
-            raise Refused("the service says no")
-        return Completion(self._answer)
 
 
 @pytest.fixture
@@ -49,7 +32,7 @@ def session(tmp_path: Path) -> SessionTurns:
     return archived(tmp_path, {SESSION: records}).session(SESSION)
 
 
-def extractor(tmp_path: Path, client: Scripted, usd: float = 1.0) -> ModelExtractor:
+def extractor(tmp_path: Path, client: ScriptedModel, usd: float = 1.0) -> ModelExtractor:
     budget = Budget(tmp_path / "spent.json", today=dt.date(2026, 3, 1), run_usd=usd, day_usd=usd)
     return ModelExtractor(PaidModel(client, budget, pause=lambda _: None))
 
@@ -59,7 +42,7 @@ def item(text: str, entry: int, quote: str) -> dict[str, str]:
 
 
 def test_a_statement_is_taken_with_the_place_of_its_words(tmp_path: Path, session: SessionTurns) -> None:
-    client = Scripted(json.dumps([item(RULE, 1, RULE), item(TOLD, 4, TOLD)]))
+    client = ScriptedModel(json.dumps([item(RULE, 1, RULE), item(TOLD, 4, TOLD)]))
 
     found = [one for one in extractor(tmp_path, client)(session) if one.extractor == "scripted"]
 
@@ -78,19 +61,19 @@ def test_a_statement_is_taken_with_the_place_of_its_words(tmp_path: Path, sessio
     ],
 )
 def test_what_the_session_does_not_say_is_dropped(tmp_path: Path, session: SessionTurns, answer: str) -> None:
-    assert extractor(tmp_path, Scripted(answer))(session) == find_candidates(session)
+    assert extractor(tmp_path, ScriptedModel(answer))(session) == find_candidates(session)
 
 
 def test_where_the_model_refuses_or_costs_too_much_the_finder_speaks(tmp_path: Path, session: SessionTurns) -> None:
-    dear = Scripted("[]", Price(1e6, 1e6))
+    dear = ScriptedModel("[]", Price(1e6, 1e6))
 
-    assert extractor(tmp_path, Scripted(None))(session) == find_candidates(session)
+    assert extractor(tmp_path, ScriptedModel(None))(session) == find_candidates(session)
     assert extractor(tmp_path, dear, usd=0.01)(session) == find_candidates(session)
     assert dear.prompts == []
 
 
 def test_the_prompt_holds_no_tools_result_and_is_known_as_our_own(tmp_path: Path, session: SessionTurns) -> None:
-    client = Scripted("[]")
+    client = ScriptedModel("[]")
 
     extractor(tmp_path, client)(session)
 

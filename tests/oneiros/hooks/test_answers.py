@@ -91,7 +91,9 @@ def test_what_only_sounds_like_it_is_not(office: Memory, text: str) -> None:
 
 
 def test_query_syntax_in_a_prompt_is_only_text(office: Memory) -> None:
-    prompt(office, 'layer:raw AND NOT ( "mail" relay* topic:nothing before:yesterday')
+    written = prompt(office, 'layer:raw AND NOT ( "mail" relay* topic:nothing before:yesterday')
+
+    assert written == prompt(office, "layer raw and not mail relay topic nothing before yesterday")
 
 
 @pytest.mark.parametrize(
