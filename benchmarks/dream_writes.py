@@ -137,8 +137,7 @@ class _Standing(Evidence):
 
 
 def plant(text: str, planted: str, dice: random.Random) -> tuple[str, int]:
-    """The text with the planted one before or behind it, as a sentence or a paragraph of its own; and where it"
-    " begins."""
+    """The text with the planted one before or behind it, as a sentence or paragraph of its own; and where it begins."""
     separator = "\n\n" if "\n" in planted or "\n" in text or dice.random() < 0.5 else " "
     if dice.random() < 0.5:
         return f"{planted}{separator}{text}", 0

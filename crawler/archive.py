@@ -12,7 +12,7 @@ What is handed in must be redacted already (`ingest.py` does that). Indices are 
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -411,11 +411,6 @@ def resolve_session(archive: Archive, wanted: str) -> str:
         return wanted if wanted in found else found[0]
     what = f"{len(found)} archived sessions begin with `{wanted}`" if found else f"no archived session is `{wanted}`"
     raise ContentError(what, remedy="Give more of the id" if found else "Run `oneiros ingest` first")
-
-
-def spoken_entries(archive: Archive, session_id: str) -> Sequence[Entry]:
-    """All entries of a session that say something, every source of it."""
-    return [e for source in archive.sources(session_id) for e in archive.entries(session_id, source) if e.parts]
 
 
 def _damaged(path: Path) -> ContentError:

@@ -14,9 +14,6 @@ from crawler.entry import Entry, Part, PartKind
 from crawler.injected import cut_injected, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
-CARRIES_NO_SPEECH = frozenset(
-    {"progress", "file-history-snapshot", "file-history-delta", "mode", "permission-mode", "last-prompt", "tools-used"}
-)
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 
 IDE_BLOCK = re.compile(r"<ide_(opened_file|selection|diagnostics)>.*?(</ide_\1>|\Z)", re.DOTALL)

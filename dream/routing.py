@@ -78,6 +78,5 @@ def _nearest(candidate: Candidate, topics: Topics) -> TopicText | None:
 
 
 def _last_line(topic: TopicText) -> int:
-    """The last line with text that is neither a footnote nor below a history heading; the last line of the file"
-    " else."""
+    """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
     return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))

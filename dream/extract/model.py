@@ -84,8 +84,7 @@ def candidates_in(answer: str, session: SessionTurns, extractor: str) -> Iterato
 
 
 def located(session: SessionTurns, entry: str, words: str) -> tuple[Quote, ...]:
-    """The quote of these words with its place, after an assistant's the person's agreement; empty where there is"
-    " none."""
+    """The quote of these words with its place, behind an assistant's the person's agreement; empty where it lacks."""
     spoken: Sequence[Turn] = session.spoken
     for place, turn in enumerate(spoken):
         first = turn.text.find(words)
