@@ -147,7 +147,8 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
             yield Candidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
-    for todo in arguments.get("todos") or ():
+    todos = arguments.get("todos")
+    for todo in todos if isinstance(todos, list) else ():
         if isinstance(todo, dict) and isinstance(todo.get("content"), str):
             is_open = todo.get("status") != "completed"
             section = SectionName.OPEN if is_open else SectionName.WORK

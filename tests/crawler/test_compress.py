@@ -1,18 +1,26 @@
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crawler.archive import Archive
+from crawler.archive import Archive, SessionRecord
 from crawler.compress.backends import ExtractiveCompressor
-from crawler.compress.extractive import EntryRefs
+from crawler.compress.extractive import EntryRefs, compress_extractively
 from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.entry import Entry, Part, PartKind
+from crawler.facts import facts_of
 from crawler.ingest import Ingester
+from crawler.turns import join_turns
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
 from tests.crawler.builders import (
     SESSION,
     Record,
     assistant,
+    entry_id,
     person,
     queued,
     settings_in,
@@ -22,6 +30,13 @@ from tests.crawler.builders import (
 )
 
 LATER = datetime(2026, 3, 5, tzinfo=UTC)
+ARGUMENTS = ["command", "content", "description", "file_path", "path", "query", "subject", "todos"]
+JSON: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["content", "status"]), inner),
+    max_leaves=6,
+)
+FAILED = Part(PartKind.RESULT, "Error: it was refused", call_id="c1", is_error=True)
 
 
 def closed(now: datetime = LATER, *, ended: tuple[str, ...] = ()) -> ClosedWhen:
@@ -39,6 +54,16 @@ def compress(tmp_path: Path, *records: Record) -> tuple[Archive, CompressedSessi
 
 def lines(session: CompressedSession, title: str) -> list[str]:
     return [s.text for section in session.sections if section.title == title for s in section.statements]
+
+
+@given(st.dictionaries(st.sampled_from(ARGUMENTS), JSON))
+def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, Any]) -> None:
+    told = Part(PartKind.CALL, tool="Write", call_id="c1", arguments=json.dumps(arguments))
+    entries = [Entry(id=entry_id(1), parts=(told,)), Entry(id=entry_id(2), parts=(FAILED,))]
+
+    turns = list(join_turns(lambda: entries))
+
+    assert compress_extractively(turns, facts_of(turns), SessionRecord(SESSION)).session_id == SESSION
 
 
 def test_a_digest_tells_goal_decision_error_outcome_and_what_is_open(tmp_path: Path) -> None:
