@@ -1,11 +1,13 @@
 """Takes in what sessions said, behind the hooks: they only leave a note here and end.
 
-One thread, niced. A session that goes on is read up to where it is; one that ended is compressed too, as soon as its
-client's process is gone; a session start sets off everything that ended without a hook. Notes of the same session are
-one, and whatever is lost with this process is found again by the next session start.
+One thread, niced. A session that goes on is read up to where it is, and looked at again for a while, since the client
+writes down what a hook is about only behind the hook; one that ended is compressed too, as soon as its client's process
+is gone; a session start sets off everything that ended without a hook. Notes of the same session are one, and whatever
+is lost with this process is found again by the next session start.
 """
 
 import logging
+import math
 import os
 import threading
 import time
@@ -13,8 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crawler.compress.backends import Compressor
-from crawler.compress.run import ClosedWhen
 from crawler.intake import take_in
 from memory_server.errors import OneirosError
 from memory_server.root import MemoryRoot
@@ -34,8 +34,7 @@ logger = logging.getLogger(__name__)
 
 NICENESS = 10
 CLIENT_END_SECONDS = 10.0  # how long the client may take to be gone after it said so; it writes to the last moment
-PROMPT_SECONDS = 5.0  # the client writes a prompt down only after its hook has ended,
-PROMPT_LOOK_SECONDS = 0.3  # so it is looked for again
+LATER_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # from one look at a session that goes on to the next
 LOOK_SECONDS = 0.1
 RETRY_SECONDS = 5.0  # while another process holds the archive
 MAX_WAITING = 1_000  # sessions; whatever is beyond is found by the next session start
@@ -49,19 +48,25 @@ class Note:
     transcript: str
     has_ended: bool = False
     client_pid: int = 0
+    looks: int = 0  # at it so far
+
+
+EVERYTHING = Note("", "")  # whatever is new in all folders
 
 
 class TakingIn:
     """Runs until it is closed."""
 
     def __init__(self, environment: Environment, root: MemoryRoot, on_taken: Callable[[str, bool], None]):
-        """`on_taken` is called with a session and whether it has ended, or with an empty name after everything."""
+        """`on_taken` is called with a session that has something new and whether it has ended, or with an empty name
+        after everything.
+        """
         self._environment = environment
         self._root = root
         self._on_taken = on_taken
         self._wake = threading.Condition()
-        self._notes: dict[str, Note] = {}
-        self._all = False
+        self._notes: dict[str, Note] = {}  # by session, in the order in which they are taken in
+        self._later: dict[str, tuple[float, Note]] = {}  # with the monotonic time at which it is due
         self._is_closed = False
         self.is_busy = False
         self._thread = threading.Thread(target=self._work, name="taking-in", daemon=True)
@@ -81,29 +86,19 @@ class TakingIn:
             before = self._notes.pop(note.session_id, None)
             if before is not None and before.has_ended and not note.has_ended:
                 note = replace(note, has_ended=True, client_pid=before.client_pid)
+            self._later.pop(note.session_id, None)
             if len(self._notes) < MAX_WAITING:
                 self._notes[note.session_id] = note
             self._wake.notify_all()
 
     def note_all(self) -> None:
         """Whatever is new in all folders is to be taken in."""
-        with self._wake:
-            self._all = True
-            self._wake.notify_all()
+        self.note(EVERYTHING)
 
     def _work(self) -> None:
         if hasattr(os, "sched_setaffinity"):  # where the priority of one thread can be lowered
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-        while True:
-            with self._wake:
-                self.is_busy = False
-                self._wake.wait_for(lambda: self._is_closed or self._notes or self._all)
-                if self._is_closed:
-                    return
-                self.is_busy = True
-                note = self._notes.pop(next(iter(self._notes))) if self._notes else None
-                if note is None:
-                    self._all = False
+        while (note := self._next()) is not None:
             try:
                 self._take(note)
             except OneirosError as error:
@@ -112,10 +107,24 @@ class TakingIn:
             except Exception:  # the outermost loop of this thread: it must outlive one bad transcript
                 logger.exception("a session could not be taken in")
 
-    def _take(self, note: Note | None) -> None:
-        environment, moment = self._environment, now()
-        if note is None:
-            run_intake(environment, self._root, Wanted(), moment)
+    def _next(self) -> Note | None:
+        """What is to be taken in, as soon as there is something; None where this was closed."""
+        with self._wake:
+            self.is_busy = False
+            while not self._is_closed:
+                due, later = min(self._later.values(), key=lambda pair: pair[0], default=(math.inf, EVERYTHING))
+                left = due - time.monotonic()
+                if self._notes:
+                    self.is_busy = True
+                    return self._notes.pop(next(iter(self._notes)))
+                if left <= 0:
+                    return self._later.pop(later.session_id)[1]
+                self._wake.wait(left if self._later else None)
+        return None
+
+    def _take(self, note: Note) -> None:
+        if note == EVERYTHING:
+            run_intake(self._environment, self._root, Wanted(), now())
             self._on_taken("", False)
             return
         file = Path(note.transcript)
@@ -124,26 +133,26 @@ class TakingIn:
             return
         if note.has_ended:
             self._wait_for_end(note.client_pid)
-        compressor = None
-        if note.has_ended:
-            compressor = compressor_of(environment, self._root, spending(environment, self._root, moment))
-        end = time.monotonic() + PROMPT_SECONDS
-        while self._take_file(file, compressor) == 0 and not note.has_ended and time.monotonic() < end:
-            with self._wake:
-                if self._wake.wait_for(lambda: self._is_closed, timeout=PROMPT_LOOK_SECONDS):
-                    return
-        self._on_taken(note.session_id, note.has_ended)
+        if self._take_file(file, is_over=note.has_ended) or note.has_ended:
+            self._on_taken(note.session_id, note.has_ended)
+        if not note.has_ended and note.looks < len(LATER_SECONDS):
+            self._look_later(note)
 
-    def _take_file(self, file: Path, compressor: Compressor | None) -> int:
-        """Takes one transcript in with its side-chains; how many entries were new."""
-        environment = self._environment
-        closed: ClosedWhen = closed_when(environment, self._root, now())
+    def _look_later(self, note: Note) -> None:
+        due = time.monotonic() + LATER_SECONDS[note.looks]
+        with self._wake:
+            if note.session_id not in self._notes:  # else it is looked at anyway
+                self._later[note.session_id] = (due, replace(note, looks=note.looks + 1))
+
+    def _take_file(self, file: Path, *, is_over: bool) -> int:
+        """Takes one transcript in with its side-chains, and compresses what is over; how many entries were new."""
+        environment, root, moment = self._environment, self._root, now()
         report = take_in(
             [file, file.with_suffix("")],
-            ingest_settings(environment, self._root, this_machine(environment)),
-            self._root.sessions,
-            compressor,
-            closed,
+            ingest_settings(environment, root, this_machine(environment)),
+            root.sessions,
+            compressor_of(environment, root, spending(environment, root, moment)) if is_over else None,
+            closed_when(environment, root, moment),
         )
         return report.ingest.entries
 
@@ -158,13 +167,14 @@ class TakingIn:
         while pid and _lives(pid) and time.monotonic() < end and not self._is_closed:
             time.sleep(LOOK_SECONDS)
 
-    def _again(self, note: Note | None) -> None:
+    def _again(self, note: Note) -> None:
+        """Puts a note back in front of what was noted of the same session meanwhile."""
         with self._wake:
             self._wake.wait_for(lambda: self._is_closed, timeout=RETRY_SECONDS)
-            if note is None:
-                self._all = True
-            else:
-                self._notes.setdefault(note.session_id, note)
+            newer = self._notes.pop(note.session_id, None)
+            for one in (note, newer):
+                if one is not None:
+                    self.note(one)
 
 
 def _lives(pid: int) -> bool:
