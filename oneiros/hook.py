@@ -24,6 +24,7 @@ OTHER_SECONDS = 2.5  # of 3
 START_SECONDS = 4.0  # for a daemon that has to be started first
 MAX_INPUT = 1 << 20  # bytes of what the client tells
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
+MAX_HEAD = 4_096  # bytes of HTTP in front of it
 MAX_LOG_BYTES = 200_000
 GUARDED = (b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"oneiros")  # what a denial can be about
 
@@ -55,8 +56,7 @@ def answer(event: str) -> bytes:
     if connection is None:
         return b""
     head = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
-    said = _asked(connection, read_token(root), head.encode() + told + b"}", SECONDS.get(event, OTHER_SECONDS))
-    return said if said.startswith(b"{") and said.endswith(b"}") and len(said) <= MAX_OUTPUT else b""
+    return _asked(connection, read_token(root), head.encode() + told + b"}", SECONDS.get(event, OTHER_SECONDS))
 
 
 def _root() -> str:
@@ -78,7 +78,7 @@ def _connected(root: str, event: str) -> _socket.socket | None:
 
 
 def _asked(connection: _socket.socket, token: str, body: bytes, seconds: float) -> bytes:
-    """The daemon's answer to one request; empty unless it came whole."""
+    """The daemon's answer to one request: an object of JSON, or nothing. Raises ValueError for anything else."""
     head = (
         f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
         f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
@@ -88,11 +88,14 @@ def _asked(connection: _socket.socket, token: str, body: bytes, seconds: float) 
     said = b""
     while part := connection.recv(65_536):
         said += part
-        if len(said) > MAX_OUTPUT + 4_096:
-            return b""
+        if len(said) > MAX_OUTPUT + MAX_HEAD:
+            raise ValueError("the daemon's answer is too long")
     connection.close()
     top, _, content = said.partition(b"\r\n\r\n")
-    return content if top.startswith(b"HTTP/1.1 200 ") else b""
+    is_object = content.startswith(b"{") and content.endswith(b"}")
+    if not top.startswith(b"HTTP/1.1 200 ") or (content and not is_object):
+        raise ValueError("the daemon gave no answer that a hook can pass on")
+    return content
 
 
 def _note_end(told: bytes, root: str) -> None:

@@ -1,11 +1,12 @@
 """The hook script: it ends in time with 0 and says nothing on stderr, whatever the daemon does."""
 
+import contextlib
 import json
 import socket
 import subprocess
 import sys
 import threading
-import time
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,9 @@ from tests.system.house import CHECKOUT, House, wait_until
 
 def run_hook(
     house: House, told: str = '{"session_id": "a-1"}', event: str = "UserPromptExpansion"
-) -> tuple[subprocess.CompletedProcess[str], float]:
-    started = time.monotonic()
-    done = subprocess.run(
+) -> subprocess.CompletedProcess[str]:
+    """A hook to its end; the bound is against hanging, and measures nothing."""
+    return subprocess.run(
         [sys.executable, "-m", "oneiros.hook", event],
         input=told,
         env=dict(house.variables),
@@ -26,11 +27,22 @@ def run_hook(
         text=True,
         timeout=30,
     )
-    return done, time.monotonic() - started
+
+
+def answer_of_hook(house: House, told: str, event: str) -> Any:
+    """What a hook that must have an answer says; on a machine that is late it says nothing, and is asked again."""
+    said: list[str] = []
+
+    def has_said() -> bool:
+        said.append(run_hook(house, told, event).stdout)
+        return said[-1] != ""
+
+    wait_until(has_said)
+    return json.loads(said[-1])
 
 
 def test_a_hook_without_a_daemon_says_nothing_and_starts_none(house: House) -> None:
-    done, _ = run_hook(house)
+    done = run_hook(house)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert house.processes() == []
@@ -38,10 +50,11 @@ def test_a_hook_without_a_daemon_says_nothing_and_starts_none(house: House) -> N
 
 def test_a_hook_reaches_the_daemon(house: House) -> None:
     house.serve()
+    told = json.dumps({"session_id": "a-1", "prompt": "Which port does the relay listen on?"})
 
-    done, _ = run_hook(house)
+    said = answer_of_hook(house, told, "UserPromptSubmit")
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert "The relay listens on port 2525." in said["hookSpecificOutput"]["additionalContext"]
 
 
 @pytest.mark.parametrize(
@@ -52,10 +65,13 @@ def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(socket_path(house.variables, str(house.root), "http"))
     listener.listen()
+    listener.settimeout(60)
+    asked = []
 
     def serve() -> None:
         connection, _ = listener.accept()
-        with connection:
+        asked.append(True)
+        with connection, contextlib.suppress(OSError):  # the hook may have given up
             connection.recv(65_536)
             if answer is None:
                 connection.recv(1)  # until the hook gives up
@@ -67,20 +83,19 @@ def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House
     (house.root / ".oneiros").mkdir()
     state = {"http": socket_path(house.variables, str(house.root), "http")}
     (house.root / ".oneiros" / "daemon.json").write_text(json.dumps(state), encoding="utf-8")
-    done, seconds = run_hook(house, told="not json at all")
+    done = run_hook(house, told="not json at all")
+    while not asked:  # a late machine may not have come so far
+        done = run_hook(house, told="not json at all")
     thread.join()
     listener.close()
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert seconds < 20  # a bound against hanging, not a measure
-    if answer is None:
-        assert "took too long" in (house.root / ".oneiros" / "hook.log").read_text(encoding="utf-8")
+    log = (house.root / ".oneiros" / "hook.log").read_text(encoding="utf-8")
+    assert ("took too long" if answer is None else "gave no answer") in log
 
 
 def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands(house: House) -> None:
-    wait_until(lambda: run_hook(house, event="SessionStart")[0].stdout != "", 60)  # a cold machine may be late once
-
-    said = json.loads(run_hook(house, event="SessionStart")[0].stdout)
+    said = answer_of_hook(house, '{"session_id": "a-1"}', "SessionStart")
 
     assert "2 topics" in said["systemMessage"]
     assert "[Mail](topics/mail.md)" in said["hookSpecificOutput"]["additionalContext"]
@@ -102,9 +117,9 @@ def test_a_session_id_that_is_a_path_is_not_noted(house: House) -> None:
 def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -> None:
     call = {"tool_name": "Write", "tool_input": {"file_path": str(house.root / "topics" / "x.md")}, "cwd": "/"}
 
-    done, _ = run_hook(house, told=json.dumps(call), event="PreToolUse")
+    said = answer_of_hook(house, json.dumps(call), "PreToolUse")
 
-    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert house.processes() == []
 
 
