@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
-ACCEPTING = frozenset({"review", "apply", "accept", "revert", "trust"})  # behind `oneiros` or `oneiros dream`
+ACCEPTING = frozenset({"review", "apply", "accept", "adopt", "revert", "trust"})  # behind `oneiros` or `oneiros dream`
 READING = frozenset(
     "ls cat head tail less more bat grep egrep fgrep rg ag wc diff cmp stat file du tree md5sum sha256sum sort uniq "
     "cut nl realpath readlink basename dirname cd pushd test [ echo printf true jq awk oneiros code".split()

@@ -81,6 +81,7 @@ def test_a_shell_command_may_not_write_approved_memory(command: str) -> None:
         "echo word | oneiros dream apply 2026-01-01-1",
         "script -qc 'oneiros review' /dev/null",
         "env -u CLAUDECODE oneiros review",
+        "oneiros dream adopt topics/mail.md",
         "X=$(oneiros dream revert abc)",
         "oneiros trust ./memory",
     ],
