@@ -5,9 +5,9 @@ Command line, daemon and doctor all start here, so that they take in the same se
 
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from crawler.choice import Choice, git_common_directory
@@ -23,6 +23,7 @@ from crawler.intake import IntakeReport, take_in
 from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
 from crawler.tail import is_uuid
 from memory_server.errors import UsageError
+from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
 from oneiros.trainer_client import TrainerClient, machines_of
@@ -232,6 +233,19 @@ def most_it_costs(environment: Environment, outcome: Outcome) -> float:
 def is_news(outcome: Outcome) -> bool:
     """Whether an intake left anything to be indexed."""
     return any(report.ingest.entries or (report.compress and report.compress.written) for report in outcome.reports)
+
+
+def news_of(outcome: Outcome, now: datetime) -> Iterator[tuple[str, bool]]:
+    """What is to be recorded after an intake of everything: an empty name, which stands for all, then each session that
+    it found to be over and that began lately enough for the next ones to care; with whether it has ended.
+    """
+    yield "", False
+    earliest = (now - timedelta(days=KEPT_DAYS)).date().isoformat()
+    for report in outcome.reports:
+        if report.compress is not None:
+            for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):
+                if file.name >= earliest:  # a name begins with the date
+                    yield session_id, True
 
 
 def outcome_sentence(outcome: Outcome) -> str:

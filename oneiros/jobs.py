@@ -10,26 +10,30 @@ from dataclasses import replace
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.environment import Environment, now
-from oneiros.intake import Wanted, is_news, outcome_sentence, run_intake, scan_references
+from oneiros.intake import Wanted, is_news, news_of, outcome_sentence, run_intake, scan_references
 from oneiros.schedule import At, Every, Job, When
 
 
 def daemon_jobs(
-    environment: Environment, root: MemoryRoot, person: Callable[[], PersonSettings], on_new: Callable[[], object]
+    environment: Environment,
+    root: MemoryRoot,
+    person: Callable[[], PersonSettings],
+    on_taken: Callable[[str, bool], object],
 ) -> tuple[Job, ...]:
-    """The jobs of one memory. `person` gives the settings as they are; `on_new`: there is more to index."""
+    """The jobs of one memory. `person` gives the settings as they are; `on_taken` is told what is new."""
 
     def ingest(check: Callable[[], None]) -> str:
         outcome = run_intake(replace(environment), root, Wanted(), now(), check=check)
         if is_news(outcome):
-            on_new()
+            for told in news_of(outcome, now()):
+                on_taken(*told)
         return outcome_sentence(outcome)
 
     def references(check: Callable[[], None]) -> str:
         check()
         report = scan_references(replace(environment), root)
         if report.written or report.moved or report.removed:
-            on_new()
+            on_taken("", False)
         return f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
 
     return (

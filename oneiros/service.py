@@ -85,7 +85,7 @@ class Service:
         self.watcher = Watcher(memory, self.keeper.poke)
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
-        jobs = daemon_jobs(environment, memory.root, lambda: memory.person, lambda: self._on_taken("", False))
+        jobs = daemon_jobs(environment, memory.root, lambda: memory.person, self._on_taken)
         jobs = (*jobs, *dream_jobs(environment, memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
         self._recorder = recorder_on(memory)

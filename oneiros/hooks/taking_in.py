@@ -1,9 +1,9 @@
 """Takes in what sessions said, behind the hooks: they only leave a note here and end.
 
 One thread, niced. A session that goes on is read up to where it is, and looked at again for a while, since the client
-writes down what a hook is about only behind the hook; one that ended is compressed too, as soon as its client's process
-is gone; a session start sets off everything that ended without a hook. Notes of the same session are one, and whatever
-is lost with this process is found again by the next session start.
+writes down what a hook is about only behind the hook. One that ended is compressed too, once its client's process is
+gone, to whose last moment it writes. A session start sets off everything that ended without a hook. Notes of the same
+session are one, and whatever is lost with this process is found again by the next session start.
 """
 
 import logging
@@ -25,6 +25,7 @@ from oneiros.intake import (
     compressor_of,
     crawl_roots,
     ingest_settings,
+    news_of,
     run_intake,
     spending,
     this_machine,
@@ -33,9 +34,7 @@ from oneiros.intake import (
 logger = logging.getLogger(__name__)
 
 NICENESS = 10
-CLIENT_END_SECONDS = 10.0  # how long the client may take to be gone after it said so; it writes to the last moment
-LATER_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # from one look at a session that goes on to the next
-LOOK_SECONDS = 0.1
+LATER_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # from one look at a session to the next
 RETRY_SECONDS = 5.0  # while another process holds the archive
 MAX_WAITING = 1_000  # sessions; whatever is beyond is found by the next session start
 
@@ -58,8 +57,8 @@ class TakingIn:
     """Runs until it is closed."""
 
     def __init__(self, environment: Environment, root: MemoryRoot, on_taken: Callable[[str, bool], None]):
-        """`on_taken` is called with a session that has something new and whether it has ended, or with an empty name
-        after everything.
+        """`on_taken` is called with a session that has something new and whether it has ended; for everything as
+        `intake.news_of` says.
         """
         self._environment = environment
         self._root = root
@@ -83,10 +82,8 @@ class TakingIn:
     def note(self, note: Note) -> None:
         """Notes a session; an end is not undone by a later note of the same session."""
         with self._wake:
-            before = self._notes.pop(note.session_id, None)
-            if before is not None and before.has_ended and not note.has_ended:
-                note = replace(note, has_ended=True, client_pid=before.client_pid)
-            self._later.pop(note.session_id, None)
+            _, later = self._later.pop(note.session_id, (0.0, None))
+            note = with_end_of(self._notes.pop(note.session_id, later), note)
             if len(self._notes) < MAX_WAITING:
                 self._notes[note.session_id] = note
             self._wake.notify_all()
@@ -124,24 +121,28 @@ class TakingIn:
 
     def _take(self, note: Note) -> None:
         if note == EVERYTHING:
-            run_intake(self._environment, self._root, Wanted(), now())
-            self._on_taken("", False)
+            for told in news_of(run_intake(self._environment, self._root, Wanted(), now()), now()):
+                self._on_taken(*told)
             return
         file = Path(note.transcript)
         if not self._is_ours(file):
             logger.warning("a hook named a transcript outside the client's folders; it was not read")
             return
-        if note.has_ended:
-            self._wait_for_end(note.client_pid)
-        if self._take_file(file, is_over=note.has_ended) or note.has_ended:
-            self._on_taken(note.session_id, note.has_ended)
-        if not note.has_ended and note.looks < len(LATER_SECONDS):
+        is_over = note.has_ended and (note.looks == len(LATER_SECONDS) or not _lives(note.client_pid))
+        if self._take_file(file, is_over=is_over) or is_over:
+            self._on_taken(note.session_id, is_over)
+        if not is_over:
             self._look_later(note)
 
     def _look_later(self, note: Note) -> None:
+        """Puts a session off until its next look, if there is one."""
+        if note.looks == len(LATER_SECONDS):
+            return
         due = time.monotonic() + LATER_SECONDS[note.looks]
         with self._wake:
-            if note.session_id not in self._notes:  # else it is looked at anyway
+            if newer := self._notes.get(note.session_id):  # it is looked at anyway
+                self._notes[note.session_id] = with_end_of(note, newer)
+            else:
                 self._later[note.session_id] = (due, replace(note, looks=note.looks + 1))
 
     def _take_file(self, file: Path, *, is_over: bool) -> int:
@@ -162,22 +163,25 @@ class TakingIn:
             file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._environment)
         )
 
-    def _wait_for_end(self, pid: int) -> None:
-        end = time.monotonic() + CLIENT_END_SECONDS
-        while pid and _lives(pid) and time.monotonic() < end and not self._is_closed:
-            time.sleep(LOOK_SECONDS)
-
     def _again(self, note: Note) -> None:
-        """Puts a note back in front of what was noted of the same session meanwhile."""
+        """Puts a note back after a while, together with what was noted of the same session meanwhile."""
         with self._wake:
             self._wake.wait_for(lambda: self._is_closed, timeout=RETRY_SECONDS)
-            newer = self._notes.pop(note.session_id, None)
-            for one in (note, newer):
-                if one is not None:
-                    self.note(one)
+            newer = self._notes.pop(note.session_id, note)
+            self.note(with_end_of(note, newer))
+
+
+def with_end_of(before: Note | None, note: Note) -> Note:
+    """A note that does not undo the end which an earlier one of the same session told."""
+    if before is None or not before.has_ended or note.has_ended:
+        return note
+    return replace(note, has_ended=True, client_pid=before.client_pid)
 
 
 def _lives(pid: int) -> bool:
+    """Whether a process lives; 0 stands for one that is not known."""
+    if not pid:
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,5 +1,8 @@
 """Sessions are taken in behind the hooks, whatever the client has written down by then."""
 
+import datetime as dt
+import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +13,19 @@ from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
 from oneiros.hooks.taking_in import Note, TakingIn
 from oneiros.intake import archive_folder
-from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, to_lines, write_transcript
+from tests.crawler.builders import (
+    OTHER_SESSION,
+    SESSION,
+    assistant,
+    person,
+    to_lines,
+    working_session,
+    write_transcript,
+)
 from tests.memories import new_root
 from tests.system.house import wait_until
+
+NO_PROCESS = 2**22 + 1  # beyond the highest number that Linux gives
 
 
 class Takings:
@@ -76,6 +89,21 @@ def test_a_session_that_ended_is_compressed_although_it_was_noted_again(takings:
     assert len(takings.compressed()) == 1
 
 
+def test_a_session_that_said_it_ended_is_compressed_once_its_client_is_gone(takings: Takings) -> None:
+    file = write_transcript(takings.transcripts, person(1, "Which port?"))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as client:
+        takings.taking_in.note(Note(SESSION, str(file), has_ended=True, client_pid=client.pid))
+        takings.taking_in.start()
+        wait_until(lambda: takings.taken == [(SESSION, False)])
+        with file.open("ab") as stream:
+            stream.write(to_lines(assistant(2, "The relay listens on 2525.")))
+    takings.taking_in.note(Note(SESSION, str(file)))
+
+    wait_until(lambda: (SESSION, True) in takings.taken)
+    assert takings.said() == ["Which port?", "The relay listens on 2525."]
+    assert len(takings.compressed()) == 1
+
+
 def test_whatever_is_new_in_all_folders_is_taken_in(takings: Takings) -> None:
     write_transcript(takings.transcripts, person(1, "first"))
     takings.taking_in.note_all()
@@ -84,6 +112,22 @@ def test_whatever_is_new_in_all_folders_is_taken_in(takings: Takings) -> None:
 
     wait_until(lambda: takings.taken == [("", False)])
     assert takings.said() == ["first"]
+
+
+def test_a_session_whose_client_is_gone_is_told_of_as_ended(takings: Takings) -> None:
+    moment = dt.datetime.now(dt.UTC).isoformat()
+    said = [item | {"timestamp": moment} for item in working_session()]
+    write_transcript(takings.transcripts, *said)
+    write_transcript(takings.transcripts, *working_session(session=OTHER_SESSION), session=OTHER_SESSION)  # long over
+    marker = takings.transcripts.parents[1] / "sessions" / "1.json"
+    marker.parent.mkdir()
+    marker.write_text(json.dumps({"pid": NO_PROCESS, "sessionId": SESSION}), encoding="utf-8")
+    takings.taking_in.note_all()
+
+    takings.taking_in.start()
+
+    wait_until(lambda: takings.taken == [("", False), (SESSION, True)])
+    assert len(takings.compressed()) == 2
 
 
 def test_a_file_outside_the_clients_folders_is_not_read(takings: Takings, tmp_path: Path) -> None:
