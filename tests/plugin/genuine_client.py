@@ -1,29 +1,37 @@
 """The genuine Claude Code, run in the home of a `House` against a loopback stand-in for its service.
 
 Which version, and why it is found where it is: `make setup-client` installs the pinned package below `.venv`, so that
-it goes with `make clean`. A machine that cannot install it skips the tests that need it and says so.
+it goes with `make clean`. Where npm could bring it and nobody has asked it to, the tests that need it fail with that
+remedy; where there is no npm they are skipped and say so.
 """
 
 import json
 import os
+import shutil
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
+import pytest
 
 from tests.plugin.messages_api import MessagesApi
-from tests.system.house import CHECKOUT, House, wait_until
+from tests.system.at_terminal import Seen, Step, at_terminal
+from tests.system.house import CHECKOUT, House
 
 VERSION = "2.1.330"
 CLIENT = Path(os.environ.get("ONEIROS_TEST_CLIENT", CHECKOUT / ".venv" / "client" / "node_modules" / ".bin" / "claude"))
-MISSING = f"Claude Code {VERSION} is not installed here; `make setup-client` does it where npm reaches a registry"
+MISSING = f"Claude Code {VERSION} is not installed here. Run `make setup-client`"
 PROGRAMS = CHECKOUT / ".venv" / "bin"
 PATH_WITHOUT_PROGRAM = "/usr/local/bin:/usr/bin:/bin"
 TURN_SECONDS = 120.0
+KEY = "sk-ant-dummy"
+ONCE_ASKED = {  # what the client asks a person at its first start
+    "hasCompletedOnboarding": True,
+    "theme": "dark",
+    "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+}
 
 
 class GenuineClient:
@@ -34,7 +42,6 @@ class GenuineClient:
         self.api = api
         self.folder = house.folder / "work"
         self.folder.mkdir(exist_ok=True)
-        self._running: list[subprocess.Popen[str]] = []
 
     @property
     def variables(self) -> dict[str, str]:
@@ -46,7 +53,7 @@ class GenuineClient:
             "XDG_RUNTIME_DIR": str(self.house.folder / "run"),
             "PYTHONPATH": str(CHECKOUT),  # where a worktree shares the environment of another checkout
             "ANTHROPIC_BASE_URL": self.api.url,
-            "ANTHROPIC_API_KEY": "sk-ant-dummy",
+            "ANTHROPIC_API_KEY": KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
             "DISABLE_TELEMETRY": "1",
@@ -99,6 +106,16 @@ class GenuineClient:
             stderr=subprocess.DEVNULL,
             text=True,
         )
+
+    def at_terminal(self, *steps: Step) -> Seen:
+        """A conversation as a person has it, at a terminal, by what is waited for and typed."""
+        file = self.house.folder / ".claude.json"
+        settings = json.loads(file.read_text(encoding="utf-8")) | ONCE_ASKED
+        settings["projects"] = {str(self.folder): {"hasTrustDialogAccepted": True}}
+        file.write_text(json.dumps(settings), encoding="utf-8")
+        variables = self.variables | {"TERM": "xterm-256color"}
+        command = [str(CLIENT), "--permission-mode", "default"]
+        return at_terminal(self.house, steps, command=command, variables=variables, folder=self.folder, draws=True)
 
     def has_written(self, session_id: str, words: str) -> bool:
         """Whether the transcript of a session holds these words yet."""
@@ -165,10 +182,10 @@ def new_session_id() -> str:
     return str(uuid.uuid4())
 
 
-def ended(processes: Sequence[psutil.Process], seconds: float = 60.0) -> None:
-    """Waits until none of the processes lives."""
-    wait_until(lambda: not any(process.is_running() for process in processes), seconds)
-
-
-def elapsed(since: float) -> float:
-    return time.monotonic() - since
+def require_client() -> None:
+    """Ends a test on a machine without the client: as a failure where it could be had."""
+    if CLIENT.exists():
+        return
+    if shutil.which("npm"):
+        pytest.fail(f"{MISSING}.")
+    pytest.skip(f"{MISSING} once there is an npm: it comes with Node.js.")

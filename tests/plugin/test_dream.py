@@ -9,8 +9,8 @@ from crawler.archive import Archive
 from tests.dream.builders import git
 from tests.plugin.genuine_client import GenuineClient, results_in
 from tests.plugin.messages_api import Call, Told
+from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import wait_until
-from tests.system.test_review import WORD, at_terminal
 
 TOOLS = "mcp__plugin_oneiros_memory__"
 SAID = "From now on the relay listens on port 2600."
@@ -66,8 +66,8 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     evidence, proposed = told.results()
     assert SAID in evidence
     assert "oneiros review" in proposed and "Refused" not in proposed
-    screen, code = at_terminal(house, [[r"\[y,n.*\? ", "y\n"], WORD], "review")
-    assert code == 0 and f"> {SAID}" in screen
+    seen = at_terminal(house, [(r"\[y,n.*\? ", "y\n"), WORD], "review")
+    assert seen.code == 0 and f"> {SAID}" in seen.screen
     assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
     assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
     assert "topics/mail.md" in house.command("exact", "2600").stdout

@@ -1,19 +1,69 @@
 """Runs a command on a terminal of its own, as a person would, away from whoever runs the tests.
 
-`python -m tests.system.at_terminal SPEC OUT`: a detached process opens a pseudo-terminal, starts the command there,
-waits for each text that the spec names and types what follows it. Screen and exit code go to OUT.
+`at_terminal` starts `python -m tests.system.at_terminal SPEC OUT`: a detached process opens a pseudo-terminal, starts
+the command there, waits for each text that the spec names and types what follows it. What was seen goes to OUT.
 """
 
+import codecs
+import fcntl
 import json
 import os
 import pty
 import re
 import select
+import struct
+import subprocess
 import sys
+import termios
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
-SECONDS = 120.0
+import pyte
+
+from tests.system.house import House, wait_until
+
+SECONDS = 180.0  # for a whole conversation
+ROWS, COLUMNS = 50, 160
+ONEIROS = (sys.executable, "-c", "from oneiros.cli.main import run; run()")
+WORD = (r"type the word (\w+): ", "{1}\n")  # by which a person confirms a decision
+
+Step = Sequence[str]  # a pattern to wait for, and what is then typed; {1} is the pattern's first group
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How a conversation at a terminal went."""
+
+    screen: str  # all that was printed; of a program that draws, what stood there at the end
+    code: int
+    left: Sequence[str]  # the patterns that did not come
+
+
+def at_terminal(
+    house: House,
+    steps: Sequence[Step],
+    *arguments: str,
+    command: Sequence[str] = ONEIROS,
+    variables: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    draws: bool = False,
+) -> Seen:
+    """Runs a command in a house, or in a folder of it. `draws`: it moves over the screen rather than printing lines."""
+    spec, out = house.folder / "spec.json", house.folder / "screen.json"
+    out.unlink(missing_ok=True)
+    spec.write_text(json.dumps({"command": [*command, *arguments], "steps": steps, "draws": draws}), encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-m", "tests.system.at_terminal", str(spec), str(out)],
+        env={**house.variables, "TERM": "dumb", **(variables or {})},
+        cwd=folder or house.folder,
+        check=True,
+        timeout=60,
+    )
+    wait_until(out.exists, SECONDS + 30)
+    return Seen(**json.loads(out.read_text(encoding="utf-8")))
 
 
 def main() -> None:
@@ -24,35 +74,85 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     wanted = json.loads(spec.read_text(encoding="utf-8"))
-    screen, code = typed(wanted["command"], wanted["steps"])
+    seen = typed(wanted["command"], wanted["steps"], Drawing() if wanted["draws"] else Lines())
     part = out.with_suffix(".part")
-    part.write_text(json.dumps({"screen": screen, "code": code}), encoding="utf-8")
+    part.write_text(json.dumps(asdict(seen)), encoding="utf-8")
     part.replace(out)
 
 
-def typed(command: list[str], steps: list[list[str]]) -> tuple[str, int]:
-    """What the command showed, and its exit code. In what is typed, {1} is the first group of the text waited for."""
+class Screen(Protocol):
+    """What a person sees."""
+
+    @property
+    def text(self) -> str: ...
+
+    def feed(self, part: bytes) -> None: ...
+
+    def find(self, pattern: str) -> re.Match[str] | None: ...
+
+
+class Lines:
+    """Everything that was printed, line after line; what was found once is not found again."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._printed = ""
+        self._seen = 0
+
+    @property
+    def text(self) -> str:
+        return self._printed.replace("\r\n", "\n")
+
+    def feed(self, part: bytes) -> None:
+        self._printed += self._decoder.decode(part)
+
+    def find(self, pattern: str) -> re.Match[str] | None:
+        found = re.compile(pattern).search(self._printed, self._seen)
+        self._seen = found.end() if found else self._seen
+        return found
+
+
+class Drawing:
+    """What stands on the screen of a program that draws."""
+
+    def __init__(self) -> None:
+        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._screen)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.replace("\xa0", " ").rstrip() for line in self._screen.display)
+
+    def feed(self, part: bytes) -> None:
+        self._stream.feed(part)
+
+    def find(self, pattern: str) -> re.Match[str] | None:
+        return re.search(pattern, self.text, re.MULTILINE)
+
+
+def typed(command: Sequence[str], steps: Sequence[Step], screen: Screen) -> Seen:
+    """Runs the command and types; ends it where it takes too long."""
     process, terminal = pty.fork()
     if process == 0:
-        os.execv(command[0], command)
-    screen, seen, end = "", 0, time.monotonic() + SECONDS
-    waiting = [(re.compile(pattern), answer) for pattern, answer in steps]
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        os.execv(command[0], list(command))
+    waiting, end = list(steps), time.monotonic() + SECONDS
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.2)[0]:
             try:
-                part = os.read(terminal, 4096)
+                part = os.read(terminal, 65_536)
             except OSError:
                 break  # the other end is closed
             if not part:
                 break
-            screen += part.decode("utf-8", "replace")
-        if waiting and (found := waiting[0][0].search(screen, seen)):
-            seen = found.end()
+            screen.feed(part)
+        if waiting and (found := screen.find(waiting[0][0])):
             groups = found.groups()
             os.write(terminal, waiting.pop(0)[1].replace("{1}", groups[0] if groups else "").encode())
     else:
         os.kill(process, 9)
-    return screen, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return Seen(screen.text, code, [pattern for pattern, _ in waiting])
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ from dream.hunk import State
 from memory_server.root import MemoryRoot
 from oneiros.runtime import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
+from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House
 from tests.system.test_http import ask
-from tests.system.test_review import WORD, at_terminal
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def test_a_made_up_page_session_opens_nothing(house: House, hunk: str, cookie: s
 
 
 def test_a_code_from_a_terminal_opens_one_session_that_decides(house: House, hunk: str) -> None:
-    screen, code = at_terminal(house, [WORD], "review", "--page")
-    found = re.search(r"/page#([0-9a-f]+)", screen)
-    assert code == 0 and found, screen
+    seen = at_terminal(house, [WORD], "review", "--page")
+    found = re.search(r"/page#([0-9a-f]+)", seen.screen)
+    assert seen.code == 0 and found, seen
     jar, origin = str(house.folder / "cookies"), f"Origin: {address(house)}"
 
     assert curl(house, "/page/open", "-c", jar, body={"code": found[1]})[0] == 200
