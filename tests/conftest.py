@@ -1,4 +1,4 @@
-"""Settings of the whole test run, and the memories that many tests ask."""
+"""Settings of the whole test run, and the memories and houses that many tests ask."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from memory_server.memory import Memory
 from memory_server.process import settle_process
 from tests.garden import write_garden
 from tests.memories import RememberingEngine, new_root, open_memory
+from tests.system.house import House
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
@@ -99,3 +100,24 @@ def garden(garden_root: Path, make_engine: MakeEngine) -> Iterator[Memory]:
     with open_memory(garden_root, make_engine) as opened:
         opened.indices.own()  # so that its graph is asked, as in a server
         yield opened
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    """A home with a memory and the processes around it; none of them is left afterwards."""
+    built = House()
+    try:
+        yield built
+    finally:
+        built.close()
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[House]:
+    """A house whose daemon runs for all tests of a module."""
+    built = House()
+    try:
+        built.serve()
+        yield built
+    finally:
+        built.close()

@@ -59,7 +59,8 @@ def keeper(memory: Memory) -> Iterator[Keeper]:
     kept.close()
 
 
-def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper) -> None:
+def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper_module, "FIRST_INDEX_SECONDS", 120.0)
     asked, answers = threading.Event(), []
 
     def before_search(is_indexed: bool) -> str:
@@ -73,7 +74,7 @@ def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper) ->
     assert asked.wait(60)
 
     HeldEngine.may_go.set()
-    asking.join(60)
+    asking.join()
 
     assert [hit.path for hit in answers[0].hits] == ["topics/mail.md"]
 

@@ -1,21 +1,12 @@
-"""A house with the genuine client in it."""
+"""The genuine client, in a house of its own."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.plugin.genuine_client import CLIENT, MISSING, GenuineClient
+from tests.plugin.genuine_client import GenuineClient, require_client
 from tests.plugin.messages_api import MessagesApi
 from tests.system.house import House
-
-
-@pytest.fixture
-def house() -> Iterator[House]:
-    built = House()
-    try:
-        yield built
-    finally:
-        built.close()
 
 
 @pytest.fixture
@@ -30,8 +21,7 @@ def api() -> Iterator[MessagesApi]:
 @pytest.fixture
 def client(house: House, api: MessagesApi) -> GenuineClient:
     """The genuine client with the plugin installed from this checkout."""
-    if not CLIENT.exists():
-        pytest.skip(MISSING)
+    require_client()
     found = GenuineClient(house, api)
     found.install_plugin()
     return found

@@ -10,7 +10,7 @@ from crawler.turns import Role
 from oneiros.runtime import daemon_state, read_token
 from tests.plugin.genuine_client import PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call
-from tests.system.house import CHECKOUT, wait_until
+from tests.system.house import CHECKOUT, command_of, wait_until
 
 TOOLS = "mcp__plugin_oneiros_memory__"
 
@@ -118,16 +118,18 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
     wait_until(lambda: "sleep 600" in client.api.replies(), 60)
     wait_until(lambda: client.has_written(session_id, "count the sheep"), 60)  # it writes some time after it was asked
     below = psutil.Process(running.pid).children(recursive=True)
+    assert len(client.house.running("oneiros-mcp")) == 1
     running.kill()
     running.wait()
     for process in below:
-        if process.is_running() and "sleep" in process.cmdline():
+        if "sleep" in command_of(process):
             process.kill()
 
     client.ask("hello")
 
     wait_until(lambda: entries_said(client, session_id) == ["count the sheep"], 60)
-    wait_until(lambda: not [one for one in client.house.processes() if "oneiros.relay" in " ".join(one.cmdline())], 60)
+    wait_until(lambda: client.house.running("oneiros-mcp") == [])
+    assert len(client.house.running("oneiros.daemon")) == 1
 
 
 @pytest.mark.client
@@ -139,8 +141,7 @@ def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
         told = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
 
     assert all("2525" in one.results()[0] for one in told)
-    daemons = [one for one in client.house.processes() if "oneiros.daemon" in one.cmdline()]
-    assert len(daemons) == 1
+    assert len(client.house.running("oneiros.daemon")) == 1
 
 
 @pytest.mark.client

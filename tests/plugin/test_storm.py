@@ -3,30 +3,36 @@
 import pytest
 
 from benchmarks.client import in_house, measure_storm, run_scenarios
-from tests.plugin.genuine_client import CLIENT, MISSING
+from tests.plugin.genuine_client import require_client
 
-pytestmark = pytest.mark.skipif(not CLIENT.exists(), reason=MISSING)
 SHORT_SECONDS = 15.0
 LONG_SECONDS = 60.0
 
 
-def check_storm(seconds: float) -> None:
-    """Runs a storm and asserts what must hold after any."""
-    found = in_house(lambda house: measure_storm(house, seconds))
+@pytest.fixture(autouse=True)
+def installed_client() -> None:
+    require_client()
 
-    assert found["kills"] > 0 and found["sessions"] >= 10
-    assert (found["orphans"], found["lost_turns"]) == (0, 0)
+
+def storm(seconds: float) -> dict[str, int]:
+    return in_house(lambda house: measure_storm(house, seconds))
 
 
 @pytest.mark.client
 @pytest.mark.timeout(900)
 def test_a_storm_of_sessions_with_kills_leaves_no_process_and_loses_no_turn() -> None:
-    check_storm(SHORT_SECONDS)
+    found = storm(SHORT_SECONDS)
+
+    assert found["kills"] > 0 and found["sessions"] >= 10
+    assert (found["orphans"], found["lost_turns"]) == (0, 0)
 
 
 @pytest.mark.stress
 def test_a_minute_of_ten_sessions_with_kills_leaves_no_process_and_loses_no_turn() -> None:
-    check_storm(LONG_SECONDS)
+    found = storm(LONG_SECONDS)
+
+    assert found["kills"] > 0 and found["sessions"] >= 10
+    assert (found["orphans"], found["lost_turns"]) == (0, 0)
 
 
 @pytest.mark.client

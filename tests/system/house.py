@@ -28,15 +28,24 @@ ANSWER_SECONDS = 60.0
 def wait_until(is_true: Callable[[], bool], seconds: float = 60.0) -> None:
     """Waits for a condition; fails where it does not come in time."""
     end = time.monotonic() + seconds
+    pause = threading.Event()
     while not is_true():
         assert time.monotonic() < end, f"not in {seconds} s: {is_true}"
-        time.sleep(0.02)
+        pause.wait(0.02)
 
 
 def unread_bytes(pipe: int) -> int:
     """How much of what was written to a pipe nobody has read yet."""
     answer = fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))
     return int.from_bytes(answer, sys.byteorder)
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """The words with which a process was started; none where it has ended meanwhile."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
 
 
 class House:
@@ -117,6 +126,10 @@ class House:
                 continue
         return found
 
+    def running(self, program: str) -> list[psutil.Process]:
+        """The living processes of this house that run a program by its name, or a module by its dotted one."""
+        return [one for one in self.processes() if program in {Path(word).name for word in command_of(one)}]
+
     def serve(self) -> None:
         """Starts the daemon and waits until it has indexed what there is."""
         self.client.start()
@@ -127,16 +140,22 @@ class House:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def close(self) -> None:
-        """Ends every process and fails where one does not end by itself."""
+        """Ends the daemon. Fails where another process has outlived its client, or the daemon does not end."""
         for relay in self.relays:
             relay.close()
+        _, orphans = psutil.wait_procs(self._without_daemon(), timeout=60)
         for process in self.processes():
             process.terminate()
-        _, left = psutil.wait_procs(self.processes(), timeout=20)
+        _, left = psutil.wait_procs(self.processes(), timeout=60)
         for process in left:
             process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
+        assert not orphans, f"outlived its client: {orphans}"
         assert not left, f"did not end by itself: {left}"
+
+    def _without_daemon(self) -> list[psutil.Process]:
+        daemons = {process.pid for process in self.running("oneiros.daemon")}
+        return [process for process in self.processes() if process.pid not in daemons]
 
 
 class RelayClient:

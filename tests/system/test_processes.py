@@ -10,6 +10,7 @@ import pytest
 
 from memory_server.root import MemoryRoot
 from tests.memories import new_root, write_topic
+from tests.system.house import wait_until
 
 REPOSITORY = Path(__file__).parent.parent.parent
 ONEIROS = [sys.executable, "-c", "from oneiros.cli.main import run; run()"]
@@ -64,8 +65,9 @@ def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> 
     # a job in the background may have been started with SIGINT ignored, which its children inherit
     process = started(root, "reindex", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     vectors = root.vector_cache
-    while process.poll() is None and not any(file.stat().st_size for file in vectors.glob("*/vectors.f32")):
-        pass  # bounded by the run itself
+    wait_until(
+        lambda: process.poll() is not None or any(file.stat().st_size for file in vectors.glob("*/vectors.f32")), 120
+    )
     process.send_signal(signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == 130, error.decode()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from memory_server.errors import UsageError
+from oneiros.schedule import JobState, read_states, schedule_file
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.system.house import House, wait_until
 
@@ -34,6 +35,12 @@ def jobs(house: House) -> dict[str, dict[str, Any]]:
     return {job["name"]: job for job in json.loads(house.command("status", "--json").stdout)["schedule"]}
 
 
+def state_of(house: House, name: str) -> JobState:
+    """What the daemon has noted of a job so far."""
+    states = {state.name: state for state in read_states(schedule_file(house.memory_root))}
+    return states.get(name, JobState(name))
+
+
 def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells(house: House) -> None:
     write_transcript(projects(house), *working_session())
     missed(house, "ingest")
@@ -41,7 +48,8 @@ def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells
     house.serve()
 
     client = house.relay().initialize()
-    wait_until(lambda: "after an hour" in client.text("recall", query="why does the relay lose its connection"), 60)
+    wait_until(lambda: "after an hour" in client.text("recall", query="why does the relay lose its connection"))
+    wait_until(lambda: state_of(house, "ingest").said != "")  # noted behind the work
     assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
     assert "schedule  ingest  20" in house.command("status").stdout
 
@@ -54,7 +62,7 @@ def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(hou
 
     house.client.ask("POST", "/api/hook", {"event": "SessionEnd", "input": {"session_id": SESSION, "reason": "exit"}})
 
-    wait_until(lambda: jobs(house)["ingest"]["said"] != "", 60)
+    wait_until(lambda: state_of(house, "ingest").said != "")
     assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
 
 
@@ -86,7 +94,9 @@ def test_the_daemon_scans_references_by_the_clock(house: House) -> None:
     house.serve()
 
     client = house.relay().initialize()
-    wait_until(lambda: "Zebra-77" in client.text("search_exact", query="Zebra-77"), 60)
+    wait_until(lambda: "README.md" in client.text("search_exact", query="Zebra-77"))
+    wait_until(lambda: state_of(house, "references").said != "")
+    assert state_of(house, "references").said.startswith("1 files read")
 
 
 def test_a_schedule_that_is_switched_off_takes_nothing_in(house: House) -> None:
@@ -96,7 +106,7 @@ def test_a_schedule_that_is_switched_off_takes_nothing_in(house: House) -> None:
 
     house.serve()
 
-    wait_until(lambda: jobs(house)["references"]["since"] != "", 60)
+    wait_until(lambda: state_of(house, "references").since != "")
     assert jobs(house)["ingest"]["done"] == MISSED
     assert "switched off" in house.command("status").stdout
 
