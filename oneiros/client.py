@@ -25,13 +25,6 @@ class Client:
         self._variables = variables
         self._root = str(root)
 
-    def is_there(self) -> bool:
-        """Whether a daemon takes connections."""
-        found = connected(self._variables, self._root, "http")
-        if found is not None:
-            found.close()
-        return found is not None
-
     def start(self) -> None:
         """Starts the daemon if there is none. Raises NeedsRepair where it does not start."""
         try:

@@ -24,7 +24,6 @@ from pathlib import Path
 from oneiros.runtime import DaemonUnreachable, derived_file, ensure_private, is_memory, runtime_folder, socket_path
 
 BACKLOG = 256
-LOG_BYTES = 2_000_000  # beyond, the log starts anew at the next start
 EXIT_UNUSABLE = 3
 MIN_TOKEN_CHARS = 32
 

@@ -47,6 +47,7 @@ class Relay:
         self._initialize: bytes | None = None
         self._initialized: bytes | None = None
         self._starts: list[float] = []
+        self._why_down = "oneiros: the daemon cannot be reached. Run `oneiros doctor`."
         self._at_end = False  # the client has closed its end
         self._end_by = 0.0
 
@@ -221,8 +222,6 @@ class Relay:
                 if isinstance(error, DaemonUnreachable):
                     return
                 time.sleep(seconds)
-
-    _why_down = "oneiros: the daemon cannot be reached. Run `oneiros doctor`."
 
     def _repeat_initialize(self) -> None:
         """Says to a new daemon what the client said to the first one, and keeps its answer from the client."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 START_SECONDS = 20.0  # a cold disk and a busy machine; the daemon listens after 0.1 s otherwise
 MAX_SOCKET_PATH = 100  # bytes: Linux takes 107, macOS 103
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_LOG_BYTES = 2_000_000  # beyond, the daemon's log starts anew with the next daemon
 
 
 class DaemonUnreachable(Exception):
@@ -241,6 +242,8 @@ def _become(command: list[str], variables: Mapping[str, str], root: str) -> None
     """Replaces this process by the daemon, with nothing of the client's left open."""
     os.makedirs(os.path.join(root, ".oneiros"), exist_ok=True)
     log = os.open(derived_file(root, "daemon.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    if os.fstat(log).st_size > MAX_LOG_BYTES:
+        os.ftruncate(log, 0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -1,7 +1,6 @@
 """The daemon: `serve`, `stop`, `mcp`, and what it does for others: `queries`, `model`, `episode`."""
 
 import dataclasses
-import json
 import os
 import signal
 import time
@@ -12,7 +11,6 @@ import typer
 
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown_line
-from memory_server.memory import Memory
 from oneiros import daemon, relay
 from oneiros.cli.output import data, data_json, progress_shown, talk
 from oneiros.cli.searching import AsJson, bring_level
@@ -22,7 +20,6 @@ from oneiros.replay import Replay, replay_answers, save_answers
 from oneiros.runtime import daemon_state, is_running
 
 END_SECONDS = 20.0
-LOOK_SECONDS = 0.5
 
 
 def add_commands(app: typer.Typer, environment: Environment) -> None:
@@ -196,15 +193,10 @@ def _add_episodes(app: typer.Typer, environment: Environment) -> None:
     ) -> None:
         """Take a note in, with its secrets masked: it can be found, it never decides."""
         note = typer.get_text_stream("stdin").read() if text == "-" else text
-        with environment.open_memory() as memory:
+        with environment.open_memory() as memory, progress_shown() as show:
             made = memory.add_episode(note, title=title, tags=tag or (), project=project)
-            _bring_level(memory)
+            memory.refresh(show)  # where a daemon owns the root it sees the new file by itself
         if as_json:
-            data(json.dumps({"id": made.id, "path": made.path, "title": made.title}, ensure_ascii=False))
+            data_json({"id": made.id, "path": made.path, "title": made.title})
             return
         data(made.path)
-
-
-def _bring_level(memory: Memory) -> None:
-    with progress_shown() as show:
-        memory.refresh(show)  # where a daemon owns the root it sees the new file by itself

@@ -35,7 +35,7 @@ def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_
 ) -> None:
     topic = client.house.root / "topics" / "mail.md"
     before = topic.read_text(encoding="utf-8")
-    client.house.serve()
+    client.house.warm_up()
     client.api.on(
         "relay",
         Call(f"{TOOLS}search_exact", {"query": "2525"}),

@@ -17,7 +17,7 @@ ENTER, CLEAR = "\r", "\x15"
 def test_a_person_at_a_terminal_sees_the_status_gets_a_pointer_is_offered_dream_and_is_taken_in(
     client: GenuineClient,
 ) -> None:
-    client.house.serve()
+    client.house.warm_up()
     client.api.on("Which port", "It is 2525 for sure.")
 
     seen = client.at_terminal(

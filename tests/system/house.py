@@ -135,6 +135,11 @@ class House:
         self.client.start()
         wait_until(lambda: self.client.ask("GET", "/api/indexing")["runs"] > 0)
 
+    def warm_up(self) -> None:
+        """Starts the daemon and waits until a search succeeds, so that a hook need not wait for the model."""
+        self.serve()
+        wait_until(lambda: self.client.ask("GET", "/health")["status"] == "ok")
+
     def log(self) -> str:
         file = self.root / ".oneiros" / "daemon.log"
         return file.read_text(encoding="utf-8") if file.exists() else ""

@@ -13,7 +13,7 @@ import psutil
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
-from oneiros.runtime import daemon_state, is_running
+from oneiros.runtime import MAX_LOG_BYTES, daemon_state, is_running
 from tests.system.house import CHECKOUT, House, RelayClient, wait_until
 
 
@@ -207,6 +207,15 @@ def test_a_stale_lock_and_socket_are_taken_over(house: House) -> None:
     house.serve()
 
     assert house.client.ask("GET", "/health")["status"] == "ok"
+
+
+def test_a_log_that_has_grown_long_starts_anew_with_the_next_daemon(house: House) -> None:
+    (house.root / ".oneiros").mkdir()
+    (house.root / ".oneiros" / "daemon.log").write_text("x" * (MAX_LOG_BYTES + 1), encoding="utf-8")
+
+    house.serve()
+
+    assert "x" * 100 not in house.log() and "sources read" in house.log()
 
 
 def test_a_missing_memory_is_one_error_that_says_so(house: House) -> None:
