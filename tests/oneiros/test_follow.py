@@ -1,4 +1,3 @@
-import errno
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,14 +9,8 @@ from watchdog.observers.api import BaseObserver
 
 from oneiros import follow
 from oneiros.follow import Follower
+from tests.observers import Exhausted
 from tests.system.house import wait_until
-
-
-class Exhausted(BaseObserver):
-    """A system without a free watch."""
-
-    def __init__(self) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
 
 
 @contextmanager

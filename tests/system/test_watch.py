@@ -1,7 +1,6 @@
 """What changes in the folder is found without anybody asking for it."""
 
 import datetime as dt
-import errno
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.keeper import Keeper
 from oneiros.watch import Watcher
+from tests.observers import Exhausted
 from tests.system.house import wait_until
 
 
@@ -89,13 +89,6 @@ def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:
         git("checkout", "-q", "many")
         wait_until(lambda: len(found(memory, "kranichsee")) == 40)
         assert memory.changes().is_empty
-
-
-class Exhausted(BaseObserver):
-    """A system without a free watch."""
-
-    def __init__(self) -> None:
-        raise OSError(errno.ENOSPC, "no space left on device")
 
 
 def test_without_file_events_it_looks_regularly_and_says_so(tmp_path: Path) -> None:

@@ -189,6 +189,16 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     assert error == "1 hit. Read on: oneiros read topics/mail.md:6\n"
 
 
+def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+    made = shell.json("episode", f"The staging server moved to port 8443, key {secret}.", "--tag", "ops")
+
+    assert list(made) == ["id", "path", "title"]
+    assert secret not in (own / made["path"]).read_text(encoding="utf-8")
+    assert shell.json("exact", "8443")["hits"][0]["path"] == made["path"]
+
+
 # -- help -------------------------------------------------------------------------------------------------------
 
 
