@@ -195,8 +195,8 @@ def _add_episodes(app: typer.Typer, environment: Environment) -> None:
         note = typer.get_text_stream("stdin").read() if text == "-" else text
         with environment.open_memory() as memory, progress_shown() as show:
             made = memory.add_episode(note, title=title, tags=tag or (), project=project)
+            if as_json:
+                data_json({"id": made.id, "path": made.path, "title": made.title})
+            else:
+                data(made.path)  # before anything of the indices may fail: it is taken in
             memory.refresh(show)  # where a daemon owns the root it sees the new file by itself
-        if as_json:
-            data_json({"id": made.id, "path": made.path, "title": made.title})
-            return
-        data(made.path)
