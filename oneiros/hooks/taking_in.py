@@ -121,7 +121,8 @@ class TakingIn:
 
     def _take(self, note: Note) -> None:
         if note == EVERYTHING:
-            for told in news_of(run_intake(self._environment, self._root, Wanted(), now()), now()):
+            outcome = run_intake(self._settled_now(), self._root, Wanted(), now())
+            for told in news_of(outcome, now()):
                 self._on_taken(*told)
             return
         file = Path(note.transcript)
@@ -147,7 +148,7 @@ class TakingIn:
 
     def _take_file(self, file: Path, *, is_over: bool) -> int:
         """Takes one transcript in with its side-chains, and compresses what is over; how many entries were new."""
-        environment, root, moment = self._environment, self._root, now()
+        environment, root, moment = self._settled_now(), self._root, now()
         report = take_in(
             [file, file.with_suffix("")],
             ingest_settings(environment, root, this_machine(environment)),
@@ -160,8 +161,12 @@ class TakingIn:
     def _is_ours(self, file: Path) -> bool:
         """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""
         return file.suffix == ".jsonl" and any(
-            file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._environment)
+            file.resolve().is_relative_to(root.folder.resolve()) for root in crawl_roots(self._settled_now())
         )
+
+    def _settled_now(self) -> Environment:
+        """The environment with the person's settings as they are now."""
+        return replace(self._environment)
 
     def _again(self, note: Note) -> None:
         """Puts a note back after a while, together with what was noted of the same session meanwhile."""

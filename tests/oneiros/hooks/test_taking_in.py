@@ -10,6 +10,7 @@ import pytest
 
 from crawler.archive import Archive
 from memory_server.root import MemoryRoot
+from memory_server.settings import change_setting
 from oneiros.environment import Environment
 from oneiros.hooks.taking_in import Note, TakingIn
 from oneiros.intake import archive_folder
@@ -35,7 +36,8 @@ class Takings:
         self.root: MemoryRoot = new_root(home / "memory")
         self.transcripts = home / ".claude" / "projects" / "-srv-app"
         self.taken: list[tuple[str, bool]] = []
-        self.taking_in = TakingIn(Environment({}, home, home), self.root, lambda *told: self.taken.append(told))
+        self.environment = Environment({}, home, home)
+        self.taking_in = TakingIn(self.environment, self.root, lambda *told: self.taken.append(told))
 
     def said(self, session_id: str = SESSION) -> list[str]:
         return [turn.text for turn in Archive(archive_folder(self.root)).turns(session_id)]
@@ -128,6 +130,20 @@ def test_a_session_whose_client_is_gone_is_told_of_as_ended(takings: Takings) ->
 
     wait_until(lambda: takings.taken == [("", False), (SESSION, True)])
     assert len(takings.compressed()) == 2
+
+
+def test_a_setting_that_was_changed_counts_for_the_next_session(takings: Takings) -> None:
+    first = write_transcript(takings.transcripts, person(1, "first"))
+    takings.taking_in.start()
+    takings.taking_in.note(Note(SESSION, str(first)))
+    wait_until(lambda: takings.taken == [(SESSION, False)])
+
+    change_setting(takings.environment.person_file, "ingest_deny", ("/srv/app",))
+    second = write_transcript(takings.transcripts, person(11, "later", session=OTHER_SESSION), session=OTHER_SESSION)
+    takings.taking_in.note(Note(OTHER_SESSION, str(second), has_ended=True))
+
+    wait_until(lambda: takings.taken == [(SESSION, False), (OTHER_SESSION, True)])
+    assert takings.said(OTHER_SESSION) == []
 
 
 def test_a_file_outside_the_clients_folders_is_not_read(takings: Takings, tmp_path: Path) -> None:
