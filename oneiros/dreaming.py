@@ -3,6 +3,7 @@
 import datetime as dt
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from mcp.server.mcpserver.tools import Tool
@@ -84,33 +85,32 @@ def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
     return ModelExtractor(PaidModel(client, budget, pause=time.sleep))
 
 
-def assistant_tools(environment: Environment, memory: Memory, level: Callable[[], None]) -> list[Tool]:
+def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     """The tools by which the running assistant reads evidence and proposes, on the memory that the daemon serves."""
     archive = archive_of(memory.root)
 
     def suggest(candidate: Candidate) -> Suggested:
-        decisions = decisions_on(memory.root, memory.person, level)
+        decisions = decisions_on(memory.root, memory.person)
         redactor = Redactor(memory.person.deny_words)
         return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
 
     def waiting() -> list[str]:
-        closed = closed_when(environment, memory.root, now())
+        closed = closed_when(replace(environment), memory.root, now())  # with the settings as they are
         found = DreamProgress(memory.root).serve(archive, now())
         return [name for name in found if closed.holds_for(name, last_written(archive, name))]
 
     return dream_tools(DreamDoor(Evidence(archive), waiting, suggest))
 
 
-def weekly_review(environment: Environment, memory: Memory, decisions: Decisions | None = None) -> tuple[Review, Path]:
-    """The review of this week, written to its file in `reports/`; the daemon hands in its own decisions."""
-    decisions = decisions or decisions_on(memory.root, environment.person)
-    review = WeeklyReview(memory, decisions, archive_of(memory.root), now).make()
+def weekly_review(memory: Memory) -> tuple[Review, Path]:
+    """The review of this week, written to its file in `reports/`."""
+    review = WeeklyReview(memory, decisions_on(memory.root, memory.person), archive_of(memory.root), now).make()
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))
     return review, file
 
 
-def dream_jobs(environment: Environment, memory: Memory) -> tuple[Job, ...]:
+def dream_jobs(memory: Memory) -> tuple[Job, ...]:
     """What the daemon does by the clock: the flag that there is something to dream, and the weekly review."""
 
     def flag(check: Callable[[], None]) -> str:
@@ -119,7 +119,7 @@ def dream_jobs(environment: Environment, memory: Memory) -> tuple[Job, ...]:
 
     def report(check: Callable[[], None]) -> str:
         check()
-        review, file = weekly_review(environment, memory)
+        review, file = weekly_review(memory)
         return f"{len(review.findings)} findings in reports/{file.name}"
 
     return (

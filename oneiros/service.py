@@ -86,7 +86,7 @@ class Service:
         memory.before_search = self.keeper.before_search
         self.keeper.watching = lambda: self.watcher.manner
         jobs = daemon_jobs(environment, memory.root, lambda: memory.person, self._on_taken)
-        jobs = (*jobs, *dream_jobs(environment, memory))
+        jobs = (*jobs, *dream_jobs(memory))
         self.schedule = Schedule(schedule_file(memory.root), jobs, now)
         self._recorder = recorder_on(memory)
         self.model_recording = ModelRecording(
@@ -133,7 +133,7 @@ class Service:
             self._memory,
             program_version(),
             before_answer=self.activity.note,
-            more_tools=assistant_tools(self._environment, self._memory, level=lambda: None),
+            more_tools=assistant_tools(self._environment, self._memory),
             unlisted=[hook_tool(self.hooks.answer)],
         )
         lines = LineServer(server, self.activity.note)

@@ -167,7 +167,7 @@ def _add_report(app: typer.Typer, environment: Environment) -> None:
     ) -> None:
         """Show what to look at this week, and write it to reports/."""
         with environment.open_memory() as memory:
-            review, file = weekly_review(environment, memory)
+            review, file = weekly_review(memory)
         if as_json:
             data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
             return
