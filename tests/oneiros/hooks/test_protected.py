@@ -134,6 +134,6 @@ def test_no_command_line_makes_it_fail() -> None:
     pieces = ["oneiros", "review", "topics", "'", '"', "$(", ")", "`", ">", "<<", "\n", "\\", ";", "~", "*", "é", "\0"]
     commands = [" ".join(seeded.choices(pieces, k=8)) for _ in range(2_000)]
 
-    said = [reason_to_deny("Bash", {"command": command}, os.sep, [ROOT], VARIABLES) for command in commands]
+    reasons = [reason_to_deny("Bash", {"command": command}, os.sep, [ROOT], VARIABLES) for command in commands]
 
-    assert len(said) == 2_000 and "" in said and any(said)
+    assert 0 < sum(bool(reason) for reason in reasons) < len(commands)
