@@ -1,6 +1,6 @@
 """What fits where: one preset a size of memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainer.errors import UsageError
 
@@ -23,96 +23,66 @@ class Preset:
     epochs: int
     rank: int
     dropout: float
-    noise: float  # NEFTune noise on the embeddings (Jain et al. 2023), 0 for none
 
 
 DEFAULT_BASE = "Qwen/Qwen2.5-1.5B-Instruct"
 PACKAGED = "smollm2-135m"  # comes in a package, for machines that reach no hub
 
-CARD_LEARNING_RATE = 2e-4  # QLoRA's own choice below 13 B parameters (Dettmers et al. 2023, table 9)
-
-PRESETS = {
-    preset.name: preset
-    for preset in (
-        Preset(
-            name="cpu",
-            needs_gb=3.0,
-            batch=6,
-            accumulation=1,
-            max_length=512,
-            quantised=False,
-            recompute=False,
-            pack=False,
-            evaluations=2,
-            optimiser="adamw_torch",
-            learning_rate=8e-4,
-            epochs=10,
-            rank=16,
-            dropout=0.1,
-            noise=0.0,
-        ),
-        Preset(
-            name="6gb",
-            needs_gb=4.5,
-            batch=1,
-            accumulation=8,
-            max_length=512,
-            quantised=True,
-            recompute=True,
-            pack=True,
-            evaluations=0,
-            optimiser="paged_adamw_8bit",
-            learning_rate=CARD_LEARNING_RATE,
-            epochs=3,
-            rank=16,
-            dropout=0.05,
-            noise=0.0,
-        ),
-        Preset(
-            name="16gb",
-            needs_gb=10.0,
-            batch=4,
-            accumulation=4,
-            max_length=1024,
-            quantised=True,
-            recompute=True,
-            pack=True,
-            evaluations=4,
-            optimiser="paged_adamw_8bit",
-            learning_rate=CARD_LEARNING_RATE,
-            epochs=3,
-            rank=16,
-            dropout=0.05,
-            noise=0.0,
-        ),
-        Preset(
-            name="80gb",
-            needs_gb=40.0,
-            batch=16,
-            accumulation=1,
-            max_length=2048,
-            quantised=True,
-            recompute=False,
-            pack=True,
-            evaluations=8,
-            optimiser="adamw_torch_fused",
-            learning_rate=CARD_LEARNING_RATE,
-            epochs=3,
-            rank=32,
-            dropout=0.05,
-            noise=0.0,
-        ),
-    )
-}
+CARD = Preset(
+    name="16gb",
+    needs_gb=10.0,
+    batch=4,
+    accumulation=4,
+    max_length=1024,
+    quantised=True,
+    recompute=True,
+    pack=True,
+    evaluations=4,
+    optimiser="paged_adamw_8bit",
+    learning_rate=2e-4,  # QLoRA's own choice below 13 B parameters (Dettmers et al. 2023, table 9)
+    epochs=3,
+    rank=16,
+    dropout=0.05,
+)
+SMALL_CARD = replace(CARD, name="6gb", needs_gb=4.5, batch=1, accumulation=8, max_length=512, evaluations=0)
+LARGE_CARD = replace(
+    CARD,
+    name="80gb",
+    needs_gb=40.0,
+    batch=16,
+    accumulation=1,
+    max_length=2048,
+    recompute=False,
+    evaluations=8,
+    optimiser="adamw_torch_fused",
+    rank=32,
+)
+PROCESSOR = Preset(
+    name="cpu",
+    needs_gb=3.0,
+    batch=6,
+    accumulation=1,
+    max_length=512,
+    quantised=False,
+    recompute=False,
+    pack=False,
+    evaluations=2,
+    optimiser="adamw_torch",
+    learning_rate=8e-4,
+    epochs=10,
+    rank=16,
+    dropout=0.1,
+)
+PRESETS = {preset.name: preset for preset in (PROCESSOR, SMALL_CARD, CARD, LARGE_CARD)}
 
 
 def preset_for(total_gb: float | None) -> Preset:
     """The largest preset that a card of this size carries; None stands for no card."""
     if total_gb is None:
-        return PRESETS["cpu"]
+        return PROCESSOR
     if total_gb >= 75:
-        return PRESETS["80gb"]
-    return PRESETS["16gb"] if total_gb >= 14 else PRESETS["6gb"]
+        return LARGE_CARD
+    return CARD if total_gb >= 14 else SMALL_CARD
 
 
 def preset_named(name: str) -> Preset:
