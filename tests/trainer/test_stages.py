@@ -151,7 +151,7 @@ class Routes(BaseHTTPRequestHandler):
             self.server.polls += 1
             self.answer(self.batch("ended" if self.server.polls > 1 else "in_progress"))
             return
-        asked = next(body for path, body in self.server.requests if path == "/v1/messages/batches")["requests"]
+        asked = [body for path, body in self.server.requests if path == "/v1/messages/batches"][-1]["requests"]
         lines = []
         for request in asked:
             message = {
@@ -262,6 +262,17 @@ def test_batches_share_a_cached_prefix_are_polled_and_survive_a_kill(server: Ser
     client.close()
 
 
+def test_more_chunks_than_a_batch_may_hold_go_out_in_several(server: Server, tmp_path: Path) -> None:
+    client = anthropic.Anthropic(base_url=server.url, api_key="test", max_retries=0)
+    back_end = AnthropicBatches(client, "claude", tmp_path / "ticket.json", lambda _: None, most=2)
+
+    done = generate(chunks(5), back_end, tmp_path / "pairs.jsonl")
+
+    assert [len(body["requests"]) for _, body in server.requests] == [2, 2, 1]
+    assert (done.pairs, len(done.problems)) == (2, 3)  # the server lets the last request of each batch expire
+    client.close()
+
+
 def test_a_busy_server_is_asked_again_after_longer_and_longer_pauses(server: Server) -> None:
     server.failures = [503, 529]
     pauses: list[float] = []
@@ -296,11 +307,42 @@ def test_what_a_run_costs_is_known_before_and_the_budget_is_hard() -> None:
     plan = estimate(chunks(1_000), 5, Price(3.0, 15.0))
 
     assert plan.requests == 1_000
-    assert plan.tokens_written == 400_000
-    assert plan.dollars == pytest.approx(6.0, abs=2.0)
-    check_budget(plan, 10.0)
+    assert plan.tokens_written == 800_000
+    assert plan.dollars == pytest.approx(12.0, abs=2.0)
+    check_budget(plan, 20.0)
     with pytest.raises(UsageError, match="more than the budget of"):
         check_budget(plan, 1.0)
+
+
+def test_the_outline_that_goes_with_every_request_of_a_document_is_counted() -> None:
+    long = [Chunk(f"c{number}", "book.md", 0, "", f"{FACT} It is number {number}.") for number in range(100)]
+    client = anthropic.Anthropic(base_url="http://127.0.0.1:1", api_key="test")
+    shared = AnthropicBatches(client, "claude", Path("ticket.json")).shared_texts(long)
+    client.close()
+
+    with_outline, without = estimate(long, 5, None, shared), estimate(long, 5, None)
+
+    assert len(shared) == 100
+    assert with_outline.tokens_read - without.tokens_read == 100 * len(shared[0]) // 4
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--by", "openai", "--url", "http://127.0.0.1:1/v1"], "at a price that was not given; the text goes to http"),
+        (["--by", "openai", "--url", "http://127.0.0.1:1/v1", "--price", "3", "15", "--budget", "1"], "about $0.0"),
+        (["--by", "ollama"], "no charge; the text goes to http://127.0.0.1:11434"),
+    ],
+)
+def test_a_dry_run_says_what_it_would_cost_and_where_the_text_would_go(
+    options: list[str], told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "chunks.jsonl").write_text(json.dumps(chunks(1)[0].as_row()) + "\n", encoding="utf-8")
+
+    done = run_trainer("generate", "chunks.jsonl", "--model", "m", "--dry-run", *options, cwd=tmp_path)
+
+    assert done.returncode == 0
+    assert told in done.stderr
 
 
 def run_trainer(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -17,6 +17,7 @@ from trainer.pairs import Pair, read_pairs, write_pairs
 from trainer.split import split as split_pairs
 
 BackEnd = Literal["rules", "anthropic", "ollama", "openai"]
+FREE: frozenset[BackEnd] = frozenset({"rules", "ollama"})
 OLLAMA_URL = "http://127.0.0.1:11434"
 SAMPLE = 3
 
@@ -63,10 +64,11 @@ def generate(
     """
     found = extracting.read_chunks(chunks)
     back_end = back_end_named(by, model, url, out)
-    paid = Price(*price) if any(price) else None
+    paid = Price(*price) if any(price) or by in FREE else None
     if by == "anthropic" and paid is None:
         raise UsageError("a paid service needs its prices", remedy="Give --price READ WRITTEN and --budget")
-    plan = estimate(found, per_chunk, paid)
+    shared = back_end.shared_texts(found) if isinstance(back_end, generating.BatchGenerator) else ()
+    plan = estimate(found, per_chunk, paid, shared)
     talk(f"{plan}; the text goes to {back_end.destination}")
     check_budget(plan, budget)
     if dry_run:
@@ -146,7 +148,7 @@ def back_end_named(by: BackEnd, model: str, url: str, out: Path) -> generating.B
 def show_sample(pairs: list[Pair] | tuple[Pair, ...]) -> None:
     """A few pairs, evenly spread, for a person to look at before they are taught."""
     talk("A sample, to be read before it is taught:")
-    for pair in pairs[:: max(len(pairs) // SAMPLE, 1)][:SAMPLE]:
+    for pair in pairs[:: max(-(-len(pairs) // SAMPLE), 1)]:
         talk(f"  {pair.source}\n    Q: {pair.question}\n    A: {pair.answer}")
 
 

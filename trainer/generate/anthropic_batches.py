@@ -8,7 +8,7 @@ for its results instead of paying again.
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from trainer.pairs import Pair
 
 OUTLINE_CHARS = 12_000  # about 3,000 tokens: above the service's minimum for caching, small beside a day's budget
 POLL_SECONDS = 20.0
-MAX_BATCH = 10_000  # the service's own limit is higher; this bounds what one failure can cost
+MAX_BATCH = 10_000  # requests; the service's own limit is higher, this bounds what one failure can cost
 
 
 class AnthropicBatches:
@@ -37,13 +37,20 @@ class AnthropicBatches:
         model: str,
         ticket: Path,
         pause: Callable[[float], None] = time.sleep,
+        most: int = MAX_BATCH,
     ):
-        """`ticket` is the file that remembers an open batch."""
+        """`ticket` is the file that remembers an open batch, `most` how many requests one may hold."""
         self.destination = str(client.base_url)
         self.model = model
         self._client = client
         self._ticket = ticket
         self._pause = pause
+        self._most = most
+
+    def shared_texts(self, chunks: Sequence[Chunk]) -> list[str]:
+        """What goes with each chunk's request beside the instructions."""
+        outlines = outlines_of(chunks)
+        return [outlines[chunk.source] for chunk in chunks]
 
     def results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
         """Each chunk with its pairs, or with the reason why it has none; in the order the service gives.
@@ -60,12 +67,24 @@ class AnthropicBatches:
             ) from error
 
     def _results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
-        by_id = {chunk.id: chunk for chunk in chunks[:MAX_BATCH]}
-        batch_id = self._open_batch(list(by_id.values()), count)
+        waiting = {chunk.id: chunk for chunk in chunks}
+        outlines = outlines_of(chunks)
+        while waiting:
+            asked = [] if self._ticket.exists() else list(waiting.values())[: self._most]
+            yield from self._results_of(self._open_batch(asked, outlines, count), waiting, count)
+            for chunk in asked:
+                if waiting.pop(chunk.id, None):
+                    yield chunk, DataError("the batch holds no answer", where=f"{chunk.source} {chunk.id}")
+            self._ticket.unlink(missing_ok=True)
+
+    def _results_of(
+        self, batch_id: str, waiting: dict[str, Chunk], count: int
+    ) -> Iterator[tuple[Chunk, list[Pair] | DataError]]:
+        """What a batch says of the chunks that wait; they wait no longer then."""
         while self._client.messages.batches.retrieve(batch_id).processing_status != "ended":
             self._pause(POLL_SECONDS)
         for item in self._client.messages.batches.results(batch_id):
-            chunk = by_id.get(item.custom_id)
+            chunk = waiting.pop(item.custom_id, None)
             if chunk is None:
                 continue  # of an earlier run over other chunks
             if item.result.type != "succeeded":
@@ -76,12 +95,10 @@ class AnthropicBatches:
                 yield chunk, pairs_in_reply(reply, chunk)[:count]
             except DataError as error:
                 yield chunk, error
-        self._ticket.unlink(missing_ok=True)
 
-    def _open_batch(self, chunks: Sequence[Chunk], count: int) -> str:
+    def _open_batch(self, chunks: Sequence[Chunk], outlines: Mapping[str, str], count: int) -> str:
         if self._ticket.exists():
             return str(read_json(self._ticket)["batch"])
-        outlines = outlines_of(chunks)
         requests: list[Any] = [
             {"custom_id": chunk.id, "params": params_for(self.model, chunk, outlines[chunk.source], count)}
             for chunk in chunks
@@ -95,7 +112,7 @@ def params_for(model: str, chunk: Chunk, outline: str, count: int) -> dict[str, 
     """The message request of one chunk; the system blocks are the same for all chunks of a document."""
     return {
         "model": model,
-        "max_tokens": 2 * count * TOKENS_PER_PAIR,
+        "max_tokens": count * TOKENS_PER_PAIR,
         "system": [
             {"type": "text", "text": INSTRUCTIONS},
             {"type": "text", "text": outline, "cache_control": {"type": "ephemeral"}},

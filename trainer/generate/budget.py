@@ -7,7 +7,7 @@ from trainer.errors import UsageError
 from trainer.extract.chunks import CHARS_PER_TOKEN, Chunk
 from trainer.generate.prompt import INSTRUCTIONS, request_for
 
-TOKENS_PER_PAIR = 80  # a question and an answer of a sentence or two, with JSON around them
+TOKENS_PER_PAIR = 160  # twice a question and an answer of a sentence or two, with JSON around them
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,27 @@ class Estimate:
     requests: int
     tokens_read: int
     tokens_written: int
-    dollars: float | None  # None where the back end is free of charge
+    dollars: float | None  # None where nobody gave a price
+
+    @property
+    def cost(self) -> str:
+        """What it costs, in words."""
+        if self.dollars is None:
+            return "at a price that was not given"
+        return f"about ${self.dollars:.2f}" if self.dollars else "no charge"
 
     def __str__(self) -> str:
-        cost = "no charge" if self.dollars is None else f"about ${self.dollars:.2f}"
-        return f"{self.requests} requests, {self.tokens_read} tokens to read, {self.tokens_written} to write, {cost}"
+        size = f"{self.requests} requests, {self.tokens_read} tokens to read, {self.tokens_written} to write"
+        return f"{size}, {self.cost}"
 
 
-def estimate(chunks: Sequence[Chunk], per_chunk: int, price: Price | None) -> Estimate:
-    """What these chunks cost at most, without any gain from caching."""
-    read = sum(len(INSTRUCTIONS) + len(request_for(chunk, per_chunk)) for chunk in chunks) // CHARS_PER_TOKEN
+def estimate(chunks: Sequence[Chunk], per_chunk: int, price: Price | None, shared: Sequence[str] = ()) -> Estimate:
+    """What these chunks cost, generously: without any gain from caching, and with answers of twice their usual length.
+
+    `shared` are the texts that a back end sends with the chunks beside the instructions, one a request.
+    """
+    asked = sum(len(INSTRUCTIONS) + len(request_for(chunk, per_chunk)) for chunk in chunks)
+    read = (asked + sum(map(len, shared))) // CHARS_PER_TOKEN
     written = len(chunks) * per_chunk * TOKENS_PER_PAIR
     dollars = None if price is None else (read * price.read + written * price.written) / 1e6
     return Estimate(len(chunks), read, written, dollars)

@@ -35,6 +35,8 @@ class BatchGenerator(Protocol):
     name: str
     destination: str
 
+    def shared_texts(self, chunks: Sequence[Chunk]) -> list[str]: ...
+
     def results(self, chunks: Sequence[Chunk], count: int) -> Iterator[tuple[Chunk, list[Pair] | DataError]]: ...
 
 
