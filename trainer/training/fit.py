@@ -29,7 +29,7 @@ from trainer.training.events import EventFile, logged
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import Machine, check_room, this_machine
 from trainer.training.masking import check_labels, fitting
-from trainer.training.presets import preset_named
+from trainer.training.presets import Preset
 from trainer.training.recipe import Plan, build_trainer
 from trainer.training.run_folder import RunFolder
 
@@ -87,8 +87,11 @@ def train(run: RunFolder, lock: TrainingLock, stop: StopFlag) -> dict[str, Any]:
     """Train, or continue, the run in this folder; returns its record.
 
     Raises Busy when another run holds the lock or the machine has no room, DataError when the data changed or a row
-    is not what it should be. Whatever is raised is also left in the run's state file.
+    is not what it should be. Whatever is raised is also left in the run's state file. A run that came to its end stays
+    as it is.
     """
+    if "adapter_sha256" in run.read():
+        return run.read()
     with lock.held(run.path):
         events = EventFile(run.path)
         events.beat("preparing")
@@ -169,8 +172,7 @@ def data_of(run: RunFolder) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
 def plan_of(record: dict[str, Any]) -> Plan:
     """The plan that a run's record holds."""
     values = dict(record["plan"])
-    preset = values.pop("preset")
-    return Plan(preset=type(preset_named("cpu"))(**preset), **values)
+    return Plan(preset=Preset(**values.pop("preset")), **values)
 
 
 def machine_row(machine: Machine) -> dict[str, object]:

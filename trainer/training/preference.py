@@ -4,6 +4,7 @@ It continues an adapter that `train` made. The reference is the same model with 
 keeps as a second, frozen copy of the adapter alone. Worth it from some hundreds of pairs on; optional.
 """
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from trl import DPOConfig, DPOTrainer
 
 from trainer.errors import DataError
 from trainer.files import read_json_lines
-from trainer.training.adapter import CALIBRATION, fingerprint
+from trainer.training.adapter import fingerprint
 from trainer.training.base_model import find_base, load_model, load_tokenizer
 from trainer.training.fit import plan_of
 from trainer.training.lock import TrainingLock
 from trainer.training.machine import check_room, this_machine
+from trainer.training.recipe import settle
 from trainer.training.run_folder import RunFolder
 
 BETA = 0.1  # the paper's value for dialogue
@@ -74,10 +76,21 @@ def prefer(run: RunFolder, preferences: Path, lock: TrainingLock, *, max_steps: 
             train_dataset=Dataset.from_list(rows),
             processing_class=load_tokenizer(base),
         )
+        settle(trainer, machine)
         trainer.train()
-        trainer.save_model(str(run.adapter))
-        (run.adapter / CALIBRATION).unlink(missing_ok=True)  # it was fitted to the adapter as it was
+        replace_adapter(run, trainer)
         losses = [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
         figures = {"rows": len(rows), "steps": trainer.state.global_step, "first": losses[0], "last": losses[-1]}
         run.update(preference=figures, adapter_sha256=fingerprint(run.adapter))
     return figures
+
+
+def replace_adapter(run: RunFolder, trainer: Any) -> None:
+    """Put the trained adapter in place of the run's, once it is whole.
+
+    The temperature goes with the old one, to which it was fitted.
+    """
+    made = run.path / "preference"
+    trainer.save_model(str(made))
+    shutil.rmtree(run.adapter)
+    made.rename(run.adapter)

@@ -81,7 +81,6 @@ def settings_of(plan: Plan, machine: Machine, *, evaluate: bool) -> dict[str, An
         "max_length": preset.max_length,
         "packing": packs(preset),
         "train_sampling_strategy": "group_by_length" if preset.pack and not packs(preset) else "random",
-        "neftune_noise_alpha": preset.noise or None,
         "bf16": on_card and machine.precision == "bf16",
         "fp16": on_card and machine.precision == "fp16",
         "use_cpu": not on_card,
@@ -109,7 +108,7 @@ def build_trainer(
     folder: Path,
     callbacks: list[TrainerCallback],
 ) -> Any:
-    """The trainer, ready to train. Adapters of half-precision cards are float32, which their gradient scaler needs."""
+    """The trainer, ready to train."""
     trainer = SFTTrainer(
         model=model,
         args=arguments(plan, machine, folder, evaluate=bool(validation)),
@@ -119,9 +118,15 @@ def build_trainer(
         peft_config=lora(plan.preset),
         callbacks=callbacks,
     )
-    trainer.remove_callback(PrinterCallback)  # it prints to stdout, which is for data
+    settle(trainer, machine)
+    return trainer
+
+
+def settle(trainer: Any, machine: Machine) -> None:
+    """Mend what TRL's trainers do by themselves: they print figures to stdout, which is for data, and turn the adapters
+    of a quantised base into bf16, which the gradient scaler of fp16 cannot handle."""
+    trainer.remove_callback(PrinterCallback)
     if machine.precision == "fp16":
         for parameter in trainer.model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.to(torch.float32)
-    return trainer
