@@ -117,6 +117,7 @@ class TrainerClient:
         for machine in self._in_order():
             pieces = streamed(machine, body)
             try:
+                fetched(machine, "/health")  # one that hangs is found out in seconds here, in minutes by its answer
                 first = next(pieces, None)
             except TrainerUnreachable as error:
                 self._rest(machine)

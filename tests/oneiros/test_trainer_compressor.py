@@ -25,6 +25,11 @@ def trainer(pieces: list[str] | None) -> Iterator[str]:
     """The URL of a trainer that streams these pieces; with None it has no model loaded."""
 
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"status": "ok"}')
+
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             self.send_response(503 if pieces is None else 200)

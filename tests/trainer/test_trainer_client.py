@@ -47,13 +47,22 @@ class Trainer(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, name: str, *, pieces: tuple[str, ...] = ("Port ", "25."), refuses: int = 0, breaks: bool = False
+        self,
+        name: str,
+        *,
+        pieces: tuple[str, ...] = ("Port ", "25."),
+        refuses: int = 0,
+        breaks: bool = False,
+        hangs: bool = False,
     ):
         super().__init__(("127.0.0.1", 0), Routes)
         self.name = name
         self.pieces = pieces
         self.refuses = refuses
         self.breaks = breaks
+        self.may_answer = threading.Event()
+        if not hangs:
+            self.may_answer.set()
         self.asked = 0
         self.tokens: list[str] = []
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
@@ -63,6 +72,7 @@ class Trainer(ThreadingHTTPServer):
         return TrainerMachine(self.name, "127.0.0.1", self.server_port, False, "secret")
 
     def kill(self) -> None:
+        self.may_answer.set()
         self.shutdown()
         self.server_close()
 
@@ -71,6 +81,7 @@ class Routes(BaseHTTPRequestHandler):
     server: Trainer
 
     def do_GET(self) -> None:
+        self.server.may_answer.wait()
         self.server.tokens.append(str(self.headers["Authorization"]))
         bodies = {"/health": {"status": "ok"}, "/status": STATUS, "/gpu": GPU, "/inference/status": INFERENCE}
         self.answer(200, bodies[self.path])
@@ -166,6 +177,13 @@ def test_a_machine_that_refuses_is_passed_over(status: int, trainers: list[Train
     first, second = start(trainers, Trainer("first", refuses=status)), start(trainers, Trainer("second"))
 
     assert TrainerClient([first.machine, second.machine]).complete(QUESTION) == "Port 25."
+
+
+def test_a_machine_that_hangs_is_passed_over_before_it_is_asked(trainers: list[Trainer]) -> None:
+    first, second = start(trainers, Trainer("first", hangs=True)), start(trainers, Trainer("second"))
+
+    assert TrainerClient([first.machine, second.machine]).complete(QUESTION) == "Port 25."
+    assert (first.asked, second.asked) == (0, 1)
 
 
 def test_half_an_answer_is_never_continued_by_another_machine(trainers: list[Trainer]) -> None:
