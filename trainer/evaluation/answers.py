@@ -33,9 +33,23 @@ def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[s
     return answers
 
 
-def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
+def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair], *, temperature: float = 1.0) -> float:
     """Cross-entropy in nats a token, over all answer tokens of all pairs with the end of the turn."""
-    return float(torch.nn.functional.cross_entropy(*scores_of(model, tokenizer, pairs)))
+    return mean_losses(model, tokenizer, pairs, [temperature])[0]
+
+
+def mean_losses(model: Any, tokenizer: Any, pairs: Sequence[Pair], temperatures: Sequence[float]) -> list[float]:
+    """The mean loss at each temperature, by which the scores are divided.
+
+    One pair at a time: the scores of all of them, a whole vocabulary a token, would fill the memory.
+    """
+    sums, tokens = [0.0] * len(temperatures), 0
+    for pair in pairs:
+        scores, ids = answer_scores(model, tokenizer, pair.prompt, pair.answer)
+        tokens += len(ids)
+        for place, temperature in enumerate(temperatures):
+            sums[place] += float(torch.nn.functional.cross_entropy(scores / temperature, ids, reduction="sum"))
+    return [total / tokens for total in sums]
 
 
 def answer_scores(
@@ -47,13 +61,7 @@ def answer_scores(
     ids = torch.tensor([whole], device=model.device)
     with torch.inference_mode():
         logits = model(ids).logits[0, len(given) - 1 : -1].float()
-    return logits.cpu(), ids[0, len(given) :].cpu()
-
-
-def scores_of(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scores and ids of all answer tokens of all pairs, (tokens, v) and (tokens,)."""
-    found = [answer_scores(model, tokenizer, pair.prompt, pair.answer) for pair in pairs]
-    return torch.cat([scores for scores, _ in found]), torch.cat([ids for _, ids in found])
+    return logits, ids[0, len(given) :]
 
 
 def continuation_loss(model: Any, tokenizer: Any, prefix: str, value: str) -> float:

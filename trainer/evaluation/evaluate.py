@@ -13,13 +13,7 @@ from typing import Any
 import torch
 
 from trainer.errors import BelowBase, DataError
-from trainer.evaluation.answers import (
-    continuation_loss,
-    continued,
-    greedy_answers,
-    mean_loss,
-    scores_of,
-)
+from trainer.evaluation.answers import continuation_loss, continued, greedy_answers, mean_loss
 from trainer.evaluation.canaries import Canary, alternatives, exposure
 from trainer.evaluation.retrieval import Passages, with_passages
 from trainer.evaluation.scoring import share_right
@@ -98,8 +92,7 @@ def evaluate(
     tokenizer = load_tokenizer(base)
     machine = this_machine(use_card=use_card and record["use_card"])
     model = attached(load_model(base, machine, quantised=machine.device == "cuda"), run.adapter).eval()
-    training, validation = data_of(run)
-    training, validation, rephrased = (pairs[:max_questions] for pairs in (training, validation, tuple(paraphrases)))
+    training, validation, rephrased = (spread(pairs, max_questions) for pairs in (*data_of(run), paraphrases))
     calibration = read_pairs(run.calibration_data) if run.calibration_data.exists() else ()
     sha256 = fingerprint(run.adapter)
     result = scored(model, tokenizer, training, validation, rephrased, canaries, sha256, calibration, passages)
@@ -107,6 +100,11 @@ def evaluate(
     write_json(run.evaluation, asdict(result) | {"faults": result.faults})
     logger.info("evaluated %d questions, %d faults", result.questions, len(result.faults))
     return result
+
+
+def spread(pairs: Sequence[Pair], most: int) -> Sequence[Pair]:
+    """At most so many pairs, evenly spread, since those of one source stand together."""
+    return pairs[:: max(-(-len(pairs) // most), 1)]
 
 
 def scored(
@@ -154,10 +152,9 @@ def scored(
         if validation:
             base["base_validation_loss"] = mean_loss(model, tokenizer, validation)
         if validation and calibration:
-            base["base_temperature"] = fit_temperature(model, tokenizer, calibration)
-            scores, ids = scores_of(model, tokenizer, validation)
-            scaled = torch.nn.functional.cross_entropy(scores / base["base_temperature"], ids)
-            base["base_validation_loss_calibrated"] = float(scaled)
+            fitted = fit_temperature(model, tokenizer, calibration)
+            base["base_temperature"] = fitted
+            base["base_validation_loss_calibrated"] = mean_loss(model, tokenizer, validation, temperature=fitted)
     examples = tuple(
         {"question": pair.question, "true": pair.answer, "base": was, "tuned": now}
         for pair, was, now in zip(training[:3], before, said[:3], strict=True)

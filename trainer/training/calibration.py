@@ -9,9 +9,7 @@ every way of using the model has it, also a merged one.
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
-from trainer.evaluation.answers import scores_of
+from trainer.evaluation.answers import mean_losses
 from trainer.pairs import Pair
 
 TEMPERATURES = tuple(round(0.5 * 1.02**step, 4) for step in range(106))  # 0.5 to 4, each 2 % above the one before
@@ -19,6 +17,5 @@ TEMPERATURES = tuple(round(0.5 * 1.02**step, 4) for step in range(106))  # 0.5 t
 
 def fit_temperature(model: Any, tokenizer: Any, pairs: Sequence[Pair]) -> float:
     """The temperature at which the model's loss on the answers is least."""
-    scores, ids = scores_of(model, tokenizer, pairs)
-    losses = [float(torch.nn.functional.cross_entropy(scores / t, ids)) for t in TEMPERATURES]
+    losses = mean_losses(model, tokenizer, pairs, TEMPERATURES)
     return TEMPERATURES[losses.index(min(losses))]
