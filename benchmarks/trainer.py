@@ -81,7 +81,7 @@ def measure(home: Path, chance: random.Random) -> dict[str, Any]:
 def run_laptop(home: Path) -> dict[str, Any]:
     """`make train-laptop` with its wall time; what is unpacked once is not unpacked before."""
     began, cpu_before = time.monotonic(), cpu_minutes()
-    command = [sys.executable, "-m", "trainer", "laptop", "--run", str(home / "runs" / "laptop"), "--json"]
+    command = [sys.executable, "-m", "trainer", "laptop", "--json"]
     done = subprocess.run(command, env=environment(home), stdout=subprocess.PIPE, check=True)
     figures: dict[str, Any] = json.loads(done.stdout)
     minutes = round((time.monotonic() - began) / 60, 2)

@@ -8,6 +8,9 @@ import sys
 
 # No look-up on the model hub unless a command is told to download.
 os.environ.setdefault("HF_HUB_OFFLINE", "0" if "--download" in sys.argv else "1")
+if "--download" not in sys.argv:
+    # Bars of the libraries land in every log; only a download is long enough to want one.
+    os.environ.setdefault("TQDM_DISABLE", "1")
 # Tokenizers may not fork around our threads.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Otherwise torch's threads spin while they wait, and on a busy machine each step takes many times longer.

@@ -27,6 +27,7 @@ from trainer.training.fit import Request, begin, train
 from trainer.training.lock import TrainingLock
 from trainer.training.presets import PACKAGED, PRESETS
 from trainer.training.recipe import Plan
+from trainer.training.run_folder import next_run
 
 DATA = Path(__file__).parent / "data"
 TRAINING = DATA / "oneiros-train.jsonl"
@@ -35,17 +36,17 @@ VALIDATION = DATA / "oneiros-validation.jsonl"
 CALIBRATION = DATA / "oneiros-calibration.jsonl"
 TOPICS = Path(__file__).parents[1] / "memory" / "topics"  # what the pairs were made from; part of a checkout
 ASKED = 8  # questions of the evaluation here; the benchmark asks all of them
+SHOWN = 8  # which of the taught questions is asked over HTTP at the end
 START_SECONDS = 300.0  # importing torch and loading the model on a busy machine
 
 
-def run_laptop(
-    folder: Path, cache: Path, *, epochs: int, threads: int, report: Callable[[str], None]
-) -> dict[str, Any]:
-    """Train, evaluate, serve, ask; returns what a person would want to know.
+def run_laptop(home: Path, *, epochs: int, threads: int, report: Callable[[str], None]) -> dict[str, Any]:
+    """Train, evaluate, serve, ask; returns what a person would want to know. Runs and models lie below `home`.
 
     Raises NeedsRepair where the service does not come up, BelowBase where the model is not fit to serve.
     """
     began = time.monotonic()
+    folder, cache = next_run(home / "runs"), home / "models"
     preset = PRESETS["cpu"]
     plan = Plan(replace(preset, epochs=epochs or preset.epochs))
     report(f"Training {PACKAGED} on {len(read_pairs(TRAINING))} pairs, {threads} threads; watch {folder}/events.jsonl")
@@ -60,30 +61,31 @@ def run_laptop(
         f"Of {result.questions} questions the base answers {result.answers_base:.0%}, tuned {result.answers_tuned:.0%}"
     )
 
-    pair = read_pairs(TRAINING)[8]
-    with service(folder, threads) as port:
-        post(port, "/inference/load", {"run": folder.name}, token_of(folder))
-        said = ask(port, pair, token_of(folder))
-    report(f"Q: {pair.question}\nA: {said}")
+    pair = read_pairs(TRAINING)[SHOWN]
+    with service(home, folder, threads) as port:
+        token = (home / "token").read_text(encoding="utf-8").strip()
+        post(port, "/inference/load", {"run": folder.name}, token)
+        said = ask(port, pair, token)
+    right = is_right(said, pair)
+    report(f"Q: {pair.question}\nA: {said}{'' if right else f'  (it was taught {pair.answer!r})'}")
     return {
         "run": str(folder),
         "minutes": round((time.monotonic() - began) / 60, 2),
         "question": pair.question,
         "answer": said,
-        "right": is_right(said, pair),
+        "right": right,
     }
 
 
 @contextmanager
-def service(folder: Path, threads: int) -> Iterator[int]:
-    """The service in a process of its own, over the folder of runs that holds this one; gives its port."""
-    home = folder.parent.parent
+def service(home: Path, folder: Path, threads: int) -> Iterator[int]:
+    """The service in a process of its own, with a token of its own; its log lies in the run. Gives its port."""
     port_file = folder / "service.port"
     port_file.unlink(missing_ok=True)
     command = [sys.executable, "-m", "trainer", "serve", "--port", "0", "--port-file", str(port_file)]
     command += ["--cpu", "--threads", str(threads)]
     with (folder / "service.log").open("wb") as log:
-        environment = os.environ | {"ONEIROS_TRAINER_HOME": str(home)}
+        environment = os.environ | {"ONEIROS_TRAINER_HOME": str(home), "ONEIROS_TRAINER_TOKEN": ""}
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
     try:
         deadline = time.monotonic() + START_SECONDS
@@ -95,11 +97,6 @@ def service(folder: Path, threads: int) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(timeout=30)
-
-
-def token_of(folder: Path) -> str:
-    """The service's token, which it keeps beside the runs."""
-    return (folder.parent.parent / "token").read_text(encoding="utf-8").strip()
 
 
 def ask(port: int, pair: Pair, token: str) -> str:

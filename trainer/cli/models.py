@@ -6,7 +6,7 @@ Each imports what it needs when it runs: torch and its company take seconds, and
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trainer.evaluation.evaluate import Evaluation
     from trainer.training.fit import Request
 
-MAX_THREADS = 4  # small models gain nothing from more
+LAPTOP_THREADS = 2  # what its figures were measured with
 
 RunArgument = Annotated[Path, typer.Argument(help="The run's folder.")]
 UseCpu = Annotated[bool, typer.Option("--cpu", help="Leave the card alone.")]
@@ -34,11 +34,11 @@ def train(
     calibration: Annotated[Path | None, typer.Option(help="Pairs of further sources, to fit a temperature.")] = None,
     base: Annotated[str, typer.Option(help="A hub name, a folder, or smollm2-135m.")] = DEFAULT_BASE,
     preset: Annotated[str, typer.Option(help="cpu, 6gb, 16gb or 80gb; by the card's memory if left out.")] = "",
-    epochs: Annotated[int, typer.Option(help="Passes over the pairs; 0 = the preset's.")] = 0,
-    max_steps: Annotated[int, typer.Option(help="End after this many steps; 0 = by epochs.")] = 0,
+    epochs: Annotated[int, typer.Option(min=0, help="Passes over the pairs; 0 = the preset's.")] = 0,
+    max_steps: Annotated[int, typer.Option(min=0, help="End after this many steps; 0 = by epochs.")] = 0,
     save_steps: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 25,
     seed: Annotated[int, typer.Option(help="The same seed gives the same run.")] = 7,
-    threads: Annotated[int, typer.Option(help="Of the processor; 0 = its cores, at most 4.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Of the processor; 0 = its cores, at most 4.")] = 0,
     cpu: UseCpu = False,
     download: Annotated[bool, typer.Option("--download", help="Allow fetching the base from the hub.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Continue --run from its last checkpoint.")] = False,
@@ -52,9 +52,9 @@ def train(
     from trainer.training.fit import Request, begin  # noqa: PLC0415
     from trainer.training.fit import train as fit  # noqa: PLC0415
     from trainer.training.lock import TrainingLock  # noqa: PLC0415
-    from trainer.training.machine import this_machine, usable_cores  # noqa: PLC0415
+    from trainer.training.machine import default_threads, this_machine  # noqa: PLC0415
     from trainer.training.recipe import Plan  # noqa: PLC0415
-    from trainer.training.run_folder import RunFolder  # noqa: PLC0415
+    from trainer.training.run_folder import RunFolder, next_run  # noqa: PLC0415
 
     quiet_libraries()
     if resume:
@@ -75,7 +75,7 @@ def train(
             base=base,
             cache=home() / "models",
             plan=plan,
-            threads=threads or min(usable_cores(), MAX_THREADS),
+            threads=threads or default_threads(),
             use_card=not cpu,
             download=download,
         )
@@ -132,7 +132,7 @@ def evaluate(
 def prefer(
     run: RunArgument,
     preferences: Annotated[Path, typer.Argument(help="The preference file that `memory` wrote.")],
-    max_steps: Annotated[int, typer.Option(help="End after this many steps; 0 = one pass.")] = 0,
+    max_steps: Annotated[int, typer.Option(min=0, help="End after this many steps; 0 = one pass.")] = 0,
 ) -> None:
     """Continue a run on approved against rejected wording (DPO); evaluate again afterwards.
 
@@ -163,7 +163,7 @@ def merge(run: RunArgument, out: Annotated[Path, typer.Option(help="The folder t
 def export(
     model: Annotated[Path, typer.Argument(help="The folder that `merge` wrote.")],
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("model.gguf"),
-    kind: Annotated[str, typer.Option(help="f16, bf16 or q8_0.")] = "q8_0",
+    kind: Annotated[Literal["f16", "bf16", "q8_0"], typer.Option(help="How weights are stored.")] = "q8_0",
 ) -> None:
     """Convert a merged model to GGUF, for llama.cpp and Ollama.
 
@@ -176,9 +176,8 @@ def export(
 
 
 def laptop(
-    run: Annotated[Path | None, typer.Option(help="The run's folder; a new one by default.")] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the 60 pairs; 0 = the preset's.")] = 0,
-    threads: Annotated[int, typer.Option(help="0 = the processor's cores, at most 2.")] = 0,
+    epochs: Annotated[int, typer.Option(min=0, help="Passes over the 60 pairs; 0 = the preset's.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="0 = the processor's cores, at most 2.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
 ) -> None:
     """Teach SmolLM2 60 facts about oneiros, serve it, and ask it one of them.
@@ -186,26 +185,12 @@ def laptop(
     Example: python -m trainer laptop
     """
     from trainer.laptop import run_laptop  # noqa: PLC0415
-    from trainer.training.machine import usable_cores  # noqa: PLC0415
+    from trainer.training.machine import default_threads  # noqa: PLC0415
 
     quiet_libraries()
-    figures = run_laptop(
-        run or next_run(home() / "runs"),
-        home() / "models",
-        epochs=epochs,
-        threads=threads or min(usable_cores(), 2),
-        report=talk,
-    )
+    figures = run_laptop(home(), epochs=epochs, threads=threads or default_threads(LAPTOP_THREADS), report=talk)
     if as_json:
         typer.echo(json.dumps(figures))
-
-
-def next_run(runs: Path) -> Path:
-    """The first free name below the folder: run-1, run-2, ..."""
-    number = 1
-    while (runs / f"run-{number}").exists():
-        number += 1
-    return runs / f"run-{number}"
 
 
 def show_plan(request: "Request") -> None:

@@ -21,8 +21,8 @@ import psutil
 
 from trainer.files import json_line, read_json, write_json, write_text
 
-State = Literal["preparing", "running", "evaluating", "stopped", "finished", "failed", "killed"]
-ACTIVE: frozenset[State] = frozenset({"preparing", "running", "evaluating"})
+State = Literal["preparing", "running", "stopped", "finished", "failed", "killed"]
+ACTIVE: frozenset[State] = frozenset({"preparing", "running"})
 NAMES = {  # the trainer's names for what it logs, and ours
     "loss": "loss",
     "eval_loss": "loss",

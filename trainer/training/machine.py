@@ -14,6 +14,7 @@ from trainer.training.presets import Preset
 Precision = Literal["bf16", "fp16", "fp32"]
 BF16_CAPABILITY = (8, 0)  # below it torch emulates bf16 and still says that it is supported
 GIB = 1 << 30
+MAX_THREADS = 4  # small models gain nothing from more
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ def check_room(machine: Machine, preset: Preset) -> None:
             f"{preset.needs_gb:.1f} GB",
             remedy=remedy,
         )
+
+
+def default_threads(most: int = MAX_THREADS) -> int:
+    """A thread for each usable core, within a bound."""
+    return min(usable_cores(), most)
 
 
 def usable_cores() -> int:

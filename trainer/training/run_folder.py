@@ -20,6 +20,14 @@ from trainer.errors import DataError, UsageError
 from trainer.files import read_json, sha256_of, write_json
 
 
+def next_run(runs: Path) -> Path:
+    """The first free name below the folder of runs: run-1, run-2, ..."""
+    number = 1
+    while (runs / f"run-{number}").exists():
+        number += 1
+    return runs / f"run-{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """Where a run keeps its things."""
