@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -91,15 +92,16 @@ def pairs_file(pairs: list[Pair], tmp_path: Path) -> Path:
 
 @pytest.fixture
 def wait_until() -> Callable[..., None]:
-    """Waits for a condition, within bounds."""
+    """Waits for a condition; fails where it does not come in time."""
+    return wait_for
 
-    def wait(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "the condition never came true"
-            time.sleep(0.02)
 
-    return wait
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    moment = threading.Event()
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not in {seconds} s: {condition}"
+        moment.wait(0.02)
 
 
 class ServiceProcess:
@@ -120,11 +122,8 @@ class ServiceProcess:
 
     @property
     def port(self) -> int:
-        deadline = time.monotonic() + 300
-        while not self._port_file.exists():
-            assert self.process.poll() is None, (self.home / "service.log").read_text(encoding="utf-8")
-            assert time.monotonic() < deadline, "the service did not open its port"
-            time.sleep(0.05)
+        wait_for(lambda: self._port_file.exists() or self.process.poll() is not None, 300)
+        assert self.process.poll() is None, (self.home / "service.log").read_text(encoding="utf-8")
         return int(self._port_file.read_text(encoding="utf-8"))
 
     @property

@@ -1,5 +1,6 @@
 """Dockerfile and compose files: they cannot be built here, so their structure is checked against what is true."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,16 @@ def test_the_image_starts_the_entry_point_that_the_tests_start() -> None:
 
     assert entry == '["python", "-m", "trainer", "serve"]'
     assert '"-m", "trainer", "serve"' in (Path(__file__).parent / "conftest.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_image_is_started_with_options_that_the_service_knows(kind: str) -> None:
+    started_with = service(kind).get("command") or json.loads(dict(instructions())["CMD"])
+    known = (ROOT / "trainer" / "cli" / "service.py").read_text(encoding="utf-8")
+    options = [option for option in started_with if option.startswith("--")]
+
+    assert "--stop-training" in options
+    assert [name for name in options if f'"{name}"' not in known and f"    {name[2:]}: Annotated[" not in known] == []
 
 
 def test_every_copied_path_is_in_the_repository_and_let_through() -> None:

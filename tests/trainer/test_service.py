@@ -1,5 +1,6 @@
 """The service as its clients see it: a real process, a real model, real sockets."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -12,15 +13,25 @@ from typing import Any
 
 import openai
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from oneiros.trainer_client import TrainerClient, machines_of
-from trainer.errors import Busy, UsageError
-from trainer.serving.answering import Answer, until_stop
+from trainer.errors import Busy, NeedsRepair, UsageError
+from trainer.serving.answering import Answer, Model, Question, until_stop
 from trainer.serving.foreign_log import progress_in
 from trainer.serving.gauges import AmdSource, CpuSource, Gauge, Gauges, RocmSmiSource
-from trainer.serving.guard import check_binding, token_at
+from trainer.serving.guard import Guard, check_binding, token_at
+from trainer.serving.pump import Pump
 from trainer.serving.settings import Settings
 from trainer.serving.training_jobs import Start, TrainingJobs, thinned
+from trainer.training.base_model import find_base
+from trainer.training.events import read_heartbeat
+from trainer.training.machine import this_machine
+from trainer.training.run_folder import RunFolder
 
 pytestmark = [
     pytest.mark.trainer,
@@ -123,6 +134,25 @@ def test_an_answer_ends_when_its_client_goes_away(service: Any, wait_until: Call
     assert asked(service, "POST", "/generate", {"prompt": "x", "max_tokens": 2})[0] == 200
 
 
+def test_a_whole_answer_ends_too_when_its_client_goes_away_while_the_model_speaks(
+    tiny_base: Path, wait_until: Callable[..., None]
+) -> None:
+    model = Model(find_base(str(tiny_base), tiny_base), None, this_machine(use_card=False), max_waiting=0, seconds=600)
+
+    async def left_early() -> Answer:
+        pump = Pump(model, Question([ASK], max_tokens=2000))
+
+        async def is_gone() -> bool:
+            return bool(pump.answer.text)
+
+        return await pump.whole(is_gone)
+
+    answer = asyncio.run(left_early())
+
+    wait_until(lambda: model.waiting == 0)
+    assert 0 < answer.answer_tokens < 2000
+
+
 def shut(connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
     """Cut the line without a farewell, as a closed laptop does."""
     response.close()
@@ -196,7 +226,8 @@ def test_the_service_answers_fifty_concurrent_gpu_polls(service: Any) -> None:
     assert all(body["available"] is False and body["devices"][0]["kind"] == "cpu" for _, body in answers)
 
 
-def test_an_amd_card_is_read_from_its_drivers_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize("power", ["power1_average", "power1_input"])
+def test_an_amd_card_is_read_from_its_drivers_files(power: str, tmp_path: Path) -> None:
     card = tmp_path / "card0" / "device"
     (card / "hwmon" / "hwmon3").mkdir(parents=True)
     for name, value in {
@@ -204,7 +235,7 @@ def test_an_amd_card_is_read_from_its_drivers_files(tmp_path: Path) -> None:
         "mem_info_vram_used": str(3 << 30),
         "mem_info_vram_total": str(16 << 30),
         "hwmon/hwmon3/temp1_input": "61000",
-        "hwmon/hwmon3/power1_average": "145000000",
+        f"hwmon/hwmon3/{power}": "145000000",
     }.items():
         (card / name).write_text(f"{value}\n", encoding="ascii")
 
@@ -234,11 +265,38 @@ def test_without_a_token_or_from_a_foreign_page_nothing_is_served(service: Any) 
 
 
 @pytest.mark.parametrize(
+    ("listens_on", "host", "origin", "status"),
+    [
+        ("127.0.0.1", "10.0.0.5:3011", "", 421),
+        ("10.0.0.5", "10.0.0.5:3011", "", 200),
+        ("0.0.0.0", "10.0.0.5:3011", "", 200),
+        ("0.0.0.0", "[fd00::5]:3011", "", 200),
+        ("0.0.0.0", "10.0.0.5:3011", "http://10.0.0.5:3011", 200),
+        ("0.0.0.0", "10.0.0.5:3011", "http://10.0.0.6", 403),
+        ("0.0.0.0", "rebound.example:3011", "", 421),
+        ("0.0.0.0", "desk.example:3011", "", 200),
+    ],
+)
+def test_where_it_listens_everywhere_it_is_reached_by_any_address_and_by_the_names_it_was_given(
+    listens_on: str, host: str, origin: str, status: int
+) -> None:
+    async def home(request: Request) -> PlainTextResponse:
+        return PlainTextResponse("here")
+
+    routes = Starlette(routes=[Route("/", home)])
+    guarded = Guard(routes, "token-of-16-signs", frozenset({listens_on, "desk.example"}))
+    client = TestClient(guarded, headers={"Authorization": "Bearer token-of-16-signs"})
+
+    assert client.get("/", headers={"Host": host} | ({"Origin": origin} if origin else {})).status_code == status
+
+
+@pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/generate", {"prompt": "x" * 32_001}),
         ("/generate", {"prompt": "x", "max_tokens": 0}),
         ("/generate", {"prompt": "x", "surprise": 1}),
+        ("/generate", {}),
         ("/start", {"training": "../../etc/passwd"}),
         ("/start", {"training": "x.jsonl", "run": "../up"}),
         ("/inference/load", {}),
@@ -264,6 +322,10 @@ def test_binding_elsewhere_needs_a_real_token(tmp_path: Path) -> None:
 
     assert token_at(tmp_path / "token") == token_at(tmp_path / "token")
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+    (tmp_path / "token").write_text("\n", encoding="utf-8")
+    with pytest.raises(NeedsRepair, match="the token file is empty"):
+        token_at(tmp_path / "token")
 
 
 def test_a_foreign_log_gives_its_last_bar_and_figures(tmp_path: Path) -> None:
@@ -291,12 +353,17 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
 
 
 @pytest.fixture
-def trainable(start_service: Callable[..., Any], pairs_file: Path, tmp_path: Path) -> Any:
+def home_with_pairs(pairs_file: Path, tmp_path: Path) -> Path:
+    """A trainer's home with data to train on."""
+    (tmp_path / "home" / "data").mkdir(parents=True)
+    shutil.copy(pairs_file, tmp_path / "home" / "data" / "pairs.jsonl")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def trainable(start_service: Callable[..., Any], home_with_pairs: Path) -> Any:
     """A service with data to train on."""
-    home = tmp_path / "home"
-    (home / "data").mkdir(parents=True)
-    shutil.copy(pairs_file, home / "data" / "pairs.jsonl")
-    return start_service(home)
+    return start_service(home_with_pairs)
 
 
 def status_of(service: Any) -> dict[str, Any]:
@@ -345,12 +412,25 @@ def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
     assert "Stopped with a checkpoint" in asked(again, "GET", "/log/tail")[1]["text"]
 
 
-def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_named(
-    pairs_file: Path, tmp_path: Path
+def test_a_service_in_a_container_stops_its_training_with_a_checkpoint_before_it_ends(
+    start_service: Callable[..., Any], home_with_pairs: Path, tiny_base: Path, wait_until: Callable[..., None]
 ) -> None:
-    (tmp_path / "data").mkdir()
-    shutil.copy(pairs_file, tmp_path / "data" / "pairs.jsonl")
-    jobs = TrainingJobs(Settings(tmp_path, "token"))
+    service = start_service(home_with_pairs, "--stop-training")
+    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+    assert asked(service, "POST", "/start", order)[0] == 200
+    wait_until(lambda: status_of(service).get("step", 0) >= 1, 300)
+
+    service.close()
+
+    run = home_with_pairs / "runs" / "run-1"
+    beat = read_heartbeat(run)
+    assert beat is not None
+    assert beat.state == "stopped"
+    assert RunFolder(run).last_checkpoint() is not None
+
+
+def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_named(home_with_pairs: Path) -> None:
+    jobs = TrainingJobs(Settings(home_with_pairs, "token"))
     card = Gauge("a card", "nvidia", 0.0, memory_used_gb=4.8, memory_total_gb=6.0)
 
     with pytest.raises(

@@ -17,7 +17,7 @@ from peft import get_peft_model
 
 from trainer.errors import BelowBase, Busy, DataError, UsageError
 from trainer.evaluation.answers import mean_loss
-from trainer.evaluation.evaluate import check_fit_to_serve, evaluate
+from trainer.evaluation.evaluate import check_fit_to_serve, evaluate, spread
 from trainer.evaluation.scoring import is_right
 from trainer.files import read_json, write_json, write_json_lines
 from trainer.generate.validation import support
@@ -34,7 +34,7 @@ from trainer.training.masking import check_labels, fitting, learnt_texts
 from trainer.training.preference import prefer
 from trainer.training.presets import PRESETS, preset_for
 from trainer.training.publish import export_gguf, merge
-from trainer.training.recipe import Plan, lora, settings_of
+from trainer.training.recipe import Plan, arguments, build_trainer, lora, settings_of
 from trainer.training.run_folder import RunFolder
 
 pytestmark = [
@@ -324,6 +324,16 @@ def test_the_preset_follows_the_memory_of_the_card(gigabytes: float | None, pres
     assert preset_for(gigabytes).name == preset
 
 
+def test_of_many_pairs_some_of_every_source_are_asked() -> None:
+    many = [Pair(f"{n}?", "a", source=f"{n // 50}.md") for n in range(500)]
+
+    asked = spread(many, 200)
+
+    assert len(asked) == 167
+    assert {pair.source for pair in asked} == {pair.source for pair in many}
+    assert spread(many[:7], 200) == many[:7]
+
+
 @pytest.mark.parametrize(
     ("precision", "flags"), [("bf16", (True, False)), ("fp16", (False, True))], ids=["new card", "old card"]
 )
@@ -337,6 +347,31 @@ def test_a_small_card_accumulates_and_does_not_evaluate(precision: Precision, fl
     assert settings["gradient_checkpointing"]
     assert settings["optim"] == "paged_adamw_8bit"
     assert (settings["bf16"], settings["fp16"]) == flags
+
+
+@pytest.mark.parametrize("name", ["6gb", "16gb", "80gb"])
+def test_the_settings_of_every_preset_for_cards_are_ones_that_the_library_takes(name: str, tmp_path: Path) -> None:
+    card = Machine("cuda", "CUDA", "a card", 96.0, 95.0, "fp16")
+
+    settings = arguments(Plan(PRESETS[name]), card, tmp_path, evaluate=True)
+
+    assert settings.optim == PRESETS[name].optimiser
+    assert (settings.fp16, settings.gradient_checkpointing) == (True, PRESETS[name].recompute)
+
+
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("bf16", torch.bfloat16), ("fp16", torch.float32)], ids=["new card", "old card"]
+)
+def test_the_adapters_of_a_quantised_base_are_float32_where_a_gradient_scaler_needs_it(
+    precision: Precision, dtype: torch.dtype, pairs: list[Pair], tiny_base: Path, tmp_path: Path
+) -> None:
+    base = find_base(str(tiny_base), tmp_path)
+    model, tokenizer = load_model(base, CPU, quantised=True), load_tokenizer(base)
+    plan = Plan(replace(PRESETS["cpu"], max_length=256))
+
+    trainer = build_trainer(model, tokenizer, pairs, [], plan, replace(CPU, precision=precision), tmp_path, [])
+
+    assert {parameter.dtype for parameter in trainer.model.parameters() if parameter.requires_grad} == {dtype}
 
 
 def test_a_full_card_is_refused_with_what_to_unload() -> None:
@@ -360,7 +395,9 @@ def test_a_model_in_nf4_trains_on_the_processor_too(tiny_base: Path, tmp_path: P
     assert all(parameter.grad is not None for name, parameter in tuned.named_parameters() if "lora_B" in name)
 
 
-def test_preferences_move_the_adapter_and_ask_for_a_new_evaluation(straight: RunFolder, tmp_path: Path) -> None:
+def test_preferences_move_the_adapter_which_a_resume_of_the_ended_run_then_leaves_alone(
+    straight: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = straight
     before = fingerprint(run.adapter)
     row = {
@@ -372,9 +409,13 @@ def test_preferences_move_the_adapter_and_ask_for_a_new_evaluation(straight: Run
 
     figures = prefer(run, tmp_path / "preferences.jsonl", TrainingLock(run.path.parent), max_steps=2)
 
+    assert [path.name for path in run.adapter.iterdir() if path.is_dir()] == []
+    moved = fingerprint(run.adapter)
+    assert train(run, TrainingLock(run.path.parent), StopFlag())["adapter_sha256"] == moved == fingerprint(run.adapter)
     assert figures["steps"] == 2
     assert figures["first"] == pytest.approx(0.693, abs=0.01)
-    assert fingerprint(run.adapter) != before
+    assert moved != before
+    assert capsys.readouterr().out == ""
 
 
 def test_a_merged_model_answers_like_base_and_adapter(straight: RunFolder, tmp_path: Path) -> None:

@@ -19,17 +19,23 @@ SHUTDOWN_SECONDS = 10  # for answers under way; a container's default grace is a
 
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    name: Annotated[list[str] | None, typer.Option(help="A name that others call this machine by.")] = None,
     port: Annotated[int, typer.Option(help="0 = a free one.")] = PORT,
     run: Annotated[str, typer.Option(help="Load this run's model at once.")] = "",
     base: Annotated[str, typer.Option(help="Load this base without an adapter at once.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Serve a run that is below its base.")] = False,
     token_file: Annotated[Path | None, typer.Option(help="Where the bearer token stands.")] = None,
     port_file: Annotated[Path | None, typer.Option(help="A file that gets the port once it is open.")] = None,
-    threads: Annotated[int, typer.Option(help="Of the processor; 0 = its cores, at most 4.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, help="Of the processor; 0 = its cores, at most 4.")] = 0,
     max_waiting: Annotated[int, typer.Option(min=0, help="Answers that may wait.")] = 8,
     cpu: Annotated[bool, typer.Option("--cpu", help="Leave the card alone.")] = False,
+    stop_training: Annotated[
+        bool, typer.Option("--stop-training", help="Stop a training run with the service, as a container needs it.")
+    ] = False,
 ) -> None:
     """Serve models, training and figures over HTTP.
+
+    Requests must carry the address it listens on or one of its names, so that no page of another site gets through.
 
     Example: python -m trainer serve --run run-1
     """
@@ -38,19 +44,22 @@ def serve(
 
     from trainer.serving.app import build_app  # noqa: PLC0415
     from trainer.serving.gauges import best_source  # noqa: PLC0415
-    from trainer.training.machine import usable_cores  # noqa: PLC0415
+    from trainer.training.machine import default_threads  # noqa: PLC0415
 
     quiet_libraries()
-    token = os.environ.get("ONEIROS_TRAINER_TOKEN") or token_at(token_file or home() / "token")
+    file = token_file or home() / "token"
+    given = os.environ.get("ONEIROS_TRAINER_TOKEN")
+    token = given or token_at(file)
     check_binding(host, token)
     settings = Settings(
         home=home(),
         token=token,
         host=host,
-        port=port,
-        threads=threads or min(usable_cores(), 4),
+        names=tuple(name or ()),
+        threads=threads or default_threads(),
         use_card=not cpu,
         max_waiting=max_waiting,
+        stop_training=stop_training,
     )
     settings.runs.mkdir(parents=True, exist_ok=True)
     app = build_app(settings, best_source())
@@ -60,7 +69,7 @@ def serve(
     opened = listener.getsockname()[1]
     if port_file is not None:
         write_text(port_file, str(opened))
-    talk(f"Serving on http://{host}:{opened}; the token stands in {token_file or home() / 'token'}")
+    talk(f"Serving on http://{host}:{opened}; the token stands in {'$ONEIROS_TRAINER_TOKEN' if given else file}")
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
     uvicorn.Server(config).run(sockets=[listener])
 

@@ -42,9 +42,9 @@ class Question:
     seed: int | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Answer:
-    """What became of it; filled while the pieces are read."""
+    """What became of it; filled while the pieces are read. Each is itself alone, however alike two are."""
 
     text: str = ""
     prompt_tokens: int = 0

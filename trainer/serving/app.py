@@ -4,12 +4,12 @@ import importlib.metadata
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from trainer.errors import TrainerError
 from trainer.serving.answering import Question
@@ -67,6 +67,13 @@ class GenerateBody(BaseModel):
     seed: int | None = None
     stream: bool = False
 
+    @model_validator(mode="after")
+    def something_is_asked(self) -> Self:
+        """Refuse a body that asks nothing."""
+        if not self.prompt and not self.messages:
+            raise ValueError("send a prompt or messages")
+        return self
+
     def question(self, max_tokens: int) -> Question:
         """The request as the model takes it."""
         messages = [message.plain() for message in self.messages] or [{"role": "user", "content": self.prompt}]
@@ -84,8 +91,10 @@ class Service:
         self.gauges = Gauges(source)
 
     def close(self) -> None:
-        """Unload the model and end the gauges; a training run goes on."""
+        """Unload the model and end the gauges; a training run goes on, unless the settings end it."""
         self.served.unload()
+        if self.settings.stop_training:
+            self.jobs.end()
         self.gauges.close()
 
     def health(self) -> dict[str, Any]:
@@ -130,7 +139,7 @@ class Service:
         if not body.stream:
             answer = await pump.whole(request.is_disconnected)
             return JSONResponse({"text": answer.text, "finish_reason": answer.finish, "usage": usage(answer)})
-        first = await pump.first(request.is_disconnected)
+        first = await pump.next(request.is_disconnected)
         return stream(pieces(pump, first, lambda text: event({"text": text}), lambda: event({"done": True})))
 
     async def chat(self, body: ChatRequest, request: Request) -> Response:
@@ -138,7 +147,7 @@ class Service:
         pump = Pump(self.served.current(), body.question(self.settings.max_tokens))
         if not body.stream:
             return JSONResponse(completion.whole(await pump.whole(request.is_disconnected)))
-        first = await pump.first(request.is_disconnected)
+        first = await pump.next(request.is_disconnected)
         with_usage = body.stream_options.include_usage
         opening = completion.piece("", first=True)
         return stream(
@@ -199,7 +208,7 @@ def build_app(settings: Settings, source: Source) -> FastAPI:
         app.add_api_route(path, handler, methods=[method], response_model=None)
     app.add_exception_handler(TrainerError, answer_refusal)
     app.add_exception_handler(RequestValidationError, answer_invalid)
-    app.add_middleware(Guard, token=settings.token, hosts=frozenset({settings.host}))
+    app.add_middleware(Guard, token=settings.token, hosts=frozenset({settings.host, *settings.names}))
     return app
 
 

@@ -108,6 +108,8 @@ class AmdSource:
         sensors = next(iter(sorted((card / "hwmon").glob("hwmon*"))), card)
         millidegrees = number_in(sensors / "temp1_input")
         microwatts = number_in(sensors / "power1_average")
+        if microwatts is None:  # newer cards tell the power of this moment alone
+            microwatts = number_in(sensors / "power1_input")
         return Gauge(
             name=f"AMD {card.parent.name}",
             kind="amd",

@@ -1,6 +1,7 @@
 """Who may ask and how much may be sent: a bearer token, this host's own names, no foreign pages, bounded bodies."""
 
 import hmac
+import ipaddress
 import json
 import os
 import secrets
@@ -9,11 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from trainer.errors import UsageError
+from trainer.errors import NeedsRepair, UsageError
 
 MAX_BODY_BYTES = 1 << 20
 OPEN_PATHS = frozenset({"/health"})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared with, not bound to)
 MIN_TOKEN_CHARS = 16
 
 Message = MutableMapping[str, Any]
@@ -29,6 +31,7 @@ class Guard:
         self._app = app
         self._token = token
         self._hosts = LOOPBACK | hosts
+        self._any_address = not EVERYWHERE.isdisjoint(hosts)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,10 +49,10 @@ class Guard:
 
     def _refusal(self, path: str, headers: dict[str, bytes]) -> tuple[int, str] | None:
         host = urlsplit(f"//{headers.get('host', b'').decode('latin-1')}").hostname or ""
-        if host not in self._hosts:
-            return 421, "This name is not served here. Use the address that the service was started with."
+        if not self._is_ours(host):
+            return 421, "This name is not served here. Use the service's address, or start it with --name."
         origin = headers.get("origin", b"").decode("latin-1")
-        if origin and urlsplit(origin).hostname not in self._hosts:
+        if origin and urlsplit(origin).hostname not in {host, *self._hosts}:
             return 403, "Pages of other sites are not served."
         if (
             not headers.get("content-length", b"0").isdigit()
@@ -62,6 +65,19 @@ class Guard:
         if not hmac.compare_digest(given, self._token.encode("utf-8")):
             return 401, "The bearer token is missing or wrong. It stands in the service's token file."
         return None
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a request may name this host. A page of another site can have its name lead here, not its address."""
+        return host in self._hosts or (self._any_address and is_address(host))
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is written in digits rather than as a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def bounded(receive: Receive) -> Receive:
@@ -78,13 +94,19 @@ def bounded(receive: Receive) -> Receive:
 
 
 def token_at(path: Path) -> str:
-    """The token of a file that only this user can read; made where there is none."""
+    """The token of a file that only this user can read; made where there is none.
+
+    Raises NeedsRepair where the file is empty: an empty token would let everybody in.
+    """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(secrets.token_urlsafe(32) + "\n")
-    return path.read_text(encoding="utf-8").strip()
+    token = path.read_text(encoding="utf-8").strip()
+    if not token:
+        raise NeedsRepair("the token file is empty", where=path, remedy="Remove it; a new token is made then")
+    return token
 
 
 def check_binding(host: str, token: str) -> None:

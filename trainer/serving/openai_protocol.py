@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from trainer.serving.answering import Answer, Finish, Question
 
 Text = Annotated[str, Field(max_length=32_000)]
+Stop = Annotated[str, Field(max_length=200)]
 FINISH: dict[Finish, str] = {"stop": "stop", "length": "length", "cancelled": "stop"}
 
 
@@ -51,7 +52,7 @@ class ChatRequest(BaseModel):
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     n: Literal[1] = 1
     seed: int | None = None
-    stop: Annotated[str, Field(max_length=200)] | Annotated[list[str], Field(max_length=8)] | None = None
+    stop: Stop | Annotated[list[Stop], Field(max_length=8)] | None = None
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
 

@@ -14,7 +14,7 @@ from trainer.serving.answering import Answer, Model, Question
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.25  # how often a client that waits in silence is looked at
+LOOK_SECONDS = 0.25  # how often a client that has sent its question and waits is looked at
 HEARTBEAT_SECONDS = 15.0  # proxies close a stream that is silent for half a minute
 
 
@@ -25,18 +25,21 @@ class Pump:
         """Take a place in the model's line. Raises QueueFull where there is none."""
         self.answer: Answer = model.reserve()
         self._loop = asyncio.get_running_loop()
+        self._look_at = self._loop.time() + LOOK_SECONDS
         self._pieces: asyncio.Queue[str | TrainerError | None] = asyncio.Queue()
         threading.Thread(target=self._run, args=(model, question), name="answer", daemon=True).start()
 
-    async def first(self, is_gone: Callable[[], Awaitable[bool]]) -> str | None:
-        """The first piece; None where the answer is empty or the client went away. Raises what the model raised."""
+    async def next(self, is_gone: Callable[[], Awaitable[bool]]) -> str | None:
+        """The next piece; None at the answer's end and where the client went away. Raises what the model raised."""
         while True:
-            try:
-                piece = await asyncio.wait_for(self._pieces.get(), LOOK_SECONDS)
-            except TimeoutError:
+            if self._loop.time() >= self._look_at:
+                self._look_at = self._loop.time() + LOOK_SECONDS
                 if await is_gone():
                     self.answer.cancel()
                     return None
+            try:
+                piece = await asyncio.wait_for(self._pieces.get(), LOOK_SECONDS)
+            except TimeoutError:
                 continue
             if isinstance(piece, TrainerError):
                 raise piece
@@ -61,9 +64,8 @@ class Pump:
 
     async def whole(self, is_gone: Callable[[], Awaitable[bool]]) -> Answer:
         """The answer once it is complete; ended early when the client goes away."""
-        piece = await self.first(is_gone)
-        while piece is not None:
-            piece = await self.first(is_gone)
+        while await self.next(is_gone) is not None:
+            pass
         return self.answer
 
     def _run(self, model: Model, question: Question) -> None:

@@ -13,12 +13,12 @@ class Settings:
     home: Path  # runs, data sets and the token lie below it
     token: str
     host: str = "127.0.0.1"
-    port: int = PORT
+    names: tuple[str, ...] = ()  # further names of this machine that requests may carry
     threads: int = 1
     use_card: bool = True
+    stop_training: bool = False  # whether the end of the service ends a training run, with a checkpoint
     max_waiting: int = 8  # answers that may wait for the model; one more is refused with 429
     max_tokens: int = 1024  # of one answer
-    max_prompt_chars: int = 32_000
     answer_seconds: float = 300.0  # an answer that takes longer is ended
 
     @property

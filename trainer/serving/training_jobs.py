@@ -26,10 +26,9 @@ from trainer.serving.settings import Settings
 from trainer.training.events import ACTIVE, Heartbeat, read_events, read_heartbeat
 from trainer.training.lock import TrainingLock
 from trainer.training.presets import preset_for, preset_named
-from trainer.training.run_folder import RunFolder
+from trainer.training.run_folder import RunFolder, next_run
 
 HISTORY = 500  # points of the loss curve that are sent; more of them are thinned out
-STALE_SECONDS = 600.0  # a step that takes longer is worth a look; `status` says so
 REAP_SECONDS = 5.0  # a killed process with many threads is gone some time before its exit code can be had
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -96,6 +95,15 @@ class TrainingJobs:
                 os.kill(pid, signal.SIGTERM)
         return self.status(None)
 
+    def end(self) -> None:
+        """Stop the run under way, where there is one, and wait for its checkpoint."""
+        pid = self._pid()
+        if pid is None:
+            return
+        with suppress(Busy, psutil.NoSuchProcess):  # it may end by itself in this very moment
+            self.stop()
+            psutil.Process(pid).wait()
+
     def is_training(self) -> bool:
         """Whether a run is under way here, whoever started it."""
         return (self._process is not None and self._process.poll() is None) or self._lock.is_held()
@@ -146,7 +154,7 @@ class TrainingJobs:
         command = [sys.executable, "-m", "trainer", "train", "--threads", str(self._settings.threads)]
         if not self._settings.use_card:
             command.append("--cpu")
-        run = RunFolder(self._folder(wanted.run or self._next_name()))
+        run = RunFolder(self._folder(wanted.run) if wanted.run else next_run(self._settings.runs))
         if wanted.resume:
             run.read()
             return [*command, "--resume", "--run", str(run.path)], run
@@ -240,12 +248,6 @@ class TrainingJobs:
         if not NAME.fullmatch(name):
             raise UsageError(f"{name!r} is no name of a run", remedy="Use letters, digits, dots, dashes")
         return self._settings.runs / name
-
-    def _next_name(self) -> str:
-        number = 1
-        while (self._settings.runs / f"run-{number}").exists():
-            number += 1
-        return f"run-{number}"
 
     def _data(self, name: str) -> Path:
         folder = (self._settings.home / "data").resolve()
