@@ -92,5 +92,6 @@ def replace_adapter(run: RunFolder, trainer: Any) -> None:
     """
     made = run.path / "preference"
     trainer.save_model(str(made))
+    shutil.rmtree(made / "ref")  # the frozen reference, which the trainer saves as well
     shutil.rmtree(run.adapter)
     made.rename(run.adapter)
