@@ -10,6 +10,7 @@ import json
 import os
 import random
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -104,7 +105,8 @@ def resumes_identically(home: Path, chance: random.Random) -> bool:
     while process.poll() is None and step_of(killed) < step:
         time.sleep(0.01)
     process.kill()
-    process.wait()
+    if process.wait() != -signal.SIGKILL:
+        raise SystemExit("the run ended before it could be killed, so nothing was resumed")
     command = [sys.executable, "-m", "trainer", "train", "--resume", "--run", str(killed)]
     subprocess.run(command, env=environment(home), stdout=subprocess.DEVNULL, check=True)
     identical = fingerprint(straight / "adapter") == fingerprint(killed / "adapter")
