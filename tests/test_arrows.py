@@ -21,7 +21,6 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "files": 0,
     "process": 0,
     "escaping": 0,
-    "heap": 0,
     "redaction": 1,
     "document": 1,
     "root": 2,
