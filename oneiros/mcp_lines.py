@@ -20,6 +20,7 @@ MAX_CONNECTIONS = 200
 MAX_UNDER_WAY = 64  # requests of one client; beyond, its next lines wait in its socket
 PARSE_ERROR = -32700
 SEND_SECONDS = 30.0  # a client that does not read its answers for so long is cut off
+END_SECONDS = 2.0  # for connections to end when the server does
 LATE_SECONDS = 60.0  # answers under way when a client has closed its end
 
 
@@ -32,10 +33,21 @@ class LineServer:
         self._connections: set[Connection] = set()
 
     async def serve(self, listener: socket.socket) -> None:
-        """Takes connections until it is cancelled."""
+        """Takes connections until it is cancelled, and ends them then."""
         started = await asyncio.start_unix_server(self._serve_one, sock=listener, limit=MAX_LINE)
-        async with started:
+        try:
             await asyncio.sleep(float("inf"))
+        finally:
+            started.close()
+            with anyio.move_on_after(END_SECONDS, shield=True):
+                await self._end_connections()
+
+    async def _end_connections(self) -> None:
+        """Lets each end by itself: one that asyncio cancels with its loop is reported as an error."""
+        while self._connections:
+            for connection in self._connections:
+                connection.end()
+            await asyncio.sleep(0.01)
 
     async def drain(self) -> None:
         """Waits until every request under way has its answer."""
@@ -65,9 +77,18 @@ class Connection:
         self._on_request = on_request
         self.under_way: set[str] = set()
         self._answered = anyio.Event()
+        self._scope = anyio.CancelScope()
+
+    def end(self) -> None:
+        """Ends it now, whatever is under way."""
+        self._scope.cancel()
 
     async def serve(self, server: MCPServer[Any]) -> None:
-        """Until the client closes its end and has its last answer."""
+        """Until the client closes its end and has its last answer, or it is ended."""
+        with self._scope:
+            await self._serve(server)
+
+    async def _serve(self, server: MCPServer[Any]) -> None:
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
         lowlevel = server._lowlevel_server  # the public ways to it own stdin, or speak HTTP

@@ -189,6 +189,7 @@ def test_an_idle_daemon_ends_and_the_next_request_starts_another(house: House) -
 
 def test_sigterm_and_sigint_end_the_daemon_cleanly(house: House) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
+        assert "2525" in house.relay().initialize().text("search_exact", query="2525")  # a client that stays
         house.serve()
         daemon = house.daemon()
         daemon.send_signal(number)
