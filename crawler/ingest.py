@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
 PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
-CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,29 +389,6 @@ class _FreshEntries:
             else:
                 self.keys.append(key)
                 yield entry
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Transcripts on this machine that the archive does not hold yet, and those that the client deletes this week."""
-
-    not_archived: int
-    expiring: int
-
-
-def count_waiting(
-    paths: Iterable[Path], settings: IngestSettings, *, now: datetime, keep_days: int = CLEANUP_DAYS
-) -> Waiting:
-    """How many sessions would be lost if the client cleaned up: those not read, or not to their end."""
-    with TailState(settings.state, settings.machine) as tail:
-        known = tail.files()
-    waiting = [file for file in find_transcripts(paths) if not _is_kept(known.get(str(file.path)), file)]
-    deadline = (now + timedelta(days=7 - keep_days)).timestamp()
-    return Waiting(len(waiting), sum(file.changed_ns / 1e9 < deadline for file in waiting))
-
-
-def _is_kept(state: FileState | None, file: FoundFile) -> bool:
-    return state is not None and state.is_untouched(file.size, file.changed_ns, file.inode)
 
 
 def is_project(wanted: str, project: str, cwd: str) -> bool:

@@ -18,10 +18,11 @@ from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model import ModelClient, ModelCompressor
 from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import IngestSettings, Progress, Waiting, count_waiting
+from crawler.ingest import IngestSettings, Progress
 from crawler.intake import IntakeReport, take_in
 from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
 from crawler.tail import is_uuid
+from crawler.waiting import Waiting, cleanup_days, count_waiting
 from memory_server.errors import UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root import MemoryRoot
@@ -278,4 +279,5 @@ def waiting(environment: Environment, root: MemoryRoot, now: datetime) -> Waitin
     """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
     machine = this_machine(environment)
     folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
-    return count_waiting(folders, ingest_settings(environment, root, machine), now=now)
+    keep_days = cleanup_days(environment.home / ".claude")
+    return count_waiting(folders, ingest_settings(environment, root, machine), now=now, keep_days=keep_days)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import crawler.ingest
 from crawler.archive import Archive
 from crawler.choice import Choice
-from crawler.ingest import Ingester, IngestSettings, Progress, count_waiting
+from crawler.ingest import Ingester, IngestSettings, Progress
 from crawler.tail import Verdict
 from memory_server.errors import NeedsRepair
 from tests.crawler.builders import (
@@ -360,22 +360,6 @@ def test_an_ingester_that_waits_too_long_says_what_to_do(tmp_path: Path) -> None
         pytest.raises(NeedsRepair, match="Wait for it"),
     ):
         second.ingest([tmp_path / "live"])
-
-
-def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
-    now = datetime(2026, 3, 30, tzinfo=UTC)
-    kept = write_transcript(tmp_path / "live", *working_session())
-    settings = settings_in(tmp_path / "root")
-    ingest_all(settings, tmp_path / "live")
-    for session, days_old in ((OTHER_SESSION, 25), (OTHER_SESSION.replace("2", "3"), 2)):
-        path = write_transcript(tmp_path / "live", person(1, "new"), session=session)
-        moment = now.timestamp() - days_old * 86400
-        os.utime(path, (moment, moment))
-
-    waiting = count_waiting([tmp_path / "live"], settings, now=now)
-
-    assert kept.exists()
-    assert (waiting.not_archived, waiting.expiring) == (2, 1)
 
 
 def test_a_cut_window_is_enough_to_notice_a_rewrite_of_the_same_size(ingester: Ingester, tmp_path: Path) -> None:

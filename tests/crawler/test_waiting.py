@@ -1,0 +1,47 @@
+"""Which transcripts the client deletes before they are archived."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from crawler.ingest import Ingester
+from crawler.waiting import CLEANUP_DAYS, cleanup_days, count_waiting
+from tests.crawler.builders import OTHER_SESSION, person, settings_in, working_session, write_transcript
+
+
+def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
+    now = datetime(2026, 3, 30, tzinfo=UTC)
+    kept = write_transcript(tmp_path / "live", *working_session())
+    settings = settings_in(tmp_path / "root")
+    with Ingester(settings) as ingester:
+        ingester.ingest([tmp_path / "live"])
+    for session, days_old in ((OTHER_SESSION, 25), (OTHER_SESSION.replace("2", "3"), 2)):
+        path = write_transcript(tmp_path / "live", person(1, "new"), session=session)
+        moment = now.timestamp() - days_old * 86400
+        os.utime(path, (moment, moment))
+
+    waiting = count_waiting([tmp_path / "live"], settings, now=now)
+
+    assert kept.exists()
+    assert (waiting.not_archived, waiting.expiring) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("written", "days"),
+    [
+        ('{"cleanupPeriodDays": 365, "model": "opus"}', 365),
+        ('{"model": "opus"}', CLEANUP_DAYS),
+        ('{"cleanupPeriodDays": "long"}', CLEANUP_DAYS),
+        ("{", CLEANUP_DAYS),
+        (None, CLEANUP_DAYS),
+    ],
+)
+def test_the_clients_own_setting_says_how_long_it_keeps_a_transcript(
+    tmp_path: Path, written: str | None, days: float
+) -> None:
+    if written is not None:
+        (tmp_path / "settings.json").write_text(written, encoding="utf-8")
+
+    assert cleanup_days(tmp_path) == days
