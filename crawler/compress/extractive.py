@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from crawler.archive import SessionRecord
 from crawler.compress.candidates import Candidate, SectionName, candidates_of, clip, sentences_in
+from crawler.compress.identifiers import identifiers_of
 from crawler.compress.selection import LINE_COST, choose
 from crawler.entry import PartKind
 from crawler.facts import SessionFacts
@@ -18,6 +19,7 @@ from memory_server.layers.sessions import CompressedSession, Section, Statement
 SHARE = 0.031  # of the session's characters; 2 to 4 % is asked for
 MIN_CHARS = 700  # of a short session's digest
 MAX_CHARS = 24_000  # a digest must be readable in one go
+ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best
 GOAL_CHARS = 420
 COMMITS_SHOWN = 40
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
@@ -30,6 +32,8 @@ def compress_extractively(
     budget = int(min(max(facts.chars * share, MIN_CHARS), MAX_CHARS))
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)
     fixed = [*_goal(turns), *_outcome(turns, facts)]
+    if budget >= ROOMY_CHARS:
+        fixed += [Candidate(SectionName.IDENTIFIERS, text, entries) for text, entries in identifiers_of(turns)]
     used = sum(len(candidate.text) + LINE_COST for candidate in fixed)
     goal_entries = {candidate.entries for candidate in fixed if candidate.section is SectionName.GOAL}
     candidates = [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from crawler.archive import Archive, SessionRecord
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.extractive import EntryRefs, compress_extractively
+from crawler.compress.identifiers import identifiers_of
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.entry import Entry, Part, PartKind
 from crawler.facts import facts_of
@@ -64,6 +65,24 @@ def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, A
     turns = list(join_turns(lambda: entries))
 
     assert compress_extractively(turns, facts_of(turns), SessionRecord(SESSION)).session_id == SESSION
+
+
+def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
+    said = "Version 4.2.1 of the relay on 10.0.0.7:2525 answers https://relay.lan/health, with ECONNREFUSED at times."
+    done = Part(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
+    entries = [Entry(id=entry_id(1), parts=(Part(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
+
+    assert list(identifiers_of(list(join_turns(lambda: entries)))) == [
+        ("Addresses: 10.0.0.7:2525, https://relay.lan/health", (entry_id(1),)),
+        ("Versions: 4.2.1", (entry_id(1),)),
+        ("Error codes: ECONNREFUSED", (entry_id(1),)),
+    ]
+
+
+def test_an_identifier_too_long_for_a_line_is_left_out_rather_than_cut() -> None:
+    entry = Entry(id=entry_id(1), parts=(Part(PartKind.PROMPT, f"See https://relay.lan/{'a' * 90} and 10.0.0.7."),))
+
+    assert list(identifiers_of(list(join_turns(lambda: [entry])))) == [("Addresses: 10.0.0.7", (entry_id(1),))]
 
 
 def test_a_digest_tells_goal_decision_error_outcome_and_what_is_open(tmp_path: Path) -> None:

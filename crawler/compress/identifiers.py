@@ -1,0 +1,54 @@
+"""The identifiers of a session, letter by letter: what is searched for as it is written.
+
+Of what was spoken and of what failed alone: the output of a tool holds thousands of versions that nobody meant.
+Commands stand where they failed, among the errors: a line of those run most often (`git status`) made sessions alike
+and their search worse, see docs/intake.md.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from crawler.turns import Role, Turn
+
+MAX_OF_A_KIND = 4  # as many as a line can name entries
+MAX_CHARS = 90  # of one identifier: it stands whole or not at all
+SPEAKERS = frozenset({Role.PERSON, Role.ASSISTANT})
+KINDS = {
+    "Addresses": re.compile(
+        r"https?://[^\s<>\"'`)\]]+(?<![.,;:!?*])|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
+        r"|\blocalhost:\d{2,5}\b"
+    ),
+    "Versions": re.compile(
+        r"(?<![\w./-])v?\d+\.\d+\.\d+(?:-[A-Za-z][\w.]*)?(?![\w.-]*/)(?!\.?\d)\b|(?<=[Vv]ersion )\d+(?:\.\d+)+\b"
+    ),
+    "Error codes": re.compile(
+        r"\bE(?:ACCES|ADDR|AGAIN|BADF|BUSY|CONN|EXIST|HOST|INVAL|IO|MFILE|NET|NOENT|NOMEM|NOSPC|NOTDIR|PERM|PIPE|TIMED|RR_)"
+        r"[A-Z]*\b|\bTS\d{4,5}\b|\bERR_[A-Z_]+\b|\bCVE-\d{4}-\d+\b|\b(?:HTTP|status(?: code)?) [1-5]\d\d\b"
+    ),
+}
+
+
+def identifiers_of(turns: Sequence[Turn]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A line a kind with those named most often, and the entries that each stands in first."""
+    spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
+    for kind, pattern in KINDS.items():
+        named = ((match[0], _entry_of(turn)) for turn in spoken for match in pattern.finditer(turn.text))
+        yield from _line(kind, named)
+
+
+def _entry_of(turn: Turn) -> str:
+    """The entry that the text of a turn stands in, or begins in: of a tool that is its result."""
+    return turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]
+
+
+def _line(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for name, entry in found:
+        if len(name) <= MAX_CHARS:
+            first.setdefault(name, entry)
+            counts[name] += 1
+    names = [name for name, _ in counts.most_common(MAX_OF_A_KIND)]
+    if names:
+        yield f"{kind}: {', '.join(names)}", tuple(dict.fromkeys(first[name] for name in names))
