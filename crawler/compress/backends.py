@@ -11,10 +11,10 @@ from typing import Protocol
 
 from crawler.archive import SessionRecord
 from crawler.compress.anthropic_api import AnthropicClient
-from crawler.compress.budget import Budget, Price
+from crawler.compress.budget import Price
 from crawler.compress.claude_cli import ClaudeCliClient
 from crawler.compress.extractive import compress_extractively
-from crawler.compress.model import ModelClient, ModelCompressor
+from crawler.compress.model import ModelClient
 from crawler.compress.openai_url import OpenAIClient
 from crawler.facts import SessionFacts
 from crawler.turns import Turn
@@ -64,13 +64,6 @@ MODEL_BACK_ENDS: dict[str, Callable[[BackEndSettings], ModelClient]] = {
     "claude-cli": _claude_cli,
     "openai-url": _openai_url,
 }
-
-
-def build_compressor(settings: BackEndSettings, budget: Budget, *, pause: Callable[[float], None]) -> Compressor:
-    """The compressor that the settings ask for. Raises UsageError for a name that is none of ours."""
-    if settings.name == "extractive":
-        return ExtractiveCompressor()
-    return ModelCompressor(build_client(settings), budget, pause=pause)
 
 
 def build_client(settings: BackEndSettings) -> ModelClient:

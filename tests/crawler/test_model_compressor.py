@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from crawler.archive import SessionRecord
-from crawler.compress.backends import BackEndSettings, build_compressor
+from crawler.compress.backends import BackEndSettings, build_client
 from crawler.compress.budget import Budget, Price
 from crawler.compress.claude_cli import ClaudeCliClient
 from crawler.compress.extractive import compress_extractively
@@ -54,7 +54,7 @@ def budget(tmp_path: Path) -> Budget:
 def compress(
     settings: BackEndSettings, budget: Budget, turns: Sequence[Turn], pauses: list[float]
 ) -> CompressedSession:
-    compressor = build_compressor(settings, budget, pause=pauses.append)
+    compressor = ModelCompressor(build_client(settings), budget, pause=pauses.append)
     return compressor.compress(turns, facts_of(turns), RECORD)
 
 
@@ -216,6 +216,6 @@ def test_the_prompt_is_marked_as_our_own_and_bounded(tmp_path: Path) -> None:
     assert "question 1 " in prompt.session and "question 199 " in prompt.session
 
 
-def test_an_unknown_back_end_is_the_persons_error(budget: Budget) -> None:
+def test_an_unknown_back_end_is_the_persons_error() -> None:
     with pytest.raises(UsageError, match="Choose one of: extractive, anthropic, claude-cli, openai-url"):
-        build_compressor(BackEndSettings("magic"), budget, pause=lambda seconds: None)
+        build_client(BackEndSettings("magic"))
