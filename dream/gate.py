@@ -206,7 +206,7 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal(Reason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
     if any(INSTRUCTION_LIKE.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal(Reason.INSTRUCTION, "It speaks to an assistant, not about the work.")
-    if is_chained(text):
+    if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
         yield Refusal(Reason.SEVERAL, "It says more than one thing; propose each by itself.")
     if candidate.quotes and (extra := beyond_quote(candidate)):
         yield Refusal(Reason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")

@@ -58,8 +58,9 @@ def halves_of(clause: Clause) -> list[Clause]:
 
 def cuts_in(text: str) -> Iterator[tuple[int, int]]:
     """Where a clause may be cut: the end of each sentence of its own, and the start of the next."""
-    start = 0
-    for join in JOIN.finditer(text):
+    opener = LEADING.match(text)
+    start = opener.end() if opener else 0
+    for join in JOIN.finditer(text, start):
         before, behind = text[start : join.start()], text[join.end() :]
         if act_of(before) not in CUT and not RULE_OPENS.match(before):
             return

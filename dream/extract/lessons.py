@@ -133,7 +133,7 @@ def _lesson(mistakes: Sequence[Mistake]) -> Candidate:
     newest = mistakes[-1]
     what = "the same error" if newest.is_error else "the same correction"
     return Candidate(
-        text=f"{LESSON_LEAD}{newest.text[:1].lower()}{newest.text[1:]}",
+        text=f"{LESSON_LEAD}{newest.text}",  # as it was said: its first word may be a name
         kind=Kind.LESSON,
         quotes=tuple(mistake.quote for mistake in reversed(mistakes)),
         confidence=min(0.9, 0.5 + 0.1 * len(mistakes)),

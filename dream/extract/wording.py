@@ -19,12 +19,17 @@ OPENER = re.compile(
 )  # `no`, `right` and their like only where they answer: `no secrets in the repo` is no opener with a statement behind
 
 
+SIGNS = re.compile(r"^(?:[ ,;:>*]+|[-@#_]+(?=\s))+")  # of a list or quotation; `--force` and `@scope/name` keep theirs
+IDENTIFIER = re.compile(r"\S*[\w`][/._:@#=$~`(\d]\w|\S*[/`_\d](?=\s)|[-@#_~/.]|[a-z]+[A-Z]")  # whose case is its own
+
+
 def statement_of(quote: str, said: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
     text = " ".join(absolute(quote, said).split())
-    bare = REJECTS.sub("", OPENER.sub("", text)).lstrip(" ,;:->@#*_").rstrip(" ,;:-")
+    bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", text))).rstrip(" ,;:-")
     if bare.startswith("(") and bare.rstrip(".").endswith(")"):
         bare = bare[1:].rstrip(".").removesuffix(")")
     text = bare if len(bare) >= 3 else text
-    text = text[:1].upper() + text[1:]
+    if not IDENTIFIER.match(text):
+        text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
