@@ -19,6 +19,11 @@ OPENER = re.compile(
 )  # `no`, `right` and their like only where they answer: `no secrets in the repo` is no opener with a statement behind
 
 
+CLOSER = re.compile(
+    r"[,;]\s*(?:please\s+)?(?:remember (?:that|this|it)|keep (?:that|this|it) in mind|ok(?:ay)?|thanks|thank you|please"
+    r"|fyi|btw)\W*$",
+    re.IGNORECASE,
+)  # speaks to the assistant behind what was said
 SIGNS = re.compile(r"^(?:[ ,;:>*]+|[-@#_]+(?=\s))+")  # of a list or quotation; `--force` and `@scope/name` keep theirs
 IDENTIFIER = re.compile(r"\S*[\w`][/._:@#=$~`(\d]\w|\S*[/`_\d](?=\s)|[-@#_~/.]|[a-z]+[A-Z]")  # whose case is its own
 
@@ -26,7 +31,7 @@ IDENTIFIER = re.compile(r"\S*[\w`][/._:@#=$~`(\d]\w|\S*[/`_\d](?=\s)|[-@#_~/.]|[
 def statement_of(quote: str, said: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
     text = " ".join(absolute(quote, said).split())
-    bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", text))).rstrip(" ,;:-")
+    bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", CLOSER.sub("", text)))).rstrip(" ,;:-")
     if bare.startswith("(") and bare.rstrip(".").endswith(")"):
         bare = bare[1:].rstrip(".").removesuffix(")")
     text = bare if len(bare) >= 3 else text

@@ -50,6 +50,7 @@ def offered(tmp_path: Path, *texts: str) -> list[Candidate]:
         ("--dev-key is required for e2e runs", Kind.PREFERENCE, "--dev-key is required for e2e runs."),
         ("@acme/ui must never depend on lodash", Kind.PREFERENCE, "@acme/ui must never depend on lodash."),
         ("* never push to main", Kind.PREFERENCE, "Never push to main."),
+        ("The vents open at 26 degrees, remember that.", Kind.FACT, "The vents open at 26 degrees."),
         ("note to self: logs go to /var/log/till", Kind.FACT, "Logs go to /var/log/till."),
         ("Always quote column names in SQL.", Kind.PREFERENCE, "Always quote column names in SQL."),
         ("pls never squash those commits", Kind.PREFERENCE, "Never squash those commits."),
