@@ -1,5 +1,6 @@
 """Settings of the whole test run, and the memories and houses that many tests ask."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from memory_server.memory import Memory
 from memory_server.process import settle_process
 from tests.garden import write_garden
 from tests.memories import RememberingEngine, new_root, open_memory
-from tests.system.house import House
+from tests.system.house import House, is_living, outliving
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
@@ -42,9 +43,11 @@ def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def no_orphan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No process that a test has started in its own folder outlives the run."""
     yield
-    left = [process for process in psutil.process_iter() if _lives_below(process, tmp_path_factory.getbasetemp())]
+    folder = tmp_path_factory.getbasetemp()
+    left = outliving(lambda: [process for process in psutil.process_iter() if _lives_below(process, folder)])
     for process in left:
-        process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
     assert left == [], "tests left processes behind"
 
 
@@ -52,10 +55,10 @@ def _lives_below(process: psutil.Process, folder: Path) -> bool:
     """Whether a process other than this one has its home or its memory there."""
     try:
         places = [process.environ().get(name, "") for name in ("HOME", "ONEIROS_ROOT")]
-        is_own = process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
-    return not is_own and any(place and Path(place).is_relative_to(folder) for place in places)
+    is_below = any(place and Path(place).is_relative_to(folder) for place in places)
+    return is_below and process.pid != os.getpid() and is_living(process)
 
 
 def _stamps(folder: Path) -> dict[str, int]:

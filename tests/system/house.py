@@ -1,5 +1,6 @@
 """A whole house for tests: a memory in a temporary home, its processes, and clients that speak to them."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -32,6 +33,21 @@ def wait_until(is_true: Callable[[], bool], seconds: float = 60.0) -> None:
     while not is_true():
         assert time.monotonic() < end, f"not in {seconds} s: {is_true}"
         pause.wait(0.02)
+
+
+def outliving(processes: Callable[[], list[psutil.Process]], seconds: float = 60.0) -> list[psutil.Process]:
+    """Those of some living processes that still live after so long; it does not wait longer than there are any."""
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not processes(), seconds)
+    return processes()
+
+
+def is_living(process: psutil.Process) -> bool:
+    """Whether a process has not ended; what has, and that nobody has asked about yet, is no longer living."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def unread_bytes(pipe: int) -> int:
@@ -119,8 +135,7 @@ class House:
         found = []
         for process in psutil.process_iter():
             try:
-                is_ours = process.environ().get("ONEIROS_ROOT") == str(self.root)
-                if is_ours and process.status() != psutil.STATUS_ZOMBIE:
+                if process.environ().get("ONEIROS_ROOT") == str(self.root) and is_living(process):
                     found.append(process)
             except psutil.Error:
                 continue
@@ -148,12 +163,14 @@ class House:
         """Ends the daemon. Fails where another process has outlived its client, or the daemon does not end."""
         for relay in self.relays:
             relay.close()
-        _, orphans = psutil.wait_procs(self._without_daemon(), timeout=60)
+        orphans = outliving(self._without_daemon)
         for process in self.processes():
-            process.terminate()
-        _, left = psutil.wait_procs(self.processes(), timeout=60)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.terminate()
+        left = outliving(self.processes)
         for process in left:
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
         assert not orphans, f"outlived its client: {orphans}"
         assert not left, f"did not end by itself: {left}"

@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 from oneiros.runtime import MAX_LOG_BYTES, daemon_state, is_running
-from tests.system.house import CHECKOUT, House, RelayClient, wait_until
+from tests.system.house import CHECKOUT, House, RelayClient, is_living, wait_until
 
 
 def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house: House) -> None:
@@ -173,7 +173,7 @@ def test_a_relay_ends_when_its_parent_has_vanished(house: House) -> None:
     parent.wait()
     parent.stdout.close()
 
-    wait_until(lambda: not relay.is_running() or relay.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not is_living(relay))
 
 
 def test_an_idle_daemon_ends_and_the_next_request_starts_another(house: House) -> None:
