@@ -15,8 +15,8 @@ import pytest
 import torch
 from peft import get_peft_model
 
-from trainer.errors import BelowBase, Busy, DataError, UsageError
-from trainer.evaluation.answers import mean_loss
+from trainer.errors import BelowBase, Busy, DataError, NeedsRepair, UsageError
+from trainer.evaluation.answers import greedy_answers, mean_loss
 from trainer.evaluation.evaluate import check_fit_to_serve, evaluate, spread
 from trainer.evaluation.scoring import is_right
 from trainer.files import read_json, write_json, write_json_lines
@@ -450,6 +450,31 @@ def test_a_model_that_was_not_scored_or_is_below_its_base_is_not_served(straight
     calibrate(run.adapter, 1.5)
     with pytest.raises(BelowBase, match="changed since it was evaluated"):
         check_fit_to_serve(run)
+
+
+def test_a_card_too_small_for_all_questions_at_once_answers_fewer_at_once(
+    pairs: list[Pair], tiny_base: Path, tmp_path: Path
+) -> None:
+    base = find_base(str(tiny_base), tmp_path)
+    model, tokenizer = load_model(base, CPU, quantised=False).eval(), load_tokenizer(base)
+    prompts = [pair.prompt for pair in pairs]
+    generate = model.generate
+
+    def with_room_for(most: int) -> Callable[..., Any]:
+        def generate_few(**options: Any) -> Any:
+            if len(options["input_ids"]) > most:
+                raise torch.OutOfMemoryError("the card is full")
+            return generate(**options)
+
+        return generate_few
+
+    at_once = greedy_answers(model, tokenizer, prompts)
+    model.generate = with_room_for(5)
+    assert greedy_answers(model, tokenizer, prompts) == at_once
+
+    model.generate = with_room_for(0)
+    with pytest.raises(NeedsRepair, match="the card is too full"):
+        greedy_answers(model, tokenizer, prompts)
 
 
 def test_the_shipped_pairs_are_sixty_with_as_many_paraphrases_and_other_sources_for_validation() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from trainer.errors import NeedsRepair
 from trainer.pairs import Pair
 
 MAX_TOKENS = 40  # an answer of one sentence; what comes later is rambling and would only hide a wrong start
@@ -12,25 +13,41 @@ BATCH = 64  # a step of many rows costs hardly more than one of few: the weights
 
 
 def greedy_answers(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]]) -> list[str]:
-    """The likeliest answer to each prompt, in order."""
+    """The likeliest answer to each prompt, in order; fewer at once where the card cannot hold so many.
+
+    Raises NeedsRepair where it cannot hold a single one.
+    """
     side, tokenizer.padding_side = tokenizer.padding_side, "left"
     answers: list[str] = []
+    at_once = BATCH
     try:
-        for start in range(0, len(prompts), BATCH):
-            texts = [
-                tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False)
-                for prompt in prompts[start : start + BATCH]
-            ]
-            encoded = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
-            with torch.inference_mode():
-                rows = model.generate(
-                    **encoded, max_new_tokens=MAX_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id
-                )
-            begin = encoded["input_ids"].shape[1]
-            answers.extend(tokenizer.decode(row[begin:], skip_special_tokens=True).strip() for row in rows)
+        while len(answers) < len(prompts):
+            try:
+                answers += answered(model, tokenizer, prompts[len(answers) : len(answers) + at_once])
+            except torch.OutOfMemoryError as error:
+                if at_once == 1:
+                    raise NeedsRepair(
+                        "the card is too full to answer", remedy="Unload other models, or --cpu"
+                    ) from error
+                at_once //= 2
+                torch.cuda.empty_cache()
     finally:
         tokenizer.padding_side = side
     return answers
+
+
+def answered(model: Any, tokenizer: Any, prompts: Sequence[Sequence[dict[str, str]]]) -> list[str]:
+    """The answers to prompts that are read at once, padded on the left."""
+    texts = [
+        tokenizer.apply_chat_template(list(prompt), add_generation_prompt=True, tokenize=False) for prompt in prompts
+    ]
+    encoded = tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=False).to(model.device)
+    with torch.inference_mode():
+        rows = model.generate(
+            **encoded, max_new_tokens=MAX_TOKENS, do_sample=False, pad_token_id=tokenizer.pad_token_id
+        )
+    begin = encoded["input_ids"].shape[1]
+    return [tokenizer.decode(row[begin:], skip_special_tokens=True).strip() for row in rows]
 
 
 def mean_loss(model: Any, tokenizer: Any, pairs: Sequence[Pair], *, temperature: float = 1.0) -> float:
