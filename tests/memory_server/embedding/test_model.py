@@ -194,6 +194,15 @@ def test_a_weight_file_that_is_no_model_is_named_with_a_remedy(bge: ModelFiles, 
         OnnxEngine(dataclasses.replace(bge, weights=weights))
 
 
+@pytest.mark.parametrize("rubbish", [b"", b"{", b"\xff\xfe", b'{"version": "1.0"}'])
+def test_a_tokenizer_file_that_is_none_is_named_with_a_remedy(bge: ModelFiles, tmp_path: Path, rubbish: bytes) -> None:
+    tokenizer = tmp_path / "tokenizer.json"
+    tokenizer.write_bytes(rubbish)
+
+    with pytest.raises(NeedsRepair, match=r"the tokenizer cannot be loaded"):
+        OnnxEngine(dataclasses.replace(bge, tokenizer=tokenizer))
+
+
 @pytest.mark.parametrize(
     "change",
     [{"weight_hash": "1" * 64}, {"pooling": Pooling.MEAN}, {"query_prefix": ""}, {"max_tokens": 128}, {"name": "x"}],
