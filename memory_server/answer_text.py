@@ -73,15 +73,26 @@ def reading_text(reading: Reading) -> str:
     """Lines of a source under a head that names its layer, and how to read on where there is more."""
     place = f"{shown_line(reading.path)}:{reading.lines}"
     head = f"{_layer(reading.layer)} | {_title(reading.title)} | {_date(reading.date)} | {place}"
-    text = shown(reading.text)
-    room = MAX_ANSWER_CHARS - len(head) - 200
-    if len(text) <= room:
-        more = reading.last_line - reading.lines.last
-        rest = f"\n(lines {reading.lines.last + 1}-{reading.last_line} follow)" if more else ""
-        return f"{head}\n{text}{rest}"
-    cut = text[:room].rpartition("\n")[0] or text[:room]
-    next_line = reading.lines.first + cut.count("\n") + 1
-    return f'{head}\n{cut}\n(cut for length; read on with read_memory(name="{reading.path}", first={next_line}))'
+    parts, room = [shown(part) for part in reading.parts], MAX_ANSWER_CHARS - len(head) - 200
+    kept = _fitting(parts, room)
+    after = reading.lines.first + max(1, len(kept))
+    if len(kept) == len(parts):
+        rest = f"\n(lines {after}-{reading.last_line} follow)" if after <= reading.last_line else ""
+        return f"{head}\n{''.join(kept)}{rest}"
+    text = "".join(kept).rstrip("\r\n") if kept else parts[0][:room]
+    on = f'; read on with read_memory(name="{reading.path}", first={after})' if after <= reading.last_line else ""
+    return f"{head}\n{text}\n(cut for length{on})"
+
+
+def _fitting(parts: Sequence[str], room: int) -> list[str]:
+    """The first parts that together take no more than `room` characters."""
+    kept: list[str] = []
+    for part in parts:
+        room -= len(part)
+        if room < 0:
+            break
+        kept.append(part)
+    return kept
 
 
 def session_text(text: str) -> str:

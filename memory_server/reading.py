@@ -24,9 +24,13 @@ class Reading:
     layer: Layer
     title: str
     date: dt.date | None
-    lines: LineRange  # those that `text` holds
+    lines: LineRange  # those that are read
     last_line: int  # of the source
-    text: str
+    parts: tuple[str, ...]  # a line or a turn each, with its end
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
 
 
 def read_lines(root: MemoryRoot, name: str, first: int, last: int | None) -> Reading:
@@ -52,7 +56,7 @@ def read_lines(root: MemoryRoot, name: str, first: int, last: int | None) -> Rea
         document.date,
         LineRange(first, last),
         len(lines),
-        "".join(lines[first - 1 : last]),
+        tuple(lines[first - 1 : last]),
     )
 
 
@@ -66,9 +70,9 @@ def read_turns(store: SessionStore, session_id: str, first: int, last: int | Non
         asked = f"{session_id} has {len(session.turns)} turns, {first} was asked for"
         raise UsageError(asked, remedy="Ask for turns that exist")
     shown = session.turns[first - 1 : last]
-    text = "\n".join(f"[{number}] {turn.who}: {turn.text}" for number, turn in enumerate(shown, start=first))
+    parts = tuple(f"[{number}] {turn.who}: {turn.text}\n" for number, turn in enumerate(shown, start=first))
     path, lines = raw_path(session_id), LineRange(first, last)
-    return Reading(path, Layer.RAW, session.title, session.date, lines, len(session.turns), text)
+    return Reading(path, Layer.RAW, session.title, session.date, lines, len(session.turns), parts)
 
 
 def session_named(root: MemoryRoot, name: str) -> str:

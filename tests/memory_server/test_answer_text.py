@@ -1,5 +1,7 @@
 """Answers as text: within their budget, the same bytes for the same answer, nothing passing for a hit of its own."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,11 +55,42 @@ def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, 
     assert shortened(passage, terms, chars) == cut
 
 
-def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
-    text = "".join(f"line {number} of a long file\n" for number in range(1, 1_001))
-    reading = Reading(SourcePath("topics/a.md"), Layer.TOPIC, "A", None, LineRange(1, 1_000), 1_000, text)
+def reading_of(parts: Sequence[str], first: int = 1, more: int = 0) -> Reading:
+    last = first + len(parts) - 1
+    return Reading(SourcePath("topics/a.md"), Layer.TOPIC, "A", None, LineRange(first, last), last + more, tuple(parts))
 
-    shown = reading_text(reading)
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_reading_that_is_cut_goes_on_where_it_ended_whatever_ends_a_line(end: str) -> None:
+    shown = reading_text(reading_of([f"{'word ' * 100}{end}"] * 50, first=11))
+
+    assert shown.count("word ") == 100 * 19
+    assert shown.endswith('(cut for length; read on with read_memory(name="topics/a.md", first=30))')
+
+
+def test_a_reading_of_turns_goes_on_with_the_next_turn_however_many_lines_they_have() -> None:
+    shown = reading_text(reading_of(["[1] person: Go.\n" + "on\n" * 1_000, "[2] tool: " + "output\n" * 1_000]))
+
+    assert shown.endswith('on\n(cut for length; read on with read_memory(name="topics/a.md", first=2))')
+
+
+@pytest.mark.parametrize(
+    ("more", "end"),
+    [(0, "x\n(cut for length)"), (5, 'x\n(cut for length; read on with read_memory(name="topics/a.md", first=8))')],
+)
+def test_a_line_that_is_too_long_alone_is_cut_and_the_next_one_named(more: int, end: str) -> None:
+    shown = reading_text(reading_of(["x" * 30_000], first=7, more=more))
+
+    assert len(shown) < 10_000
+    assert shown.endswith(end)
+
+
+def test_a_reading_says_which_lines_follow() -> None:
+    assert reading_text(reading_of(["a\n", "b\n"], first=3, more=2)).endswith("\na\nb\n\n(lines 5-6 follow)")
+
+
+def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
+    shown = reading_text(reading_of([f"line {number} of a long file\n" for number in range(1, 1_001)]))
 
     last = int(shown.splitlines()[-2].split()[1])
     assert len(shown) < 10_000
