@@ -64,8 +64,9 @@ class Upkeep:
     def refresh(self, report_progress: Callable[[Progress], None]) -> Changes:
         """Indexes a small change; returns what is still to be done. See `Memory.refresh`."""
         changes = self.changes()
-        if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
-            self.raw.bring_level(report_progress)
+        with repairable(self.root.derived):
+            if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:
+                self.raw.bring_level(report_progress)
         is_small = len(changes.changed) + len(changes.removed) <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
         if changes.is_empty or not is_small:
             return changes
@@ -81,12 +82,12 @@ class Upkeep:
             report = self.indices.reindex(
                 self.model.engine, self.control(), report_progress, rebuild=rebuild, finish=self._calibrate
             )
-        if self.raw is not None:
-            if rebuild:
-                self.raw.drop()
-                self.speech.drop()
-            self.raw.bring_level(report_progress)
-            self.speech.bring_level(self.raw, self.control(), self._probe_vectors, report_progress)
+            if self.raw is not None:
+                if rebuild:
+                    self.raw.drop()
+                    self.speech.drop()
+                self.raw.bring_level(report_progress)
+                self.speech.bring_level(self.raw, self.control(), self._probe_vectors, report_progress)
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 

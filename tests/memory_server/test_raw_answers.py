@@ -3,7 +3,9 @@
 import asyncio
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.intake import take_in
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
@@ -23,10 +25,9 @@ from tests.crawler.builders import SESSION, settings_in, working_session, write_
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 
 
-@pytest.fixture(scope="module")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+@contextmanager
+def archived(folder: Path) -> Iterator[Memory]:
     """A memory that took one session in."""
-    folder = tmp_path_factory.mktemp("archived")
     root = MemoryRoot(folder / "mem")
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
@@ -36,6 +37,12 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     with Memory(root, person=PersonSettings(), hub_cache=folder, now=lambda: NOW, sessions=store) as opened:
         opened.reindex()
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
+    with archived(tmp_path_factory.mktemp("archived")) as opened:
         yield opened
 
 
@@ -90,6 +97,25 @@ def test_a_wrong_depth_and_an_unknown_session_are_told_in_one_sentence(memory: M
         memory.read_session(SESSION, "deep")
     with pytest.raises(ContentError):
         memory.read("sessions/archive/nothing")
+
+
+@pytest.mark.parametrize("search", [Memory.reindex, Memory.refresh, lambda memory: memory.recall("x layer:raw")])
+def test_a_damaged_index_of_turns_is_named_and_a_rebuild_mends_it(
+    tmp_path: Path, search: Callable[[Memory], object]
+) -> None:
+    with archived(tmp_path) as memory:
+        expected = memory.search_exact("updated", include_raw=True).hits
+        assert memory.raw is not None
+        memory.raw.close()
+        memory.root.raw_index.write_bytes(b"rubbish" * 1_000)
+        for suffix in ("-wal", "-shm"):
+            memory.root.raw_index.with_name(f"raw.db{suffix}").unlink(missing_ok=True)
+
+        with pytest.raises(NeedsRepair, match=r"oneiros reindex --rebuild"):
+            search(memory)
+        memory.reindex(rebuild=True)
+
+        assert memory.search_exact("updated", include_raw=True).hits == expected
 
 
 def test_a_rebuilt_index_gives_the_same_answers(memory: Memory) -> None:
