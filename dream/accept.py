@@ -40,7 +40,7 @@ from memory_server.layers.topics import (
     topic_heads,
     topic_name,
 )
-from memory_server.redaction import redact
+from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 
@@ -79,6 +79,7 @@ class Decisions:
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
         self.desk = ProposalDesk(root, self.store, **limits)
         self._person = person
+        self._redactor = Redactor(person.deny_words)
         self.now = now
         self._level = level
         self._is_true = is_true
@@ -94,7 +95,7 @@ class Decisions:
             hunk = self._open_hunk(name)
             if faults := self.faults_of(hunk):
                 raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
-            reworded = replace(hunk, text=checked_wording(text)) if text is not None else hunk
+            reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
             plan = self._plan_to_accept(reworded)
             journal.carry_out(plan)
             self._show_again(hunk)
@@ -117,7 +118,8 @@ class Decisions:
         assert consent.how
         with self.locked():
             hunk = self._open_hunk(name)
-            decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=redact(reason.strip()))
+            told = self._redactor.redact(reason.strip()).text
+            decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
             rejection = Rejection(hunk.id, hunk.target, hunk.text, decided.reason, self.now(), hunk.quotes)
             self.store.add_rejection(rejection)
             self.store.save_hunk(decided)
@@ -329,12 +331,12 @@ class Decisions:
         return read_text(file) if file.exists() else None
 
 
-def checked_wording(text: str) -> str:
+def checked_wording(text: str, redactor: Redactor) -> str:
     """A person's own wording of a statement. Raises ContentError for none, for a long one, and for a secret in it."""
     text = text.strip()
     if not text or len(text) > MAX_TEXT_CHARS:
         raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
-    if redact(text) != text:
+    if redactor.redact(text).text != text:
         raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
     return text
 

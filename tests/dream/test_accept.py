@@ -246,6 +246,17 @@ def test_a_secret_is_not_written_by_rewording(root: MemoryRoot) -> None:
         decisions.accept(hunk.id, PERSON, text="The key is AKIAIOSFODNN7EXAMPLF for the relay.")
 
 
+def test_a_denied_word_is_written_by_no_decision(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, deny_words=("Project Heron",))
+    hunks = proposed(decisions, extending(root, "It needs TLS.", "old server"))
+
+    with pytest.raises(ContentError, match="secret"):
+        decisions.accept(hunks[0].id, PERSON, text="It needs TLS for project heron.")
+    decided = decisions.reject(hunks[0].id, PERSON, "Project Heron is over.")
+
+    assert decided.hunk.reason == "[redacted:denied] is over."
+
+
 def test_nothing_is_decided_twice(root: MemoryRoot) -> None:
     decisions = decisions_on(root)
     [hunk] = proposed(decisions, extending(root, "It needs TLS.", "old server"))
