@@ -299,6 +299,10 @@ class Memory:
         """What a query can return, beside what the ledger says. Call as the root's owner, with no run under way."""
         return self._upkeep.compared(sample)
 
+    def is_of_another_format(self) -> bool:
+        """Whether another version of the program made the indices: the next `reindex` makes them anew."""
+        return self._upkeep.is_of_another_format()
+
     def is_unfinished(self) -> bool:
         """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
         return self._upkeep.is_unfinished()

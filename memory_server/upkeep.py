@@ -18,6 +18,7 @@ from memory_server.embedding.workers import EmbeddingControl
 from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.repair import repairable
 from memory_server.index.speech import Speech
@@ -76,15 +77,24 @@ class Upkeep:
             return changes
         return Changes(unchanged=changes.unchanged)
 
+    def is_of_another_format(self) -> bool:
+        """Whether another version of the program made the indices: the next run makes them anew."""
+        return is_of_another_format(self.root.ledger)
+
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
         with repairable(self.root.derived):
             report = self.indices.reindex(
-                self.model.engine, self.control(), report_progress, rebuild=rebuild, finish=self._calibrate
+                self.model.engine,
+                self.control(),
+                report_progress,
+                rebuild=rebuild or self.is_of_another_format(),
+                finish=self._calibrate,
             )
             if self.raw is not None:
-                if rebuild:
+                if rebuild or is_of_another_format(self.root.raw_index):
                     self.raw.drop()
+                if rebuild:
                     self.speech.drop()
                 self.raw.bring_level(report_progress)
                 self.speech.bring_level(self.raw, self.control(), self._probe_vectors, report_progress)

@@ -176,7 +176,9 @@ class Keeper:
             return self._wanted, rebuild, anyway
 
     def _run(self, rebuild: bool, anyway: bool) -> None:
-        if rebuild or anyway or not self._memory.changes().is_empty or self._memory.is_unfinished():
+        memory = self._memory
+        anyway = rebuild or anyway or memory.is_of_another_format()
+        if anyway or not memory.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = self._memory.reindex(rebuild=rebuild, report_progress=self._show)
         if self._memory.next_model:

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -366,6 +366,17 @@ CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings,
 def embedded_text(context: str, passage: str) -> str:
     """What the model reads of a chunk."""
     return f"{context}\n{passage}"
+
+
+def is_of_another_format(file: Path) -> bool:
+    """Whether another version of the program wrote this ledger; a damaged one is not told apart here."""
+    if not file.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            return connection.execute("pragma user_version").fetchone()[0] not in (0, SCHEMA_VERSION)
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _connect(file: Path) -> sqlite3.Connection:

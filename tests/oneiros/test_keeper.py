@@ -94,3 +94,15 @@ def test_without_a_keeper_files_that_wait_are_counted_not_asked_for(memory: Memo
     answer = memory.search_exact("2525")
 
     assert answer.note == "Nothing of this memory is indexed yet (files: 2). Run `oneiros reindex`, then ask again."
+
+
+def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, keeper: Keeper) -> None:
+    HeldEngine.may_go.set()
+    memory.reindex()
+    memory.indices.ledger.connection.execute("pragma user_version = 99")
+    memory.indices.close()
+
+    keeper.start()
+    keeper.wait(keeper.poke(), 60)
+
+    assert [hit.path for hit in memory.search_exact("2525").hits] == ["topics/mail.md"]

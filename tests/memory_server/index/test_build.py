@@ -380,6 +380,16 @@ def test_a_ledger_of_another_format_is_named_with_its_remedy(indexed: Memory) ->
         again.recall("relay")
 
 
+def test_the_next_run_makes_indices_of_another_format_anew(indexed: Memory, tmp_path: Path) -> None:
+    indexed.indices.ledger.connection.execute("pragma user_version = 99")
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again:
+        report = again.reindex()
+
+        assert report.embedded == 0 and unlike_fresh(again, tmp_path / "fresh") == []
+
+
 def test_the_root_is_written_by_one_process_at_a_time(indexed: Memory) -> None:
     assert indexed.indices.own()
     write_source(indexed, "topics/new.md", "A wheel.")
