@@ -299,11 +299,6 @@ class Ledger:
             found.update(self.connection.execute(select, part).fetchall())
         return found
 
-    def source_chunks(self, source: int) -> list[StoredChunk]:
-        """The searchable chunks of a source in order."""
-        select = f"select {CHUNK_COLUMNS} from chunk where source = ? and text_hash is not null order by ordinal"  # noqa: S608  names of our own
-        return [_stored_chunk(row) for row in self.connection.execute(select, (source,))]
-
     def stored_sources(self) -> Mapping[int, StoredSource]:
         """The heads of all sources by their number."""
         rows = self.connection.execute("select id, path, layer, title, date, project, supersedes, identity from source")
