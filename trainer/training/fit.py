@@ -90,8 +90,6 @@ def train(run: RunFolder, lock: TrainingLock, stop: StopFlag) -> dict[str, Any]:
     is not what it should be. Whatever is raised is also left in the run's state file. A run that came to its end stays
     as it is.
     """
-    if "adapter_sha256" in run.read():
-        return run.read()
     with lock.held(run.path):
         events = EventFile(run.path)
         events.beat("preparing")
@@ -108,9 +106,11 @@ def train(run: RunFolder, lock: TrainingLock, stop: StopFlag) -> dict[str, Any]:
 
 
 def _train(run: RunFolder, events: EventFile, stop: StopFlag) -> bool:
-    """Whether the run came to its end; a signal stops it before, with a checkpoint."""
+    """Whether the run came to its end, now or before; a signal stops it earlier, with a checkpoint."""
     record = run.read()
     run.check_unchanged()
+    if "adapter_sha256" in record:
+        return True
     torch.set_num_threads(record["threads"])
     plan = plan_of(record)
     machine = this_machine(use_card=record["use_card"])
