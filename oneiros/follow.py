@@ -6,7 +6,8 @@ the sessions that have become idle. Where the system hands out no more watches, 
 """
 
 import logging
-import threading
+import queue
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 5.0
 LOOK_SECONDS = 60.0  # although events come
 SETTLE_SECONDS = 1.0  # after an event: a client writes a reply in many pieces
+END_SECONDS = 5.0  # for the thread that waits for events; it ends with the process at the latest
 TELLING = frozenset({"created", "modified", "moved", "closed"})
 
 
@@ -29,8 +31,8 @@ class Follower:
 
     def __init__(self, folders: Sequence[Path], make_observer: Callable[[], BaseObserver] = Observer):
         self._folders = folders
-        self._changed = threading.Event()
-        self._is_closed = threading.Event()
+        self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # an interruption leaves no lock of it behind
+        self._is_closed = False
         self.watched: set[Path] = set()  # the folders whose events come
         self._observer: BaseObserver | None = None
         self.manner = "events"  # or polling, and why
@@ -49,17 +51,30 @@ class Follower:
 
     def close(self) -> None:
         """Ends a wait under way, too."""
-        self._is_closed.set()
-        self._changed.set()
+        self._is_closed = True
+        self._news.put(None)
         self._stop_observer()
 
     def wait(self) -> bool:
         """Returns when it is time for a look; false where the follower was closed."""
         self._watch()
-        if self._changed.wait(LOOK_SECONDS if self._observer else POLL_SECONDS) and not self._is_closed.is_set():
-            self._is_closed.wait(SETTLE_SECONDS)
-        self._changed.clear()
-        return not self._is_closed.is_set()
+        if self._is_told(LOOK_SECONDS if self._observer else POLL_SECONDS):
+            end = time.monotonic() + SETTLE_SECONDS
+            while not self._is_closed and (left := end - time.monotonic()) > 0:
+                self._is_told(left)
+        return not self._is_closed
+
+    def _is_told(self, seconds: float) -> bool:
+        """Whether there was news within so many seconds."""
+        try:
+            self._news.get(timeout=seconds)
+        except queue.Empty:
+            return False
+        return True
+
+    def _tell(self) -> None:
+        if self._news.empty():
+            self._news.put(None)
 
     def _watch(self) -> None:
         """Watches every folder that is there; one that comes later is seen at a later look."""
@@ -69,7 +84,7 @@ class Follower:
         self.watched &= present
         try:
             for folder in sorted(present - self.watched):
-                self._observer.schedule(_Handler(self._changed.set), str(folder), recursive=True)
+                self._observer.schedule(_Handler(self._tell), str(folder), recursive=True)
                 self.watched.add(folder)
         except OSError as error:
             self._fall_back(error)
@@ -83,7 +98,7 @@ class Follower:
         observer, self._observer = self._observer, None
         if observer is not None and observer.is_alive():
             observer.stop()
-            observer.join()
+            observer.join(END_SECONDS)
 
 
 class _Handler(FileSystemEventHandler):
