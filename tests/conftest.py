@@ -45,20 +45,23 @@ def no_orphan(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     folder = tmp_path_factory.getbasetemp()
     left = outliving(lambda: [process for process in psutil.process_iter() if _lives_below(process, folder)])
+    told = []
     for process in left:
         with contextlib.suppress(psutil.NoSuchProcess):
+            told.append(" ".join(process.cmdline()))
             process.kill()
-    assert left == [], "tests left processes behind"
+    assert told == [], "tests left processes behind"
 
 
 def _lives_below(process: psutil.Process, folder: Path) -> bool:
     """Whether a process other than this one has its home or its memory there."""
     try:
         places = [process.environ().get(name, "") for name in ("HOME", "ONEIROS_ROOT")]
+        ends_with_us = "multiprocessing.resource_tracker" in " ".join(process.cmdline())
     except psutil.Error:
         return False
     is_below = any(place and Path(place).is_relative_to(folder) for place in places)
-    return is_below and process.pid != os.getpid() and is_living(process)
+    return is_below and not ends_with_us and process.pid != os.getpid() and is_living(process)
 
 
 def _stamps(folder: Path) -> dict[str, int]:
