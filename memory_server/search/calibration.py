@@ -6,12 +6,12 @@ so that an index built anew has the same scales.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from memory_server.embedding.engine import Embedded
+from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.fusion import Places, Scale, learn_scale
@@ -20,6 +20,7 @@ from memory_server.search.second_look import matches_of, token_weights
 from memory_server.search.terms import Stemmer, question_terms
 
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
+PROBES_AT_ONCE = 8
 NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
 NOTE = "calibration"
 
@@ -64,18 +65,29 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
     cosines = snapshot.exact_cosines(np.stack([probe.vector for probe in probes]), places)
     sample = _sample(snapshot, places)
     scores, backgrounds = [], []
-    for text, probe, row in zip(PROBES, probes, cosines, strict=True):
+    sampled = _matches_in_sample(snapshot, probes, sample)
+    for text, probe, row, matches in zip(PROBES, probes, cosines, sampled, strict=True):
         weights = token_weights(probe, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
         nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
-        matches = matches_of(snapshot, probe.tokens, np.concatenate([sample, nearest]))
-        backgrounds.append(matches[:, : len(sample)].ravel())
-        scores.append(weights @ matches)
+        backgrounds.append(matches.ravel())
+        scores.append(weights @ np.hstack([matches, matches_of(snapshot, probe.tokens, nearest)]))
     table = np.stack(scores)
     return Calibration(
         meaning=learn_scale(cosines, cosines.max(axis=1)),
         tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
         background=float(np.median(np.concatenate(backgrounds))),
     )
+
+
+def _matches_in_sample(snapshot: Snapshot, probes: Sequence[Embedded], sample: Places) -> Iterator[Vectors]:
+    """The best match of each token of each probe in each passage of the sample, (q, n) a probe.
+
+    Several probes at once, since to unpack the sample's tokens takes longer than to compare them with one probe's.
+    """
+    for start in range(0, len(probes), PROBES_AT_ONCE):
+        tokens = [probe.tokens for probe in probes[start : start + PROBES_AT_ONCE]]
+        matches = matches_of(snapshot, np.concatenate(tokens), sample)
+        yield from np.split(matches, np.cumsum([len(of_probe) for of_probe in tokens])[:-1])
 
 
 def _sample(snapshot: Snapshot, places: Places) -> Places:
