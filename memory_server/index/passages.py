@@ -40,11 +40,6 @@ class Passages:
         return len(self.rows)
 
     @cached_property
-    def word_counts(self) -> NDArray[np.float64]:
-        """`lengths`, to reckon with."""
-        return self.lengths.astype(np.float64)
-
-    @cached_property
     def line_numbers(self) -> NDArray[np.int64]:
         """A number for each line of each source, rising from 0; the pieces of a long line share it."""
         starts = np.ones(len(self), dtype=np.bool_)

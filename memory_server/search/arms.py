@@ -121,8 +121,8 @@ class KeywordArm:
         touched, runs = _touched(snapshot, [table.places for _, table in postings])
         index_of = np.zeros(total, dtype=np.int64)
         index_of[touched] = np.arange(len(touched))
-        lengths = snapshot.passages.word_counts
-        near_lengths = near_sum(lengths[touched], runs, NEIGHBOUR_WORDS)
+        lengths = snapshot.passages.lengths
+        near_lengths = near_sum(lengths[touched].astype(np.float64), runs, NEIGHBOUR_WORDS)
         mean_length = float(lengths.mean() * (1 + 2 * sum(NEIGHBOUR_WORDS))) if len(lengths) else 1.0
         near, covered = np.zeros(len(touched)), np.zeros(len(touched))
         for term, table in postings:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.index.passages import ranges
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.token_vectors import token_matches
 from memory_server.search.fusion import Places, Scores
@@ -41,10 +42,9 @@ def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
     held = np.flatnonzero(counts)
     if len(held) == 0 or len(tokens) == 0:
         return found
-    firsts = snapshot.passages.first_tokens[places[held]]
-    starts = np.concatenate([[0], np.cumsum(counts[held])[:-1]])
-    rows = np.repeat(firsts - starts, counts[held]) + np.arange(counts[held].sum())
-    found[:, held] = token_matches(tokens, snapshot.tokens[rows], starts)
+    firsts, sizes = snapshot.passages.first_tokens[places[held]], counts[held]
+    packed = snapshot.tokens[ranges(firsts, firsts + sizes)]
+    found[:, held] = token_matches(tokens, packed, np.cumsum(sizes) - sizes)
     return found
 
 
