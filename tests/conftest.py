@@ -111,19 +111,13 @@ def garden(garden_root: Path, make_engine: MakeEngine) -> Iterator[Memory]:
 @pytest.fixture
 def house() -> Iterator[House]:
     """A home with a memory and the processes around it; none of them is left afterwards."""
-    built = House()
-    try:
+    with contextlib.closing(House()) as built:
         yield built
-    finally:
-        built.close()
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[House]:
     """A house whose daemon runs for all tests of a module."""
-    built = House()
-    try:
+    with contextlib.closing(House()) as built:
         built.serve()
         yield built
-    finally:
-        built.close()

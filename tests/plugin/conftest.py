@@ -1,6 +1,7 @@
 """The genuine client, in a house of its own."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -11,11 +12,8 @@ from tests.system.house import House
 
 @pytest.fixture
 def api() -> Iterator[MessagesApi]:
-    served = MessagesApi()
-    try:
+    with closing(MessagesApi()) as served:
         yield served
-    finally:
-        served.close()
 
 
 @pytest.fixture
