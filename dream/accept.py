@@ -26,7 +26,7 @@ from dream.records import Quote
 from dream.repository import Repository, find_repository
 from dream.splices import Splice, splices_between, taken_out, undone
 from dream.store import Approval, Event, FileChange, ProposalStore, Rejection
-from dream.targets import checked_target, target_text
+from dream.targets import checked_path, checked_target, target_text
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
@@ -325,9 +325,7 @@ class Decisions:
         return read_memory_settings(self.root.settings)
 
     def _text(self, path: str) -> str | None:
-        file = self.root.path / path
-        if file.is_symlink():
-            raise ContentError("a symlink is not followed", where=path, remedy="Put the file itself in its place")
+        file = checked_path(self.root, path)
         return read_text(file) if file.exists() else None
 
 

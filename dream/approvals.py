@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dream.hunk import hash_of
 from dream.repository import find_repository
 from dream.store import Approval, Event, FileChange, ProposalStore
+from dream.targets import checked_path
 from memory_server.chunking import split_lines
 from memory_server.document import Layer
 from memory_server.errors import ContentError
@@ -146,6 +147,6 @@ def unchanged(path: str, text: str) -> FileChange:
 
 def _text(root: MemoryRoot, path: str) -> str | None:
     try:
-        return read_text(root.path / path)
+        return read_text(checked_path(root, path))
     except ContentError:
         return None

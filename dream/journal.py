@@ -1,7 +1,8 @@
 """Changes that are carried out whole or not at all: files, commit, approval and hunks.
 
 What is to be done is written down first and struck out last. Each step can be repeated, so that the next process goes
-on wherever the last one was killed. A file that somebody else has changed in between is never overwritten.
+on wherever the last one was killed. A file that somebody else has changed in between is never overwritten, and a plan
+that names any file but those of layer 1 is not carried out.
 """
 
 import logging
@@ -15,8 +16,9 @@ import msgspec
 from dream.hunk import Hunk, hash_of
 from dream.repository import Repository
 from dream.store import Approval, ProposalStore, write_durably
-from memory_server.errors import NeedsRepair
-from memory_server.layers.topics import read_text
+from dream.targets import checked_path
+from memory_server.errors import ContentError, NeedsRepair
+from memory_server.layers.topics import is_plain_file, read_text
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +80,18 @@ class Journal:
         return True
 
     def _planned(self) -> Plan | None:
-        try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Plan)
-        except FileNotFoundError:
+        if not self._file.is_symlink() and not self._file.exists():
             return None
-        except msgspec.MsgspecError as error:
-            raise NeedsRepair("the plan of an acceptance is damaged", where=self._file, remedy="Remove it") from error
+        try:
+            if not is_plain_file(self._file):
+                raise ContentError("it is no ordinary file")
+            plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
+            for path in (*(planned.path for planned in plan.files), *(change.path for change in plan.approval.files)):
+                checked_path(self._store.root, path)
+        except (msgspec.MsgspecError, ContentError) as error:
+            what = f"the plan of an acceptance cannot be carried out ({error})"
+            raise NeedsRepair(what, where=self._file, remedy="Look at it, then remove it") from error
+        return plan
 
     def _write_files(self, plan: Plan) -> Mapping[str, bytes | None] | None:
         """Writes what is not written yet; None where the target is another than either state of it."""

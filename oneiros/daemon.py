@@ -21,7 +21,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from oneiros.runtime import DaemonUnreachable, derived_file, ensure_private, is_memory, runtime_folder, socket_path
+from oneiros.runtime import (
+    DaemonUnreachable,
+    derived_file,
+    ensure_derived,
+    ensure_private,
+    is_memory,
+    open_own,
+    runtime_folder,
+    socket_path,
+)
 
 BACKLOG = 256
 EXIT_UNUSABLE = 3
@@ -87,9 +96,8 @@ def daemon_lock(root: Path) -> Iterator[int]:
     """
     if not is_memory(str(root)):
         raise DaemonUnreachable(f"there is no memory at {root}. Make one with `oneiros init`.")
-    lock = lock_file(root)
-    lock.parent.mkdir(exist_ok=True)
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    ensure_derived(str(root))
+    descriptor = open_own(str(lock_file(root)), os.O_RDWR)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -157,7 +165,9 @@ def write_state(root: Path, **more: object) -> None:
         old = json.loads(file.read_text(encoding="utf-8"))
         state |= old if old.get("pid") == os.getpid() else {}
     temporary = file.with_name("daemon.json.new")
-    temporary.write_text(json.dumps(state | more), encoding="utf-8")
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(state | more))
     temporary.replace(file)
 
 

@@ -118,6 +118,31 @@ def derived_file(root: str, name: str) -> str:
     return os.path.join(root, ".oneiros", name)
 
 
+def ensure_derived(root: str) -> None:
+    """Makes the derived folder; raises DaemonUnreachable where a link lies in its place."""
+    folder = os.path.join(root, ".oneiros")
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if (os.lstat(folder).st_mode & 0o170000) != 0o040000:
+            raise DaemonUnreachable(f"{folder} is no folder of its own. Remove it: it is made anew.") from None
+
+
+def open_own(file: str, flags: int) -> int:
+    """Opens a file of ours, made where it is missing, and never anything but an ordinary file with one name.
+
+    Raises DaemonUnreachable for a link, a pipe or a device in its place: a cloned memory may bring one.
+    """
+    try:
+        found = os.lstat(file)
+        is_own = (found.st_mode & 0o170000) == 0o100000 and found.st_nlink == 1
+    except FileNotFoundError:
+        is_own = True
+    if not is_own:
+        raise DaemonUnreachable(f"{file} is no ordinary file. Remove it.")
+    return os.open(file, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
 def daemon_state(root: str) -> dict[str, object]:
     """What the daemon last wrote of itself: pid, started, mcp, http, port, version; empty where nothing is known."""
     import json  # noqa: PLC0415
@@ -216,6 +241,8 @@ def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
     It is a grandchild in a session of its own, so that neither a signal to our group nor our end reaches it and nobody
     has to wait for it. Over a pipe it says that it listens, or why it cannot.
     """
+    ensure_derived(root)
+    os.close(open_own(derived_file(root, "daemon.log"), os.O_WRONLY))  # here, where a refusal reaches the caller
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     # -P: the working folder of a client must not bring modules of its own
@@ -240,8 +267,7 @@ def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
 
 def _become(command: list[str], variables: Mapping[str, str], root: str) -> None:
     """Replaces this process by the daemon, with nothing of the client's left open."""
-    os.makedirs(os.path.join(root, ".oneiros"), exist_ok=True)
-    log = os.open(derived_file(root, "daemon.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = open_own(derived_file(root, "daemon.log"), os.O_WRONLY | os.O_APPEND)
     if os.fstat(log).st_size > MAX_LOG_BYTES:
         os.ftruncate(log, 0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

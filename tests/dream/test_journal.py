@@ -1,0 +1,78 @@
+"""A plan is read from a file: it writes layer 1 and nothing else, whoever wrote it."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dream.hunk import hash_of
+from dream.journal import NAME, Plan, PlannedFile
+from dream.store import Approval, Event, FileChange
+from memory_server.errors import NeedsRepair
+from memory_server.root import MemoryRoot
+from tests.dream.builders import NOW, decisions_on
+from tests.memories import new_root
+
+
+def leave_plan(root: MemoryRoot, path: str) -> Path:
+    """A plan under way that writes one file, as a killed acceptance leaves it."""
+    change = FileChange(path, "", hash_of("evil"), hash_of("evil"))
+    plan = Plan((PlannedFile(path, "", "evil"),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    file = root.path / "proposals" / NAME
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(msgspec.json.encode(plan))
+    return file
+
+
+def below(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{outside}/.zshenv",
+        "../.zshenv",
+        "topics/../../.zshenv",
+        "topics/linked/.zshenv.md",
+        "topics/link.md",
+        "oneiros.toml",
+        ".git/hooks/post-commit",
+        "topics/.hidden.md",
+        "topics//x.md",
+        "",
+    ],
+)
+def test_a_plan_that_leads_out_of_layer_1_is_refused_before_anything_is_written(tmp_path: Path, path: str) -> None:
+    root, outside = new_root(tmp_path / "memory"), tmp_path / "home"
+    outside.mkdir()
+    (root.topics / "linked").symlink_to(outside)
+    (root.topics / "link.md").symlink_to(outside / "made")
+    leave_plan(root, path.format(outside=outside))
+    before = below(tmp_path)
+
+    with pytest.raises(NeedsRepair, match="cannot be carried out"):
+        decisions_on(root).unexplained()
+
+    assert [name for name in below(tmp_path) if not name.endswith("dream.lock")] == before
+
+
+def test_a_plan_that_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    plan = leave_plan(root, "topics/mail.md")
+    plan.rename(tmp_path / "plan")
+    plan.symlink_to(tmp_path / "plan")
+
+    with pytest.raises(NeedsRepair, match="no ordinary file"):
+        decisions_on(root).unexplained()
+
+    assert below(root.topics) == []
+
+
+def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    leave_plan(root, "topics/a name (of a person's own).md")
+
+    decisions_on(root).unexplained()
+
+    assert below(root.topics) == ["a name (of a person's own).md"]
