@@ -20,6 +20,7 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "errors": 0,
     "files": 0,
     "process": 0,
+    "telemetry": 0,
     "escaping": 0,
     "redaction": 1,
     "document": 1,

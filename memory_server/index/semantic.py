@@ -5,20 +5,24 @@ Its own count is never trusted: a damaged folder opens without complaint and cou
 it must hold is in the ledger; the answer to any damage is a new folder, filled from the vector cache.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import chromadb
 import numpy as np
-from chromadb.api.client import Client
-from chromadb.api.collection_configuration import CreateCollectionConfiguration
-from chromadb.api.models.Collection import Collection
-from chromadb.config import Settings
-from chromadb.errors import ChromaError
 
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.errors import NeedsRepair
+
+with contextlib.chdir("/"):  # it reads settings from a `.env` of the working folder, which any repository may bring
+    import chromadb
+    from chromadb.api.client import Client
+    from chromadb.api.collection_configuration import CreateCollectionConfiguration
+    from chromadb.api.models.Collection import Collection
+    from chromadb.config import Settings
+    from chromadb.errors import ChromaError
 
 ADD_BATCH = 1_000  # ChromaDB takes at most 5,461 records a call
 CONFIGURATION: CreateCollectionConfiguration = {
@@ -33,6 +37,14 @@ CONFIGURATION: CreateCollectionConfiguration = {
 }
 
 
+class OwnSettings(Settings):
+    """What is said here alone; a variable or a `.env` could name a server, a collector of traces or a class to load."""
+
+    @classmethod
+    def settings_customise_sources(cls, *_: Any, **sources: Any) -> tuple[Any, ...]:
+        return (sources["init_settings"],)
+
+
 class SemanticIndex:
     """One folder of ChromaDB, a collection a layer. Safe to share between threads."""
 
@@ -40,9 +52,8 @@ class SemanticIndex:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         try:
-            self._client = chromadb.PersistentClient(
-                path=str(folder), settings=Settings(anonymized_telemetry=False, allow_reset=False)
-            )
+            settings = OwnSettings(anonymized_telemetry=False, allow_reset=False)
+            self._client = chromadb.PersistentClient(path=str(folder), settings=settings)
             self._collections = {layer: self._collection(layer) for layer in Layer}
         except (ChromaError, ValueError, OSError, AttributeError) as error:  # the last: its own clean-up then fails
             raise damaged(folder, error) from error

@@ -16,9 +16,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import chromadb  # noqa: F401  imported before the forks
-import onnxruntime  # noqa: F401
-
+import memory_server.embedding.onnx_engine  # imported before the forks
+import memory_server.index.semantic  # noqa: F401
 from memory_server.root import MemoryRoot
 from tests.memories import new_root, open_memory, write_topic
 from tests.states import WordEngine, differences, state_of
