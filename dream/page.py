@@ -29,7 +29,7 @@ function make(tag, text, parent) {
   return made;
 }
 async function ask(method, path, body) {
-  const headers = {"Content-Type": "application/json"};
+  const headers = {"Content-Type": "application/json", "Oneiros-Page": sessionStorage.getItem("secret") || ""};
   const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body)});
   const found = await answer.json();
   if (!answer.ok) throw new Error(found.error ? found.error.what + " " + (found.error.remedy || "") : answer.status);
@@ -65,7 +65,7 @@ function show(hunk) {
   const code = location.hash.slice(1);
   history.replaceState(null, "", "/page");
   try {
-    if (code) await ask("POST", "/page/open", {code});
+    if (code) sessionStorage.setItem("secret", (await ask("POST", "/page/open", {code})).secret);
     const {hunks} = await ask("GET", "/api/hunks");
     said.textContent = hunks.length ? hunks.length + " open" : "Nothing is open.";
     hunks.forEach(show);

@@ -51,6 +51,7 @@ class Process:
     name: str
     command: tuple[str, ...]
     variables: frozenset[str]  # names only; empty where they cannot be read
+    has_terminal: bool = True  # a controlling one
 
 
 def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] | None = None) -> Consent:
@@ -63,6 +64,18 @@ def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] |
     typed = (ask or ask_on_terminal)(f"To decide, type the word {word}: ")
     if typed.strip().casefold() != word:
         raise UsageError("that was not the word", remedy="Try again")
+    return Consent("terminal")
+
+
+def person_behind(process: int) -> Consent:
+    """That the process which asks for a person's sake stands at a terminal and Claude Code is not above it.
+
+    What a process can be asked about from outside: it has asked for the word itself. Raises UsageError.
+    """
+    above = list(ancestors(process))
+    if not above or not above[0].has_terminal:
+        raise UsageError("there is no terminal at which a person could be asked", remedy=REMEDY)
+    require_no_client({}, iter(above))
     return Consent("terminal")
 
 
@@ -121,7 +134,8 @@ def _of_proc(process: int) -> Process | None:
         return None
     command = _words_of(folder / "cmdline")
     variables = frozenset(word.partition("=")[0] for word in _words_of(folder / "environ"))
-    return Process(process, int(rest.split()[1]), name.partition("(")[2], command, variables)
+    parent, terminal = (int(rest.split()[place]) for place in (1, 4))
+    return Process(process, parent, name.partition("(")[2], command, variables, terminal != 0)
 
 
 def _words_of(file: Path) -> tuple[str, ...]:
@@ -133,11 +147,12 @@ def _words_of(file: Path) -> tuple[str, ...]:
 
 def _of_ps(process: int) -> Process | None:
     """The same by `ps`, which knows no variables of other processes."""
-    command = ["ps", "-o", "ppid=", "-o", "comm=", "-o", "args=", "-p", str(process)]
+    command = ["ps", "-o", "ppid=", "-o", "tty=", "-o", "comm=", "-o", "args=", "-p", str(process)]
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
     except (OSError, subprocess.SubprocessError):
         return None
-    if len(said) < 2 or not said[0].isdigit():
+    if len(said) < 3 or not said[0].isdigit():
         return None
-    return Process(process, int(said[0]), Path(said[1]).name, tuple(said[2:]), frozenset())
+    has_terminal = not said[1].startswith("?")
+    return Process(process, int(said[0]), Path(said[2]).name, tuple(said[3:]), frozenset(), has_terminal)

@@ -6,21 +6,23 @@ Registered by the face on the application of `memory_server.rest`, whose errors 
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import Cookie, FastAPI, HTTPException, Path, Query, Response
+from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dream.accept import MAX_TEXT_CHARS, Decisions
 from dream.hunk import Hunk, State
 from dream.page import PAGE, PAGE_HEADERS
-from dream.pages import SESSION_LIFE, PageSessions
-from dream.presence import Consent
+from dream.pages import PageSessions
+from dream.presence import Consent, person_behind
 from dream.showing import hunk_json
-from memory_server.guard import PAGE_COOKIE
+from memory_server.guard import PAGE_HEADER
 
 NO_PAGE = "decisions need a page that was opened with a code from a terminal: `oneiros review --page`"
 
-Secret = Annotated[str, Cookie(alias=PAGE_COOKIE, max_length=200, include_in_schema=False)]
+NO_TERMINAL = "a code is told to a terminal of this machine alone: `oneiros review --page`"
+
+Secret = Annotated[str, Header(alias=PAGE_HEADER, max_length=200, include_in_schema=False)]
 HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecimal digits")]
 ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
 
@@ -106,14 +108,20 @@ def _add_deciding(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
 
 
 def _add_page(api: FastAPI, pages: PageSessions) -> None:
+    # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
+
     @api.get("/page", include_in_schema=False)
-    def page() -> HTMLResponse:
+    async def page() -> HTMLResponse:
         return HTMLResponse(PAGE, headers=PAGE_HEADERS)
 
     @api.post("/page/open", include_in_schema=False)
-    def open_page(told: Code, response: Response) -> dict[str, Any]:
-        secret = pages.open(told.code)
-        response.set_cookie(
-            PAGE_COOKIE, secret, max_age=int(SESSION_LIFE.total_seconds()), httponly=True, samesite="strict", path="/"
-        )
-        return {"open": True}
+    async def open_page(told: Code) -> dict[str, str]:
+        return {"secret": pages.open(told.code)}
+
+    @api.post("/page/code", include_in_schema=False)
+    def code(request: Request) -> dict[str, str]:
+        """A code for the person behind the process that asks at the private socket."""
+        process = getattr(request.state, "process", None)
+        if process is None:
+            raise HTTPException(403, NO_TERMINAL)
+        return {"code": pages.new_code(person_behind(process))}

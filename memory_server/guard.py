@@ -1,6 +1,7 @@
 """Who may speak to the HTTP side: a foreign Host, a foreign Origin, a missing token or too long a body get no further.
 
-A page session, opened with a code from a person's terminal, passes in the place of the token; see `dream/pages.py`.
+The secret of a page session, opened with a code from a person's terminal, passes in the place of the token; see
+`dream/pages.py`. No cookie does: a browser sends those of one port of a machine to every other.
 It stands before every route, also before those that do not exist. Binding to the loopback address does not suffice: any
 page in a browser can send requests there, and a name that is rebound to 127.0.0.1 passes for the same origin.
 """
@@ -21,9 +22,10 @@ MAX_BODY_BYTES = 1 << 20
 BODY_SECONDS = 30.0
 MAX_DRAINED_BYTES = 16 << 20
 DRAIN_SECONDS = 5.0
-PAGE_COOKIE = "oneiros_page"
+PAGE_HEADER = "oneiros-page"
 OPEN_TO_ALL = frozenset({("GET", "/page"), ("POST", "/page/open")})  # how a page session is opened; both tell nothing
 HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?")
+OWN_SITES = frozenset({b"same-origin", b"none"})  # another port of this machine is of the same site
 ORIGIN = re.compile(rb"http://(?:localhost|127\.0\.0\.1|\[::1\]):(\d{1,5})")
 
 
@@ -34,10 +36,10 @@ class Guard:
         self,
         app: App,
         token: str,
-        on_request: Callable[[], None] = lambda: None,
+        on_request: Callable[[MutableMapping[str, Any]], None] = lambda _: None,
         is_page: Callable[[str], bool] = lambda _: False,
     ):
-        """`on_request` is called for every request that is let through; `is_page` knows secrets of page sessions."""
+        """`on_request` is told the state of each request that is let through; `is_page` knows secrets of pages."""
         self._app = app
         self._token = token.encode()
         self._on_request = on_request
@@ -60,7 +62,7 @@ class Guard:
             await _drain(receive)
             await _refuse(send, body, *REFUSED_BODY[body])
             return
-        self._on_request()
+        self._on_request(scope.get("state", {}))
         await self._app(scope, _replayed(body, receive), send)
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str, str] | None:
@@ -76,7 +78,10 @@ class Guard:
             origin = ORIGIN.fullmatch(origins[0]) if len(origins) == 1 else None
             if origin is None or port is None or int(origin[1]) != port:
                 return 403, "pages of another origin may not ask here", "Ask from the daemon's own page or a program"
-        if not self._has_token(headers) and not self._is_of_page(scope, has_origin=bool(origins)):
+        sites = {value for name, value in headers if name == b"sec-fetch-site"}
+        if not sites <= OWN_SITES:
+            return 403, "pages of another port or site may not ask here", "Open the address in a tab of its own"
+        if not self._has_token(headers) and not self._is_of_page(scope):
             return 401, "the token is missing or wrong", "Send `Authorization: Bearer` with the text of .oneiros/token"
         lengths = [value for name, value in headers if name == b"content-length"]
         if lengths and lengths[0].isdigit() and int(lengths[0]) > MAX_BODY_BYTES:
@@ -88,15 +93,11 @@ class Guard:
         scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
 
-    def _is_of_page(self, scope: MutableMapping[str, Any], *, has_origin: bool) -> bool:
-        """Whether a request comes from a page of ours: a browser names its origin with whatever changes something."""
+    def _is_of_page(self, scope: MutableMapping[str, Any]) -> bool:
         if (scope["method"], scope["path"]) in OPEN_TO_ALL:
             return True
-        cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-        pairs = (pair.partition("=") for pair in cookies.split(";"))
-        secrets = [value.strip() for name, _, value in pairs if name.strip() == PAGE_COOKIE]
-        is_safe = scope["method"] == "GET" or has_origin
-        return is_safe and len(secrets) == 1 and self._is_page(secrets[0])
+        given = [value for name, value in scope["headers"] if name == PAGE_HEADER.encode()]
+        return len(given) == 1 and self._is_page(given[0].decode("latin-1"))
 
 
 REFUSED_BODY = {

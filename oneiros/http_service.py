@@ -1,10 +1,14 @@
-"""HTTP in the daemon: REST and streamable-HTTP MCP behind one guard, on the local socket and the loopback address."""
+"""HTTP in the daemon: REST and streamable-HTTP MCP behind one guard, on the private socket and the loopback address.
+
+Each of the two has a server of its own, so that other accounts, which reach the second alone, can take nothing from
+the first. Their connections are those of `http_connections.py`.
+"""
 
 import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 import anyio
@@ -22,20 +26,28 @@ from memory_server.memory import Memory
 from memory_server.rest import create_api
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
+from oneiros.http_connections import KEEP_ALIVE_SECONDS, Connection
 
 logger = logging.getLogger(__name__)
 
-MAX_AT_ONCE = 200  # connections; further ones are told to come back
-KEEP_ALIVE_SECONDS = 30
+BACKLOG = 64  # connections taken at a time, before the first of them is counted
 LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
 class QuietServer(uvicorn.Server):
-    """A server that leaves the signals to the daemon."""
+    """A server that leaves the signals to the daemon, and sleeps until it is told to end."""
+
+    def __init__(self, config: uvicorn.Config, end: asyncio.Event):
+        super().__init__(config)
+        self._end = end
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def main_loop(self) -> None:
+        await self.on_tick(0)  # settles the headers of every answer
+        await self._end.wait()
 
 
 async def serve_http(
@@ -52,37 +64,40 @@ async def serve_http(
     on_hook: Callable[[str, object], str],
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
-    pages = PageSessions(memory.root, now)
+    pages = PageSessions(now)
     app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_hook=on_hook, pages=pages)
-    guarded = Guard(app, token, on_request, pages.holds)
+
+    def let_through(state: Mapping[str, Any]) -> None:
+        state["let_through"]()
+        on_request()
+
+    guarded = Guard(app, token, let_through, pages.holds)
     loopback = _loopback_socket(memory.person.http_port)
     on_port(loopback.getsockname()[1])
+    try:
+        async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
+            for listening in (local, loopback):
+                tasks.start_soon(_server(guarded, end).serve, [listening])
+    finally:
+        loopback.close()
+
+
+def _server(app: Guard, end: asyncio.Event) -> QuietServer:
     config = uvicorn.Config(
-        guarded,
-        http="h11",
+        app,
+        http=Connection,
         ws="none",
-        lifespan="on",
+        lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
+        date_header=False,
         proxy_headers=False,
-        limit_concurrency=MAX_AT_ONCE,
+        backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=3,
     )
-    server = QuietServer(config)
-
-    async def end_server() -> None:
-        await end.wait()
-        server.should_exit = True
-
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(end_server)
-            await server.serve(sockets=[local, loopback])
-            tasks.cancel_scope.cancel()
-    finally:
-        loopback.close()
+    return QuietServer(config, end)
 
 
 def create_app(
@@ -101,7 +116,7 @@ def create_app(
         return decisions_on(memory.root, memory.person, lambda: _level(indexing))
 
     api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart, on_hook=on_hook)
-    add_routes(api, decisions, pages or PageSessions(memory.root, now))
+    add_routes(api, decisions, pages or PageSessions(now))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(

@@ -13,7 +13,6 @@ from dream.accept import Decided, Decisions
 from dream.blame import Blame, blame
 from dream.export import export_approved
 from dream.hunk import Hunk, State
-from dream.pages import new_code
 from dream.presence import person_at_terminal
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
@@ -28,7 +27,7 @@ from oneiros.cli.searching import AsJson
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client
 from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
-from oneiros.environment import Environment, now
+from oneiros.environment import Environment
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
@@ -108,7 +107,7 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
         """Decide about proposed changes, one at a time, as in `git add -p`."""
         decisions = decisions_of(environment)
         if page:
-            data(page_address(environment, decisions))
+            data(page_address(environment))
             talk("Open it within two minutes; it works once.")
             return
         hunks = open_hunks(decisions)
@@ -129,14 +128,14 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
             raise typer.Exit(1)
 
 
-def page_address(environment: Environment, decisions: Decisions) -> str:
+def page_address(environment: Environment) -> str:
     """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
-    consent = person_at_terminal(environment.variables)
+    person_at_terminal(environment.variables)
     root = environment.choice.root.path
     client = Client(environment.variables, root)
     client.start()
-    client.ask("GET", "/api/indexing")  # answered when everything behind the socket is up
-    return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{new_code(decisions.root, consent, now())}"
+    code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
+    return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"
 
 
 def open_hunks(decisions: Decisions) -> list[Hunk]:

@@ -47,10 +47,16 @@ def test_nobody_passes_without_the_token_from_another_host_or_origin(served: Hou
         ({"Origin": "null"}, 403),
         ({"Origin": "http://127.0.0.1:1"}, 403),
         ({"Origin": f"http://127.0.0.1:{port}"}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "same-site"}, 403),  # another port of this machine
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
     ]
     for path in ("/api/status", "/health", "/openapi.json"):
         for headers, status in cases:
             assert ask(served, "GET", path, headers=headers)[0] == status, (path, headers)
+    for method, path in (("GET", "/page"), ("POST", "/page/open")):  # which ask for no token
+        assert ask(served, method, path, b"{}", {"Sec-Fetch-Site": "same-site"})[0] == 403
     for path in ("/mcp", "/nothing/here", "/api/stop"):
         assert ask(served, "POST", path, b"{}", {"Authorization": "Bearer x"})[0] == 401
 

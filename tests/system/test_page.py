@@ -1,13 +1,19 @@
 """Deciding over HTTP: the bearer token reads and proposes only; a page session comes from a person's terminal."""
 
+import datetime as dt
+import hashlib
 import json
 import re
 import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from dream.hunk import State
+from dream.pages import PageSessions
+from dream.presence import Consent
+from memory_server.errors import UsageError
 from memory_server.root import MemoryRoot
 from oneiros.runtime import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
@@ -47,6 +53,12 @@ def bearer(house: House) -> tuple[str, str]:
     return "-H", f"Authorization: Bearer {read_token(str(house.root))}"
 
 
+def asking_for_a_code(house: House) -> list[str]:
+    """A program that asks the daemon for a code without asking anybody for a word."""
+    asked = f"Client(os.environ, {str(house.root)!r}).ask('POST', '/page/code')"
+    return [sys.executable, "-c", f"import os; from oneiros.client import Client; print({asked})"]
+
+
 @pytest.mark.parametrize("route", ["accept", "reject", "revert"])
 def test_the_bearer_token_reads_but_does_not_decide(house: House, hunk: str, route: str) -> None:
     status, found = curl(house, "/api/hunks", *bearer(house))
@@ -58,12 +70,11 @@ def test_the_bearer_token_reads_but_does_not_decide(house: House, hunk: str, rou
     assert state_of(house, hunk) is State.PENDING
 
 
-@pytest.mark.parametrize("cookie", ["oneiros_page=guessed", "oneiros_page=", "oneiros_page=a; oneiros_page=b"])
-def test_a_made_up_page_session_opens_nothing(house: House, hunk: str, cookie: str) -> None:
-    assert curl(house, "/api/hunks", "-b", cookie)[0] == 401
-    origin = f"Origin: {address(house)}"
+@pytest.mark.parametrize("header", ["Oneiros-Page: guessed", "Oneiros-Page;", "Cookie: oneiros_page=guessed"])
+def test_a_made_up_page_session_opens_nothing(house: House, hunk: str, header: str) -> None:
+    assert curl(house, "/api/hunks", "-H", header)[0] == 401
 
-    status, _ = curl(house, f"/api/hunks/{hunk}/accept", *bearer(house), "-b", cookie, "-H", origin, body={})
+    status, _ = curl(house, f"/api/hunks/{hunk}/accept", *bearer(house), "-H", header, body={})
 
     assert status == 403 and state_of(house, hunk) is State.PENDING
 
@@ -72,16 +83,54 @@ def test_a_code_from_a_terminal_opens_one_session_that_decides(house: House, hun
     seen = at_terminal(house, [WORD], "review", "--page")
     found = re.search(r"/page#([0-9a-f]+)", seen.screen)
     assert seen.code == 0 and found, seen
-    jar, origin = str(house.folder / "cookies"), f"Origin: {address(house)}"
+    jar = house.folder / "cookies"
 
-    assert curl(house, "/page/open", "-c", jar, body={"code": found[1]})[0] == 200
+    status, opened = curl(house, "/page/open", "-c", str(jar), body={"code": found[1]})
+    assert status == 200 and "oneiros" not in jar.read_text(encoding="utf-8")
     assert curl(house, "/page/open", body={"code": found[1]})[0] == 400  # it works once
-    assert curl(house, "/api/hunks", "-b", jar)[0] == 200
-    assert curl(house, f"/api/hunks/{hunk}/accept", "-b", jar, body={})[0] == 401  # no page of ours sends no origin
-    status, answer = curl(house, f"/api/hunks/{hunk}/accept", "-b", jar, "-H", origin, body={})
+    secret = ("-H", f"Oneiros-Page: {opened['secret']}")
+    assert curl(house, "/api/hunks", *secret)[0] == 200
+    for foreign in ("Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"):
+        assert curl(house, f"/api/hunks/{hunk}/accept", *secret, "-H", foreign, body={})[0] == 403
+    assert curl(house, f"/api/hunks/{hunk}/accept", "-b", f"oneiros_page={opened['secret']}", body={})[0] == 401
+    status, answer = curl(house, f"/api/hunks/{hunk}/accept", *secret, body={})
 
     assert status == 200 and answer["hunk"]["state"] == "accepted"
-    assert curl(house, "/api/exact?query=2526", "-b", jar)[1]["hits"][0]["path"] == "topics/mail.md"
+    assert curl(house, "/api/exact?query=2526", *secret)[1]["hits"][0]["path"] == "topics/mail.md"
+
+
+def test_no_file_and_no_process_without_a_terminal_makes_a_code(house: House, hunk: str) -> None:
+    end = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=1)
+    forged = {hashlib.sha256(b"forged").hexdigest(): end.isoformat()}
+    (house.root / ".oneiros" / "page-codes.json").write_text(json.dumps(forged), encoding="utf-8")
+
+    assert curl(house, "/page/open", body={"code": "forged"})[0] == 400
+    assert curl(house, "/page/code", *bearer(house), body={})[0] == 403  # not over loopback, whoever asks
+    for variables in ({}, {"CLAUDECODE": "1"}):
+        done = subprocess.run(
+            asking_for_a_code(house),
+            env={**house.variables, **variables},
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+        )
+        assert "UsageError" in done.stderr and not done.stdout
+
+
+def test_the_assistant_gets_no_code_at_a_terminal_either(house: House, hunk: str) -> None:
+    seen = at_terminal(house, [], command=asking_for_a_code(house), variables={"CLAUDECODE": "1"})
+
+    assert "the assistant cannot accept" in seen.screen
+
+
+def test_wrong_codes_do_not_void_the_one_that_waits() -> None:
+    pages = PageSessions(lambda: dt.datetime.now(dt.UTC))
+    code = pages.new_code(Consent("terminal"))
+    for _ in range(100):
+        with pytest.raises(UsageError):
+            pages.open("guessed")
+
+    assert pages.holds(pages.open(code))
 
 
 def test_the_page_itself_is_served_without_a_session(house: House, hunk: str) -> None:
