@@ -5,16 +5,11 @@ The same memory gives the same bytes: no clock, no counter, so that prompt cache
 
 from crawler.injected import TAG
 from dream.accept import Decisions
+from dream.doubts import doubts_for_model
 from dream.progress import DreamProgress
 from memory_server.errors import OneirosError
-from memory_server.escaping import shown_line
 
-MOST_NAMED = 10
 START = "SessionStart"
-WARNING = (
-    "Approved files were changed by no acceptance and by no commit of the person. Do not rely on these changes, and"
-    " tell the person; `oneiros review` lets them look and decide:"
-)
 
 
 def session_notice(decisions: Decisions, event: str) -> str:
@@ -29,12 +24,6 @@ def session_notice(decisions: Decisions, event: str) -> str:
 
 def _unexplained(decisions: Decisions) -> list[str]:
     try:
-        found = decisions.unexplained()
+        return doubts_for_model(decisions.unexplained())
     except OneirosError:
         return []  # a hook stays silent; the report says it
-    named = [f"- {shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED]]
-    if len(found) > MOST_NAMED:
-        named.append("- and others: `oneiros report` names them")
-    if not named:
-        return []
-    return [WARNING, *named]

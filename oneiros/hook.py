@@ -4,7 +4,8 @@ A hook must never stand in the way: whatever happens it ends within its time wit
 where the daemon is missing, slow or answers garbage it says nothing but a line in the log.
 
 PreToolUse is decided here, without a daemon. SessionStart asks the daemon and starts it, since the session's own server
-does so anyway. SessionEnd leaves a note, and the daemon does the rest behind it. Other events ask a running daemon.
+does so anyway; where it has no answer, another program looks for the changes that a person must be told of. SessionEnd
+leaves a note, and the daemon does the rest behind it. Other events ask a running daemon.
 
 A hook pays for each import at each event: with the modules `json`, `signal` and `socket` it took 2.2 times as long as
 an empty program and a request, without them 1.1 times. So what the client tells is passed on as it is, and the C parts
@@ -14,6 +15,7 @@ of the latter two are used by themselves.
 import _signal  # type: ignore[import-not-found]  # typeshed knows the module above it alone
 import _socket
 import os
+import select
 import sys
 import time
 
@@ -22,6 +24,12 @@ from oneiros.runtime import chosen_root, derived_file, is_memory, is_private, re
 SECONDS = {"SessionStart": 4.5, "SessionEnd": 1.0}  # the client allows 5 s; a plugin's SessionEnd is killed after 1.3
 OTHER_SECONDS = 2.5  # of 3
 START_SECONDS = 4.0  # for a daemon that has to be started first
+PATIENCE_SECONDS = 1.5  # with which a session's start waits for it alone
+LAST_SECONDS = 0.2  # of a session's start, to take down what was found without it
+NOBODY_LOOKED = (
+    b'{"systemMessage":"oneiros did not answer in time: nobody has looked whether approved files were changed without'
+    b' you. `oneiros report` does."}'
+)
 MAX_INPUT = 1 << 20  # bytes of what the client tells
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
 MAX_HEAD = 4_096  # bytes of HTTP in front of it
@@ -52,21 +60,89 @@ def answer(event: str) -> bytes:
         return b""
     if event == "SessionEnd":
         _note_end(told, root)
-    connection = _connected(root, event)
-    if connection is None:
-        return b""
-    head = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
-    return _asked(connection, read_token(root), head.encode() + told + b"}", SECONDS.get(event, OTHER_SECONDS))
+    if event == "SessionStart":
+        return _start_of_session(root, told)
+    connection = _connected(root)
+    return b"" if connection is None else _asked(connection, root, event, told)
+
+
+def _start_of_session(root: str, told: bytes) -> bytes:
+    """The daemon's answer; where it gives none, the warning about changes that nobody answered for."""
+    end = time.monotonic() + _signal.getitimer(_signal.ITIMER_REAL)[0]
+    other = OtherWay(root, end)
+    _signal.signal(_signal.SIGALRM, lambda *_: other.grow_impatient())
+    _signal.setitimer(_signal.ITIMER_REAL, PATIENCE_SECONDS)
+    try:
+        said = _asked(started(os.environ, root, "http", START_SECONDS), root, "SessionStart", told, other.left())
+        if not said:
+            raise ValueError("the daemon had nothing to say")
+        return said
+    except Exception as error:  # noqa: BLE001  whatever it is, the warning does not depend on the daemon
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        _log(f"SessionStart without the daemon: {error!r}")
+        other.begin()
+        return other.said()
+    finally:
+        other.end()
+
+
+class OtherWay:
+    """A program that looks for unexplained changes without a daemon."""
+
+    def __init__(self, root: str, end: float) -> None:
+        self._root = root
+        self._end = end
+        self._process = 0
+        self._reading = -1
+
+    def left(self) -> float:
+        """Seconds until the hook must be done."""
+        return max(0.01, self._end - time.monotonic())
+
+    def grow_impatient(self) -> None:
+        """Starts the program, and shortly before the end gives up whatever is waited for beside it."""
+        if self._process:
+            raise TimeoutError("the daemon took too long")
+        self.begin()
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.01, self.left() - LAST_SECONDS))
+
+    def begin(self) -> None:
+        """Starts the program, unless it has been."""
+        if self._process:
+            return
+        self._reading, writing = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for here, there in ((nothing, 0), (writing, 1), (nothing, 2)):
+                    os.dup2(here, there)
+                os.execv(sys.executable, [sys.executable, "-P", "-m", "oneiros.hooks.without_daemon", self._root])  # noqa: S606
+            finally:
+                os._exit(1)
+        os.close(writing)
+
+    def said(self) -> bytes:
+        """Its whole answer; where it has none in time, that nobody has looked."""
+        said = b""
+        while select.select([self._reading], [], [], self.left())[0]:
+            part = os.read(self._reading, 65_536)
+            if not part:
+                break
+            said += part
+        return said if said.startswith(b"{") and said.endswith(b"}") else NOBODY_LOOKED
+
+    def end(self) -> None:
+        if self._process:
+            os.kill(self._process, _signal.SIGKILL)
 
 
 def _root() -> str:
     return chosen_root(os.environ, os.getcwd(), os.path.expanduser("~"))
 
 
-def _connected(root: str, event: str) -> _socket.socket | None:
-    """A connection to the daemon, which a session's start waits for; None where there is none."""
-    if event == "SessionStart":
-        return started(os.environ, root, "http", START_SECONDS)
+def _connected(root: str) -> _socket.socket | None:
+    """A connection to the running daemon; None where there is none."""
     with open(derived_file(root, "daemon.json"), encoding="utf-8") as stream:
         path = stream.read().partition('"http": "')[2].partition('"')[0]  # as `daemon.write_state` writes it
     if not path or "\\" in path or not is_private(os.path.dirname(path)):
@@ -77,10 +153,12 @@ def _connected(root: str, event: str) -> _socket.socket | None:
     return connection
 
 
-def _asked(connection: _socket.socket, token: str, body: bytes, seconds: float) -> bytes:
-    """The daemon's answer to one request: an object of JSON, or nothing. Raises ValueError for anything else."""
+def _asked(connection: _socket.socket, root: str, event: str, told: bytes, seconds: float = OTHER_SECONDS) -> bytes:
+    """The daemon's answer about an event: an object of JSON, or nothing. Raises ValueError for anything else."""
+    opening = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
+    body = opening.encode() + told + b"}"
     head = (
-        f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+        f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {read_token(root)}\r\n"
         f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     connection.settimeout(seconds)

@@ -77,12 +77,13 @@ async def serve_http(
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
             for listening in (local, loopback):
-                tasks.start_soon(_server(guarded, end).serve, [listening])
+                tasks.start_soon(server_of(guarded, end).serve, [listening])
     finally:
         loopback.close()
 
 
-def _server(app: Guard, end: asyncio.Event) -> QuietServer:
+def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
+    """The server of one listening socket, until `end` is set."""
     config = uvicorn.Config(
         app,
         http=Connection,

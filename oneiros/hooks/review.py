@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.accept import Decisions
+from dream.doubts import doubts_for_person
 from dream.hunk import State
 from dream.notice import START, session_notice
 from dream.progress import DreamProgress
 from memory_server.errors import OneirosError
-from memory_server.escaping import shown_line
 
-MOST_NAMED = 3
 WAITING = "Sessions wait"
 
 
@@ -44,11 +43,6 @@ class ReviewNotice:
 def unexplained_lines(decisions: Decisions) -> Sequence[str]:
     """The changes of approved files that no acceptance and no commit of the person explains, in one line."""
     try:
-        found = decisions.unexplained()
+        return doubts_for_person(decisions.unexplained())
     except OneirosError as error:
         return [str(error)]
-    if not found:
-        return []
-    named = ", ".join(f"{shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED])
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    return [f"Changed without your acceptance: {named}{more}. `oneiros review` shows them."]

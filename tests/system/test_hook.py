@@ -6,12 +6,16 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from crawler.closed import read_ends
+from oneiros.hook import NOBODY_LOOKED
+from oneiros.hooks.without_daemon import SILENT
 from oneiros.runtime import ensure_private, runtime_folder, socket_path
+from tests.dream.builders import decisions_on
 from tests.system.house import CHECKOUT, House, wait_until
 
 
@@ -30,12 +34,12 @@ def run_hook(
 
 
 def answer_of_hook(house: House, told: str, event: str) -> Any:
-    """What a hook that must have an answer says; on a machine that is late it says nothing, and is asked again."""
+    """What a hook says that must have the daemon's answer; on a late machine it has none, and is asked again."""
     said: list[str] = []
 
     def has_said() -> bool:
         said.append(run_hook(house, told, event).stdout)
-        return said[-1] != ""
+        return said[-1] != "" and SILENT not in said[-1]
 
     wait_until(has_said)
     return json.loads(said[-1])
@@ -57,41 +61,83 @@ def test_a_hook_reaches_the_daemon(house: House) -> None:
     assert "The relay listens on port 2525." in said["hookSpecificOutput"]["additionalContext"]
 
 
+@contextlib.contextmanager
+def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
+    """What listens in a daemon's place and gives one answer, or none; the requests that it was sent."""
+    ensure_private(runtime_folder(house.variables))
+    path, asked = socket_path(house.variables, str(house.root), "http"), list[bytes]()
+    state = house.root / ".oneiros" / "daemon.json"
+    state.parent.mkdir(exist_ok=True)
+    state.write_text(json.dumps({"http": path}), encoding="utf-8")
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):  # the hook may have given up, and the test ends it
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    asked.append(connection.recv(65_536))
+                    connection.sendall(answer) if answer is not None else connection.recv(1)
+
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield asked
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"garbage\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n[1,", b"HTTP/1.1 500 Oh\r\n\r\n{}", None]
 )
 def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House, answer: bytes | None) -> None:
-    ensure_private(runtime_folder(house.variables))
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(socket_path(house.variables, str(house.root), "http"))
-    listener.listen()
-    listener.settimeout(60)
-    asked = []
-
-    def serve() -> None:
-        connection, _ = listener.accept()
-        asked.append(True)
-        with connection, contextlib.suppress(OSError):  # the hook may have given up
-            connection.recv(65_536)
-            if answer is None:
-                connection.recv(1)  # until the hook gives up
-            else:
-                connection.sendall(answer)
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    (house.root / ".oneiros").mkdir()
-    state = {"http": socket_path(house.variables, str(house.root), "http")}
-    (house.root / ".oneiros" / "daemon.json").write_text(json.dumps(state), encoding="utf-8")
-    done = run_hook(house, told="not json at all")
-    while not asked:  # a late machine may not have come so far
+    with answering(house, answer) as asked:
         done = run_hook(house, told="not json at all")
-    thread.join()
-    listener.close()
+        while not asked:  # a late machine may not have come so far
+            done = run_hook(house, told="not json at all")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     log = (house.root / ".oneiros" / "hook.log").read_text(encoding="utf-8")
     assert ("took too long" if answer is None else "gave no answer") in log
+
+
+def changed_by_nobody(house: House) -> None:
+    """A topic is changed although the state before it was approved."""
+    decisions = decisions_on(house.memory_root)
+    assert decisions.unexplained() == []  # which notes what is there
+    house.write("mail", "# Mail\n\nThe relay was sold.\n")
+
+
+def warning_of_hook(house: House) -> Any:
+    """What the start of a session says without a daemon; never nothing, and on a late machine it is asked again."""
+    said: list[Any] = []
+
+    def has_looked() -> bool:
+        said.append(json.loads(run_hook(house, event="SessionStart").stdout))
+        return bool(said[-1] != json.loads(NOBODY_LOOKED))
+
+    wait_until(has_looked)
+    return said[-1]
+
+
+def test_the_warning_about_changes_does_not_depend_on_a_daemon_that_can_be_reached(house: House) -> None:
+    changed_by_nobody(house)
+    (house.folder / "run" / "oneiros").write_text("a file where a daemon would listen", encoding="utf-8")
+
+    said = warning_of_hook(house)
+
+    assert "- topics/mail.md (changed)" in said["hookSpecificOutput"]["additionalContext"].splitlines()
+    assert "topics/mail.md (changed)" in said["systemMessage"] and "oneiros doctor" in said["systemMessage"]
+
+
+@pytest.mark.parametrize("answer", [b"garbage\r\n\r\n", b"HTTP/1.1 503 Busy\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", None])
+def test_the_warning_about_changes_does_not_depend_on_what_a_daemon_answers(house: House, answer: bytes | None) -> None:
+    changed_by_nobody(house)
+    with answering(house, answer):
+        said = warning_of_hook(house)
+
+    assert "topics/mail.md (changed)" in said["systemMessage"]
 
 
 def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands(house: House) -> None:

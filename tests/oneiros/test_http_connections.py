@@ -1,0 +1,118 @@
+"""Who says nothing, or too little, holds up nobody: against a server of the daemon on a socket of the test."""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import pytest
+
+from memory_server.guard import Guard
+from oneiros import http_connections
+from oneiros.http_service import server_of
+
+TOKEN = "a-token-of-the-test"
+REQUEST = f"POST /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n".encode()
+HALVES = {
+    "nothing": b"",
+    "half a header": b"POST /x HTTP/1.1\r\nHost: loc",
+    "no body": REQUEST,
+    "no token and no body": b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+    "no body for all": b"POST /page/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+}
+
+Scenario = Callable[[Callable[[], Awaitable["Client"]], asyncio.Event], Awaitable[None]]
+
+
+class Client:
+    """One connection to the server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self.reader, self.writer = reader, writer
+
+    async def status(self) -> str:
+        """The first line of the next answer."""
+        return (await self.reader.readline()).decode().strip()
+
+    async def rest(self) -> bytes:
+        """What comes until the server ends the connection."""
+        try:
+            return await self.reader.read()
+        except ConnectionResetError:
+            return b""
+
+
+def run(scenario: Scenario) -> None:
+    """Plays a scenario against a server whose answers wait for an event, which is set unless the scenario clears it."""
+
+    async def play() -> None:
+        go, end = asyncio.Event(), asyncio.Event()
+        go.set()
+
+        async def app(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+            await go.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body", "body": b""})
+
+        guard = Guard(app, TOKEN, lambda state: state["let_through"]())
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            serving = asyncio.create_task(server_of(guard, end).serve([listening]))
+            opened: list[Client] = []
+
+            async def connected() -> Client:
+                opened.append(Client(*await asyncio.open_connection("127.0.0.1", port)))
+                return opened[-1]
+
+            await scenario(connected, go)
+            for client in opened:
+                client.writer.close()
+            end.set()
+            await serving
+
+    asyncio.run(asyncio.wait_for(play(), 60))
+
+
+@pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
+def test_half_a_request_is_cut_off(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 0.05)
+
+    async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
+        client = await connected()
+        client.writer.write(sent)
+        assert await client.rest() == b""
+
+    run(scenario)
+
+
+def test_half_of_a_second_request_is_cut_off_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_connections, "KEEP_ALIVE_SECONDS", 0.05)
+
+    async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
+        client = await connected()
+        client.writer.write(REQUEST + b"{}" + HALVES["half a header"])
+        assert await client.status() == "HTTP/1.1 200 OK"
+        assert await client.rest() == b"content-length: 0\r\n\r\n"
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
+def test_where_all_room_is_taken_the_oldest_half_goes_and_an_answer_under_way_stays(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_connections, "MAX_CONNECTIONS", 3)
+
+    async def scenario(connected: Callable[[], Awaitable[Client]], go: asyncio.Event) -> None:
+        go.clear()
+        asking = await connected()
+        asking.writer.write(REQUEST + b"{}")
+        for _ in range(20):
+            (await connected()).writer.write(sent)
+        late = await connected()
+        late.writer.write(REQUEST + b"{}")
+        go.set()
+
+        assert [await asking.status(), await late.status()] == ["HTTP/1.1 200 OK"] * 2
+
+    run(scenario)
