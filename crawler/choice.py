@@ -6,10 +6,12 @@ conversation by a mark in their own words. A project is its git common directory
 sub-directories share one memory; outside git it is the folder.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from crawler.grammar import as_line
 
 EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # anywhere in a prompt of the person: the session is left out
 
@@ -27,9 +29,9 @@ class Choice:
         """Whether a session of this project, started in this folder, is taken in."""
         if self.only and project != self.only:
             return False
-        if any(covers(rule, project) or covers(rule, cwd) for rule in self.deny):
+        if _any_covers(self.deny, project, cwd):
             return False
-        return not self.allow or any(covers(rule, project) or covers(rule, cwd) for rule in self.allow)
+        return not self.allow or _any_covers(self.allow, project, cwd)
 
     def is_excluded_by(self, prompt: str) -> bool:
         """Whether a person's words carry the mark that leaves their session out."""
@@ -48,8 +50,13 @@ class Projects:
         if cwd not in self._known:
             found = git_common_directory(Path(cwd)) if cwd else None
             identity = str(found) if found else cwd
-            self._known[cwd] = self.aliases.get(identity, identity)
+            self._known[cwd] = as_line(self.aliases.get(identity, identity))
         return self._known[cwd]
+
+
+def _any_covers(rules: Iterable[str], project: str, cwd: str) -> bool:
+    """Whether one of a person's rules holds; hidden marks in it are written out as they are in what it is held to."""
+    return any(covers(rule, project) or covers(rule, cwd) for rule in map(as_line, rules))
 
 
 def covers(rule: str, path: str) -> bool:

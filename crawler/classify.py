@@ -1,7 +1,8 @@
 """Says what one record of a transcript is: speech, a tool's work, a link in the chain, or nothing of ours.
 
 Everything here looks at one record alone. Where the client's format leaves room for doubt, the rule is: nothing is
-taken for a person's words that a person did not type.
+taken for a person's words that a person did not type. What is no speech (ids, folders, titles, names of tools) leaves
+here in the grammar of `grammar.py`.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from crawler.entry import Entry, Part, PartKind
+from crawler.grammar import as_id, as_line
 from crawler.injected import cut_injected, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
@@ -104,7 +106,7 @@ def _assistant(record: Record) -> Entry | None:
     return _entry(
         record,
         parts,
-        message_id=text_or_empty(message.get("id")),
+        message_id=as_id(text_or_empty(message.get("id"))),
         input_tokens=count_of(usage.get("input_tokens")),
         output_tokens=count_of(usage.get("output_tokens")),
     )
@@ -113,8 +115,8 @@ def _assistant(record: Record) -> Entry | None:
 def _call(block: dict[str, Any]) -> Part:
     return Part(
         PartKind.CALL,
-        tool=text_or_empty(block.get("name")),
-        call_id=text_or_empty(block.get("id")),
+        tool=as_line(text_or_empty(block.get("name"))),
+        call_id=as_id(text_or_empty(block.get("id"))),
         arguments=msgspec.json.encode(block.get("input")).decode() if block.get("input") else "",
     )
 
@@ -184,7 +186,7 @@ def _result(block: dict[str, Any], record: Record) -> Part:
     return Part(
         PartKind.RESULT,
         cut_injected(cut_reminders(text)).strip(),
-        call_id=text_or_empty(block.get("tool_use_id")),
+        call_id=as_id(text_or_empty(block.get("tool_use_id"))),
         is_error=block.get("is_error") is True,
     )
 
@@ -229,7 +231,7 @@ def _attached(record: Record) -> Entry | None:
 def _title(record: Record) -> Entry | None:
     raw = {"custom-title": record.title, "ai-title": record.ai_title, "summary": record.summary}[record.type]
     text = json_of(raw)
-    return _entry(record, [Part(PartKind.TITLE, text)]) if isinstance(text, str) and text else None
+    return _entry(record, [Part(PartKind.TITLE, as_line(text))]) if isinstance(text, str) and text else None
 
 
 def _link(record: Record) -> Entry | None:
@@ -239,19 +241,20 @@ def _link(record: Record) -> Entry | None:
 def _entry(
     record: Record, parts: list[Part], *, message_id: str = "", input_tokens: int = 0, output_tokens: int = 0
 ) -> Entry:
+    own_id, parent = as_id(record.uuid or ""), as_id(record.parent or record.logical_parent or "")
     if not parts:
-        return Entry(id=record.uuid or "", parent=record.parent or record.logical_parent or "")
+        return Entry(id=own_id, parent=parent)
     return Entry(
-        id=record.uuid or made_id(record, parts),
-        parent=record.parent or record.logical_parent or "",
-        time=record.timestamp or "",
+        id=own_id or made_id(record, parts),
+        parent=parent,
+        time=as_line(record.timestamp or ""),
         parts=tuple(parts),
         message_id=message_id,
-        session_id=record.session_id or "",
-        cwd=record.cwd or "",
-        branch=record.branch or "",
-        version=record.version or "",
-        agent=record.agent or "",
+        session_id=as_id(record.session_id or ""),
+        cwd=as_line(record.cwd or ""),
+        branch=as_line(record.branch or ""),
+        version=as_line(record.version or ""),
+        agent=as_id(record.agent or ""),
         is_sidechain=bool(record.is_sidechain),
         input_tokens=input_tokens,
         output_tokens=output_tokens,

@@ -14,7 +14,8 @@ from crawler.transcript import agent_of
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
 NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
-UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+STEM_CHARS = 55  # of a file's name in an id: with its mark it has 64 at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,13 @@ def session_of(path: Path, first_session_id: str, first_bytes: bytes) -> str:
 def source_of(path: Path) -> str:
     """Which part of its session a file is: the conversation itself, or a sub-agent by its id."""
     agent = agent_of(path)
-    return (UNSAFE.sub("-", agent) or "agent") if agent else MAIN
+    return (UNSAFE.sub("-", agent)[:64] or "agent") if agent else MAIN
 
 
 def safe_id(name: str, first_bytes: bytes) -> str:
-    """An id that can be a file name; one that is no UUID gets a hash of the first line, since names repeat."""
+    """An id in the grammar; one that is no UUID gets a hash of the first line, since names repeat."""
     if is_uuid(name):
         return name
     line = first_bytes.split(b"\n", 1)[0]
     mark = hashlib.blake2b(name.encode() + line, digest_size=4).hexdigest()
-    return f"{UNSAFE.sub('-', name).strip('-.')[:80] or 'session'}-{mark}"
+    return f"{UNSAFE.sub('-', name).strip('-')[:STEM_CHARS] or 'session'}-{mark}"

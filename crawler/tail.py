@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from crawler.entry import Entry
+from crawler.grammar import is_id
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
 BUSY_SECONDS = 30.0
@@ -200,7 +201,7 @@ def copy_key(entry: Entry) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    return len(text) == 36 and text.count("-") == 4
+    return len(text) == 36 and text.count("-") == 4 and is_id(text)
 
 
 def short_hash(content: bytes) -> bytes:

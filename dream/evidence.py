@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from crawler.archive import Archive, SessionRecord
 from crawler.entry import PartKind
+from crawler.grammar import is_id
 from crawler.injected import is_own_session
 from crawler.turns import Role, Turn
 from dream.records import Quote
@@ -68,6 +69,8 @@ class Evidence:
 
     def session(self, session_id: str) -> SessionTurns:
         """One archived session; without turns where the archive does not have it. The last few are kept."""
+        if not is_id(session_id):
+            return SessionTurns(session_id, "", ())
         record = self._archive.record(session_id)
         known = self._read.get(session_id)
         if known is None or known[0] != record:  # a session that goes on has more to say each time
@@ -89,7 +92,9 @@ class Evidence:
 
 
 def is_true_of(quote: Quote, turn: Turn) -> bool:
-    """Whether a turn says what the quote says it says."""
+    """Whether a turn says what the quote says it says. Nothing is true of an entry whose id could be more than an id."""
+    if not is_id(quote.entry):
+        return False
     if quote.entry not in turn.entries or quote.role is not turn.role or quote.time != turn.time:
         return False
     return 0 <= quote.first < quote.end <= len(turn.text) and turn.text[quote.first : quote.end] == quote.text

@@ -15,6 +15,7 @@ from dream.hunk import Hunk, hash_of
 from dream.records import Kind, Place
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
+from memory_server.escaping import shown_line
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import new_frontmatter, parse_frontmatter, set_field
 
@@ -102,7 +103,8 @@ def provenance_of(hunk: Hunk) -> str:
     parts = []
     for quote in hunk.quotes:
         day = f", {quote.time.date().isoformat()}" if quote.time else ""
-        parts.append(f"{quote.role} in session {quote.session_id}, entry {quote.entry}{day}")
+        place = f"session {shown_line(quote.session_id)}, entry {shown_line(quote.entry)}"
+        parts.append(f"{quote.role} in {place}{day}")
     return "; ".join(parts) or "written in a review"
 
 

@@ -293,9 +293,10 @@ def hunk_block(hunk: Hunk, step: Step | None) -> list[str]:
     ]
     for quote in hunk.quotes:
         when = quote.time.isoformat(timespec="minutes") if quote.time else "undated"
-        lines += [f"- {quote.role} said, {when}, session {quote.session_id}, entry {quote.entry}:", ""]
+        session, entry = shown_line(quote.session_id), shown_line(quote.entry)
+        lines += [f"- {quote.role} said, {when}, session {session}, entry {entry}:", ""]
         lines += [*_set_in(quote.text, "      > "), ""]
-        lines += [f"  read on: `oneiros drill {id8_of(quote.session_id)} --entry {quote.entry[:8]}`"]
+        lines += [f"  read on: `oneiros drill {id8_of(quote.session_id)} --entry {entry[:8]}`"]
     if hunk.update.place.old_text:
         lines += ["- replaces:", "", *_set_in(hunk.update.place.old_text.rstrip("\n"), "      ")]
     if hunk.reason:
