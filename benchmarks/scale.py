@@ -36,7 +36,8 @@ from memory_server.process import settle_process
 from memory_server.root import MemoryRoot
 from memory_server.search.arms import SemanticArm, scope_of
 from memory_server.search.query import parse_query
-from memory_server.search.search import DEFAULT_LAYERS
+from memory_server.search.question import Search
+from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
 from oneiros.keeper import Keeper
@@ -112,15 +113,15 @@ def latencies(memory: Memory, corpus: Corpus) -> dict[str, Any]:
     asked = questions(corpus, 8)
 
     def recall_first(text: str) -> Answer:
-        return memory.searcher().recall(parse_query(text), 10, 1, second_look=False)
+        return memory.pipeline(rerank=False).answer(parse_query(text))
 
     kinds: dict[str, tuple[Callable[[str], object], Sequence[str]]] = {
-        "search_exact": (memory.search_exact, mixed),
+        "search_exact": (asking(memory, Search.EXACT), mixed),
         "embed_query": (lambda text: memory.engine().embed([text], as_query=True), asked),
-        "search_memory": (memory.search_memory, asked),
-        "search_memory_filtered": (lambda text: memory.search_memory(f"{FILTER} {text}"), asked),
+        "search_memory": (asking(memory, Search.MEANING), asked),
+        "search_memory_filtered": (lambda text: asking(memory, Search.MEANING)(f"{FILTER} {text}"), asked),
         "recall": (recall_first, asked),
-        "recall_second_look": (memory.recall, asked),
+        "recall_second_look": (asking(memory, Search.RECALL), asked),
     }
     for ask, texts in kinds.values():
         for text in texts[:5]:
@@ -133,6 +134,11 @@ def latencies(memory: Memory, corpus: Corpus) -> dict[str, Any]:
                 ask(texts[place])
                 taken[name].append((time.perf_counter() - started) * 1000)
     return {name: spread(times) for name, times in taken.items()}
+
+
+def asking(memory: Memory, search: Search) -> Callable[[str], Answer]:
+    """A search of a memory as a function of what is typed."""
+    return lambda text: memory.search(parse_query(text, search))
 
 
 def spread(milliseconds: Sequence[float]) -> dict[str, float]:
@@ -173,7 +179,7 @@ def save_to_search(memory: Memory) -> float:
             file = memory.root.topics / "just-saved.md"
             file.write_text(f"# Just saved\n\nThe password of the {word} is in the drawer.\n", encoding="utf-8")
             started = time.monotonic()
-            while not memory.search_exact(word).hits and time.monotonic() - started < 60:
+            while not asking(memory, Search.EXACT)(word).hits and time.monotonic() - started < 60:
                 time.sleep(0.01)
             seconds.append(time.monotonic() - started)
             keeper.wait(keeper.poke(), 60)
@@ -193,7 +199,7 @@ def indexing_ratio(memory: Memory, corpus: Corpus, data: Path) -> float:
 
     def times() -> float:
         started = time.perf_counter()
-        memory.recall(asked[len(taken) % len(asked)])
+        asking(memory, Search.RECALL)(asked[len(taken) % len(asked)])
         return (time.perf_counter() - started) * 1000
 
     taken: list[float] = []

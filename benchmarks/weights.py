@@ -90,9 +90,10 @@ def pools_of(cases: Sequence[Case], vectors: Path) -> Iterator[Pool]:
 
 def pool_of(memory: Memory, case: Case, text: str, evidence: frozenset[str], is_learnt_on: bool) -> Pool:
     """What the second look saw of one question."""
-    searcher = memory.searcher()
-    _, ranking = searcher.ranked(parse_query(text))
-    table, sources = searcher.snapshot.passages, searcher.snapshot.sources
+    pipeline = memory.pipeline()
+    _, ranking = pipeline.ranked(parse_query(text))
+    snapshot = pipeline.retriever.snapshot
+    table, sources = snapshot.passages, snapshot.sources
     held = zip(table.sources[ranking.places].tolist(), table.lines[ranking.places].tolist(), strict=True)
     lines = [(sources[source].path, line) for source, line in held]
     units = [

@@ -33,6 +33,9 @@ RANKS = {layer: place for place, layer in enumerate(Layer, start=1)}  # asked fo
 BY_LINE = frozenset({Layer.SESSION, Layer.RAW})  # layers in which each line is a statement or turn of its own
 
 
+TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")  # of what sessions said, by the recorder
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class LineRange:
     """Lines of a file, counted from 1, both ends included."""
@@ -120,7 +123,7 @@ class Filter:
 class Reason:
     """Why a hit was found: which arm or rule, with the score or words that it saw."""
 
-    arm: str  # keyword, semantic, second look, literal, precedence
+    arm: str  # keyword, semantic, second look, literal, turns, type
     detail: str
 
 
@@ -137,6 +140,10 @@ class Hit:
     date: dt.date | None
     score: float  # 0 to 1; comparable within one answer only
     why: tuple[Reason, ...] = ()
+    type: str = ""  # what the recorder says of it, one of TYPES; else the type of its source's frontmatter
+    tags: tuple[str, ...] = ()  # of its source
+    time: dt.datetime | None = None  # when it was said, where that is known better than by the day
+    parts: Mapping[str, float] = field(default_factory=dict, hash=False)  # score of every arm and stage, for --explain
     more_lines: tuple[LineRange, ...] = ()  # other passages of the same source that matched
     decides: bool = False  # the highest layer among hits that answer the same thing
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
@@ -150,4 +157,3 @@ class Answer:
     note: str = ""  # what to do next, in one sentence; not empty where nothing was found
     terms: tuple[str, ...] = ()  # the words that the keyword side looked up
     confidence: float = 0.0  # of recall, that the memory answers this at all; below its floor there are no hits
-    scores: Mapping[ChunkId, Mapping[str, float]] = field(default_factory=dict)  # per hit and arm, for --explain

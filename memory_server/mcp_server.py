@@ -17,12 +17,13 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from mcp.types import Tool as ListedTool
 from pydantic import Field, ValidationError
 
-from memory_server.answer_text import answer_json, answer_text, reading_text, session_text, status_text, topics_text
-from memory_server.asking import DEFAULT_LIMIT, MAX_LIMIT
-from memory_server.document import Answer
+from memory_server.answer_text import answer_json, answer_text
+from memory_server.document import TYPES
 from memory_server.errors import OneirosError
-from memory_server.index.digest import TYPES
 from memory_server.memory import Memory
+from memory_server.memory_text import reading_text, session_text, status_text, topics_text
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, several
 
 INSTRUCTIONS = """\
 oneiros is this person's memory. Hits carry a layer, and the lower rank number wins: topic (1) is approved knowledge, \
@@ -38,6 +39,7 @@ READ_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_worl
 Query = Annotated[str, Field(description="words, a question, or the query syntax")]
 Limit = Annotated[int, Field(description="most hits", ge=1, le=MAX_LIMIT)]
 PerSource = Annotated[int, Field(description="most passages of one file", ge=1)]
+Several = str | list[str]
 IncludeRaw = Annotated[bool, Field(description="archived turns too, as layer:raw")]
 
 
@@ -78,7 +80,9 @@ def create_server(
 def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: None) -> list[Tool]:
     """The tools of the memory itself; other parts of the house bring their own."""
 
-    def answered(answer: Answer) -> CallToolResult:
+    def answered(question: Question) -> CallToolResult:
+        before_answer()
+        answer = memory.search(question)
         text = TextContent(type="text", text=answer_text(answer, memory.person.answer_tokens))
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
@@ -87,30 +91,34 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
     ) -> CallToolResult:
         """Finds passages by meaning, whatever words they use."""
-        before_answer()
-        return answered(memory.search_memory(query, limit=limit, per_source=per_source, include_raw=include_raw))
+        asked = parse_query(query, Search.MEANING, limit=limit, per_source=per_source, include_raw=include_raw)
+        return answered(asked)
 
     def search_exact(
         query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: IncludeRaw = False
     ) -> CallToolResult:
         """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
-        before_answer()
-        return answered(memory.search_exact(query, limit=limit, per_source=per_source, include_raw=include_raw))
+        asked = parse_query(query, Search.EXACT, limit=limit, per_source=per_source, include_raw=include_raw)
+        return answered(asked)
 
     def recall(
         query: Query,
         limit: Limit = DEFAULT_LIMIT,
         per_source: PerSource = 1,
         include_raw: IncludeRaw = False,
-        type: Annotated[str, Field(description=f"only what sessions said of it: {', '.join(TYPES)}")] = "",  # noqa: A002
-        project: Annotated[str, Field(description="only of it")] = "",
+        type: Annotated[Several, Field(description=f"only what sessions said of it: {', '.join(TYPES)}")] = "",  # noqa: A002
+        project: Annotated[Several, Field(description="only of it")] = "",
     ) -> CallToolResult:
         """What is known about something: by meaning and words together, the best answer first."""
-        before_answer()
-        answer = memory.recall(
-            query, limit=limit, per_source=per_source, include_raw=include_raw, type=type, project=project
+        asked = parse_query(
+            query,
+            beside=filter_of({"project": several(project)}),
+            types=several(type),
+            limit=limit,
+            per_source=per_source,
+            include_raw=include_raw,
         )
-        return answered(answer)
+        return answered(asked)
 
     def read_memory(
         name: Annotated[str, Field(description="a topic, the path of a hit, or handoff; empty lists the topics")] = "",

@@ -1,8 +1,8 @@
 """`Memory`: the one door to a memory root. MCP tool, REST route, command and hook call the same method here.
 
-What a call does stands in the rooms below: `asking.py`, `reading.py`, `upkeep.py`. Here they are put together over one
-root, and whatever was opened is closed again. The process that owns a root alone opens ChromaDB and writes; any other
-may open it at the same time, gets the same answers, and cannot reindex.
+What a call does stands in the rooms below: `search/pipeline.py`, `reading.py`, `upkeep.py`, `inspection.py`. Here they
+are put together over one root, and whatever was opened is closed again. The process that owns a root alone opens
+ChromaDB and writes; any other may open it at the same time, gets the same answers, and cannot reindex.
 """
 
 import datetime as dt
@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from memory_server.asking import DEFAULT_LIMIT, MAX_LIMIT, SEARCHES, Asker, Request
-from memory_server.document import Answer, ChunkId, Layer, SourcePath
+from memory_server.document import Answer, Layer, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles, find_model
@@ -24,24 +24,29 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.digest import DigestStore
-from memory_server.index.indices import Indices
-from memory_server.index.raw import RawIndex, SessionStore, session_of_path
+from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.repair import repairable
-from memory_server.index.speech import Speech, SpeechVectors, Spoken
+from memory_server.index.speech import Speech, SpeechVectors
+from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
+from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.layers.topics import TopicHead, find_sources, topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.reading import Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot, require_memory
+from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import QueryLog
-from memory_server.search.search import EMPTY, Searcher
+from memory_server.search.question import Question, Search
+from memory_server.search.ranking import FLOOR
+from memory_server.search.raw_turns import RawSearcher
+from memory_server.search.retrieval import Retriever
 from memory_server.search.terms import Stemmer
-from memory_server.search.typed import of_type, require_type
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
-from memory_server.upkeep import Comparison, Upkeep
+from memory_server.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
@@ -146,77 +151,30 @@ class Memory:
 
     # -- searching ----------------------------------------------------------------------------------------------
 
-    def search_memory(
-        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
-    ) -> Answer:
-        """Passages by meaning alone. Raises UsageError for a query or limit that cannot be used.
-
-        Turns are not embedded, so with `include_raw` they come by their words, behind the others.
-        """
-        return self._search("search_memory", query, Request(limit, per_source, include_raw))
-
-    def search_exact(
-        self, query: str, *, limit: int = DEFAULT_LIMIT, per_source: int = 1, include_raw: bool = False
-    ) -> Answer:
-        """Passages that hold every word or quoted phrase; identifiers letter by letter."""
-        return self._search("search_exact", query, Request(limit, per_source, include_raw))
-
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int = DEFAULT_LIMIT,
-        per_source: int = 1,
-        include_raw: bool = False,
-        type: str = "",  # noqa: A002  as the tool's argument is named
-        project: str = "",
-    ) -> Answer:
-        """Passages by meaning and words together, with a second look at the best.
-
-        `type`: only what sessions said of that type, by the recorder: decision, lesson, preference and so on.
-        """
-        request = Request(limit, per_source, include_raw)
-        if project:  # ahead of the query, which may end in an open quotation mark or be cut
-            named = project.replace('"', " ")
-            query = f'project:"{named}" {query}'
-        if not type:
-            return self._search("recall", query, request)
-        kind = require_type(type)
-        wide = Request(MAX_LIMIT, MAX_LIMIT, include_raw)
-        answer = self._search("recall", f"layer:session {query}", wide)
-        return of_type(answer, self.digest, parse_query(query), kind, limit)
-
-    def _search(self, tool: str, text: str, request: Request) -> Answer:
-        query = parse_query(text)
+    def search(self, question: Question) -> Answer:
+        """The answer to a question of any kind; noted in the query log."""
         under_way = self.before_search(self._upkeep.is_complete())
-        with repairable(self.root.derived), self.indices.gate.searching():
-            asker = Asker(self.searcher(), self.raw, self._stemmer, self._nearest_speech)
-            answer = asker.answer(tool, query, request)
-        self._log(lambda log: log.asked(tool, text, [hit.chunk for hit in answer.hits]))
+        answer = self.look_up(question)
+        self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
         return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
+
+    def look_up(self, question: Question) -> Answer:
+        """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
+        with repairable(self.root.derived), self.indices.gate.searching():
+            return self.pipeline().answer(question)
+
+    def pipeline(self, *, floor: float = FLOOR, rerank: bool = True) -> Pipeline:
+        """The way to an answer on the indices as they are. Take it while `indices.gate` lets searches through."""
+        turns = None
+        if self.raw is not None and not self.raw.is_empty:
+            turns = RawSearcher(self.raw, self._stemmer, partial(self._speech.near, self.raw))
+        retriever = Retriever(self.indices, self._stemmer, self.embed_query)
+        return Pipeline(retriever, turns, self.digest, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
         waiting = len(self.changes().changed) if answer.note == EMPTY else 0
         return replace(answer, note=NOT_INDEXED % waiting) if waiting else answer
-
-    def _nearest_speech(self, text: str) -> Mapping[int, Spoken]:
-        return self._speech.near(self.raw, text) if self.raw is not None else {}
-
-    def search_itself(self) -> str:
-        """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
-        with self.indices.gate.searching():
-            searcher = self.searcher()
-            passage = searcher.any_passage()
-            if passage is None:
-                return ""  # an empty memory is in order
-            name, text = passage
-            ids = [hit.chunk for hit in searcher.by_meaning(parse_query(text), MAX_LIMIT, MAX_LIMIT).hits]
-        return "" if name in ids else f"passage {name} is not found by its own text; run `oneiros doctor`"
-
-    def searcher(self) -> Searcher:
-        """A searcher on the indices as they are now; it logs nothing."""
-        return Searcher(self.indices, self._stemmer, self.embed_query)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -295,9 +253,34 @@ class Memory:
         """The vectors of what was said in archived sessions; None where the person wants none."""
         return self._speech.vectors()
 
-    def compared(self, sample: int) -> Comparison:
-        """What a query can return, beside what the ledger says. Call as the root's owner, with no run under way."""
-        return self._upkeep.compared(sample)
+    def inspect(self) -> Inspection:
+        """What can be proven of the indices, each by asking for it."""
+        return Inspection(self.root, self.indices, self.pipeline)
+
+    def own(self) -> None:
+        """Takes the root for this process. Raises NotOwner where another one has it."""
+        if not self.indices.own():
+            raise NotOwner("another process owns this memory", where=self.root.path, remedy="End it and try again")
+
+    def forget(self, session_ids: Collection[str]) -> None:
+        """Rewrites every derived store without some sessions, whose archive and files are gone already.
+
+        Raises NotOwner where another process owns the root: ask `own` before the first of them goes.
+        """
+        self.own()
+        for session_id in session_ids:
+            self.digest.remove(session_id)
+            Blackboard(self.root).forget(session_id)
+        names = set(map(id8_of, session_ids))
+        paths = [
+            *map(raw_path, session_ids),
+            *(path for path in self.indices.ledger.sources() if id8_in(path) in names),
+        ]
+        ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
+        self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
+        self.reindex()
+        self.indices.forget_vectors()
+        self.reindex(rebuild=True)
 
     def is_of_another_format(self) -> bool:
         """Whether another version of the program made the indices: the next `reindex` makes them anew."""
@@ -355,10 +338,6 @@ class Memory:
 
     # -- the query log ------------------------------------------------------------------------------------------
 
-    def forget_queries(self, chunks: Collection[ChunkId], paths: Collection[SourcePath]) -> None:
-        """Removes from the log what these passages answered, and the readings of these sources."""
-        self._query_log.forget(chunks, paths)
-
     def logged_queries(
         self, *, without_hits: bool = False, limit: int = 50, compare: bool = False
     ) -> list[dict[str, object]]:
@@ -381,12 +360,8 @@ class Memory:
 
     def _others_find(self, tool: str, text: str) -> dict[str, int]:
         """How many hits each of the other searches has for a question."""
-        counts = {}
-        for name, search in SEARCHES.items():
-            if name != tool:
-                with self.indices.gate.searching():
-                    counts[name] = len(search(self.searcher(), parse_query(text), DEFAULT_LIMIT, 1).hits)
-        return counts
+        others = [search for search in Search if search != tool]
+        return {search: len(self.look_up(parse_query(text, search)).hits) for search in others}
 
     def _log(self, write: Callable[[QueryLog], None]) -> None:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""

@@ -6,28 +6,28 @@ for what is not there, 503 for what needs repair. Who may ask is decided before,
 
 import dataclasses
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from memory_server.answer_text import answer_json, status_json
-from memory_server.asking import DEFAULT_LIMIT, MAX_LIMIT
-from memory_server.document import Answer
+from memory_server.answer_text import answer_json, explained
+from memory_server.document import TYPES
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.index.build import Changes
-from memory_server.index.digest import TYPES
 from memory_server.indexing import Indexing
 from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
 from memory_server.memory import Memory
+from memory_server.memory_text import status_json
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
 from memory_server.upkeep import SMALL_CHANGE
 
 MAX_WAIT_SECONDS = 600.0
@@ -42,6 +42,10 @@ RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]
 PerSource = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most passages of one file")]
+Name = Annotated[str, Field(max_length=500)]
+Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
+Names = Annotated[Sequence[Name], Query(max_length=50)]
+Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
 Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
 Identity = Annotated[str, Path(pattern="^[0-9a-f]{8}$", description="8 hexadecimal digits")]
 
@@ -52,22 +56,47 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Search(Body):
-    """A question."""
+class Asked(Body):
+    """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
 
     query: str = Field(max_length=20_000)
     limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     per_source: int = Field(1, ge=1, le=MAX_LIMIT)
     include_raw: bool = Field(False, description="archived turns too, as layer:raw")
+    layer: Several = Field((), description="only these layers")
+    topic: Several = ()
+    project: Several = Field((), description="only of these projects")
+    machine: Several = ()
+    kind: Several = Field((), description="only these types of frontmatter, such as semantic")
+    tag: Several = ()
+    after: Day = ""
+    before: Day = ""
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 
+    def question(self, search: Search, types: Sequence[str] = ()) -> Question:
+        """The question as data. Raises UsageError where it is none."""
+        fields = {field: several(getattr(self, "kind" if field == "type" else field)) for field in LISTS}
+        days = {field: [day] for field in DAYS if (day := getattr(self, field))}
+        return parse_query(
+            self.query,
+            search,
+            beside=filter_of({**fields, **days}),
+            types=types,
+            limit=self.limit,
+            per_source=self.per_source,
+            include_raw=self.include_raw,
+        )
 
-class Recall(Search):
-    """A question that may be about one type of what sessions said."""
 
-    type: str = Field("", max_length=100, description=f"only what sessions said of it: {', '.join(TYPES)}")
-    project: str = Field("", max_length=500, description="only of it")
+class Recall(Asked):
+    """A question that may be about some types of what sessions said."""
+
+    type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
+
+    def question(self, search: Search, types: Sequence[str] = ()) -> Question:
+        """The question as data. Raises UsageError where it is none."""
+        return super().question(search, [*types, *several(self.type)])
 
 
 class Reindex(Body):
@@ -100,14 +129,6 @@ class Model(Body):
     name: str = Field(max_length=200)
 
 
-class Hook(Body):
-    """What a hook was told by its client."""
-
-    event: str = Field("", max_length=100)
-    client_pid: str = Field("", max_length=20)
-    input: Any = None
-
-
 def create_api(
     memory: Memory,
     indexing: Indexing,
@@ -115,11 +136,8 @@ def create_api(
     *,
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
-    on_hook: Callable[[str, object], str] = lambda *_: "",
 ) -> FastAPI:
-    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it; `on_hook`
-    answers an event of the client.
-    """
+    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it."""
     api = FastAPI(
         title="oneiros",
         version=version,
@@ -151,21 +169,7 @@ def create_api(
         on_restart()
         return {"restarting": True}
 
-    @api.post("/api/hook")
-    def hook(told: Hook) -> dict[str, Any]:
-        """Takes note of an event of the client. `output` is what the hook prints."""
-        return {"event": told.event, "output": on_hook(told.event, _with_pid(told))}
-
-    @api.post("/api/hook/output", response_class=PlainTextResponse)
-    def hook_output(told: Hook) -> PlainTextResponse:
-        """The same for the hook's own small program: what it prints, and nothing else."""
-        return PlainTextResponse(on_hook(told.event, _with_pid(told)))
-
     return api
-
-
-def _with_pid(told: Hook) -> Any:
-    return {**told.input, "client_pid": told.client_pid} if isinstance(told.input, dict) else told.input
 
 
 def _add_errors(api: FastAPI) -> None:
@@ -200,32 +204,30 @@ def error_json(error: OneirosError) -> dict[str, Any]:
 
 
 def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
-    async def answered(method: Callable[..., Answer], search: Search) -> dict[str, Any]:
-        behind = 0
-        if search.fresh:
-            behind = await _made_fresh(memory, indexing, waited)
-        limits = {"limit": search.limit, "per_source": search.per_source, "include_raw": search.include_raw}
-        answer: Answer = await run_sync(partial(method, search.query, **limits))
-        found = {"query": search.query, **answer_json(answer), "behind": behind}
-        if search.explain:
-            found["terms"] = list(answer.terms)
-            found["confidence"] = answer.confidence
-            found["scores"] = {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits}
-        return found
+    async def answered(search: Search, asked: Asked) -> dict[str, Any]:
+        question = asked.question(search)
+        behind = await _made_fresh(memory, indexing, waited) if asked.fresh else 0
+        answer = await run_sync(memory.search, question)
+        more = explained(answer) if asked.explain else {}
+        return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
-    def add(path: str, method: Callable[..., Answer], help_text: str) -> None:
-        async def answer_to(search: Search) -> dict[str, Any]:
-            return await answered(method, search)
+    def add(path: str, search: Search, help_text: str) -> None:
+        async def post(asked: Asked) -> dict[str, Any]:
+            return await answered(search, asked)
 
         async def get(
-            query: Text, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1, include_raw: bool = False
+            query: Text,
+            limit: Limit = DEFAULT_LIMIT,
+            per_source: PerSource = 1,
+            include_raw: bool = False,
+            project: Names = (),
         ) -> dict[str, Any]:
-            asked = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
-            return await answer_to(Search.model_validate(asked))
+            told = {"limit": limit, "per_source": per_source, "include_raw": include_raw, "project": project}
+            return await answered(search, Asked.model_validate({"query": query, **told}))
 
         name = path.rpartition("/")[2]
         api.get(path, operation_id=f"get_{name}", description=help_text)(get)
-        api.post(path, operation_id=f"post_{name}", description=help_text)(answer_to)
+        api.post(path, operation_id=f"post_{name}", description=help_text)(post)
 
     @api.get("/api/recall", operation_id="get_recall")
     async def get_recall(
@@ -233,20 +235,20 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         limit: Limit = DEFAULT_LIMIT,
         per_source: PerSource = 1,
         include_raw: bool = False,
-        type: Annotated[str, Query(max_length=100)] = "",  # noqa: A002  as in the tool
-        project: Annotated[str, Query(max_length=500)] = "",
+        type: Names = (),  # noqa: A002  as in the tool
+        project: Names = (),
     ) -> dict[str, Any]:
         """Finds by meaning and words together; the best first answer to a question."""
-        asked = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
-        return await post_recall(Recall.model_validate({**asked, "type": type, "project": project}))
+        told = {"limit": limit, "per_source": per_source, "include_raw": include_raw, "type": type, "project": project}
+        return await answered(Search.RECALL, Recall.model_validate({"query": query, **told}))
 
     @api.post("/api/recall", operation_id="post_recall")
-    async def post_recall(search: Recall) -> dict[str, Any]:
+    async def post_recall(asked: Recall) -> dict[str, Any]:
         """Finds by meaning and words together; the best first answer to a question."""
-        return await answered(partial(memory.recall, type=search.type, project=search.project), search)
+        return await answered(Search.RECALL, asked)
 
-    add("/api/search", memory.search_memory, "Finds by meaning alone, whatever words are used.")
-    add("/api/exact", memory.search_exact, "Finds every word or quoted phrase as written.")
+    add("/api/search", Search.MEANING, "Finds by meaning alone, whatever words are used.")
+    add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
 async def _made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
@@ -266,7 +268,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
     def health() -> JSONResponse:
         """Searches for something that the memory holds. 503 where that does not find it."""
         started = time.perf_counter()
-        problem = memory.search_itself()
+        problem = memory.inspect().search_itself()
         milliseconds = round((time.perf_counter() - started) * 1000, 1)
         body = {"status": "failed" if problem else "ok", "problem": problem, "milliseconds": milliseconds}
         return JSONResponse(body, 503 if problem else 200)
@@ -359,7 +361,8 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
     @api.get("/api/episodes/search")
     def search_episodes(query: Text, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
         """Finds among the episodes alone."""
-        return answer_json(memory.recall(f"tag:{TAG} {query}", limit=limit))
+        question = parse_query(query, beside=filter_of({"tag": [TAG]}), limit=limit)
+        return answer_json(memory.search(question))
 
     @api.get("/api/episodes/{identity}")
     def read_episode(identity: Identity) -> dict[str, Any]:
@@ -395,7 +398,7 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         """Compares what a query can return with the ledger; 503 while a run is under way."""
         if indexing.state().stage != "idle":
             raise NeedsRepair("the indices are being written", remedy="Ask again when that is done")
-        return dataclasses.asdict(memory.compared(sample))
+        return dataclasses.asdict(memory.inspect().compared(sample))
 
     @api.post("/api/reindex")
     async def reindex(order: Reindex) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -33,15 +32,6 @@ logger = logging.getLogger(__name__)
 
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The semantic index beside the ledger; never its own count."""
-
-    held: int  # passages that the ledger says it holds
-    wrong: int  # of these, missing or with another vector; and such as it holds unasked
-    unreached: int  # sampled ones that are not found by their own vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +98,6 @@ class Upkeep:
         return np.stack([self.model.embed_query(probe).vector for probe in PROBES])
 
     # -- checks -------------------------------------------------------------------------------------------------
-
-    def compared(self, sample: int) -> Comparison:
-        """What a query can return, beside what the ledger says."""
-        with repairable(self.root.derived):
-            wrong = sum(len(self.indices.semantic_differences(layer)) for layer in Layer)
-            return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
 
     def is_complete(self) -> bool:
         """Whether a run has ever brought these indices to their end."""

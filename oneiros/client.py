@@ -1,16 +1,18 @@
 """Asking the daemon from another process: the same answers and the same errors as from `Memory` itself."""
 
-import datetime as dt
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.answer_text import answer_of_json
+from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
+from memory_server.search.question import Question, Search, question_json
 from oneiros.runtime import DaemonUnreachable, connected, read_token, request, started
 
 ANSWER_SECONDS = 120.0
+ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}
 KINDS: dict[str, type[OneirosError]] = {kind.__name__: kind for kind in (UsageError, ContentError, NeedsRepair)}
 
 
@@ -53,49 +55,7 @@ class Client:
             raise DaemonLost
         return answer
 
-    def search(
-        self,
-        tool: str,
-        query: str,
-        *,
-        limit: int,
-        per_source: int,
-        include_raw: bool = False,
-        type: str = "",  # noqa: A002  as the tool's argument is named
-    ) -> tuple[Answer, int]:
-        """An answer, and how many files the indices are behind. `tool`: recall, search or exact.
-
-        `type`: what recall alone knows, the recorder's.
-        """
-        body = {"query": query, "limit": limit, "per_source": per_source, "include_raw": include_raw}
-        body |= {"fresh": True, "explain": True} | ({"type": type} if type else {})
-        found = self.ask("POST", f"/api/{tool}", body)
+    def search(self, question: Question) -> tuple[Answer, int]:
+        """An answer, and how many files the indices are behind."""
+        found = self.ask("POST", ROUTES[question.search], question_json(question) | {"fresh": True, "explain": True})
         return answer_of_json(found), int(found["behind"])
-
-
-def answer_of_json(found: Mapping[str, Any]) -> Answer:
-    """The answer that `answer_json` was made from, with its terms and scores."""
-    return Answer(
-        tuple(_hit_of_json(hit) for hit in found["hits"]),
-        str(found["note"]),
-        tuple(found.get("terms", ())),
-        confidence=float(found.get("confidence", 0.0)),
-        scores={ChunkId(name): scores for name, scores in found.get("scores", {}).items()},
-    )
-
-
-def _hit_of_json(hit: Mapping[str, Any]) -> Hit:
-    return Hit(
-        chunk=ChunkId(hit["id"]),
-        passage=hit["passage"],
-        path=SourcePath(hit["path"]),
-        lines=LineRange(hit["first_line"], hit["last_line"]),
-        layer=Layer(hit["layer"]),
-        title=hit["title"],
-        date=dt.date.fromisoformat(hit["date"]) if hit["date"] else None,
-        score=hit["score"],
-        why=tuple(Reason(reason["arm"], reason["detail"]) for reason in hit["why"]),
-        more_lines=tuple(LineRange(*lines) for lines in hit["more_lines"]),
-        decides=hit["decides"],
-        replaced_by=hit["replaced_by"],
-    )

@@ -1,20 +1,19 @@
 """`oneiros doctor`: every check proves itself by doing, and names the repair where it cannot."""
 
-import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from memory_server.asking import MAX_LIMIT
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
+from memory_server.index.indices import NotOwner
+from memory_server.inspection import Comparison
 from memory_server.memory import Memory
-from memory_server.search.query import parse_query
-from memory_server.upkeep import Comparison
 from oneiros.claude_checks import check_client
 from oneiros.claude_files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
@@ -119,7 +118,7 @@ def _check_model(memory: Memory) -> Iterator[Finding]:
 
 
 def _check_ledger(memory: Memory) -> Iterator[Finding]:
-    problems = memory.indices.ledger.integrity_problems()
+    problems = memory.inspect().damage()
     if problems:
         yield Finding("ledger", "failed", problems[0], "oneiros reindex --rebuild")
     else:
@@ -138,17 +137,16 @@ def _check_disk(memory: Memory) -> Iterator[Finding]:
 
 
 def _check_words(memory: Memory) -> Iterator[Finding]:
-    missed = [name for name, passage in _sample(memory) if not _found_by_words(memory, name, passage)]
-    if missed:
+    if unfound := memory.inspect().unfound(SAMPLE):
         yield Finding(
-            "words", "failed", f"{len(missed)} passages are not found by their words", "oneiros reindex --rebuild"
+            "words", "failed", f"{unfound} passages are not found by their words", "oneiros reindex --rebuild"
         )
     else:
         yield Finding("words", "ok", "sampled passages are found by their own words")
 
 
 def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Finding]:
-    counts = memory.indices.ledger.counts()
+    counts = memory.inspect().counts()
     if counts["semantic"] < counts["searchable"]:
         left = counts["searchable"] - counts["semantic"]
         yield Finding("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
@@ -168,8 +166,9 @@ def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Finding
 
 def _compared(environment: Environment, memory: Memory) -> Comparison | None:
     """The comparison by whoever owns the root: this process, or the daemon; None where neither does."""
-    if memory.indices.own():
-        return memory.compared(SAMPLE)
+    with suppress(NotOwner):
+        memory.own()
+        return memory.inspect().compared(SAMPLE)
     try:
         found = Client(environment.variables, memory.root.path).ask("GET", f"/api/compare?sample={SAMPLE}")
     except DaemonLost:
@@ -218,19 +217,3 @@ def _check_archive(environment: Environment, memory: Memory) -> Iterator[Finding
         return
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
     yield Finding("archive", "warning", detail, "oneiros ingest")
-
-
-def _sample(memory: Memory) -> list[tuple[ChunkId, str]]:
-    rows = memory.indices.ledger.connection.execute(
-        "select chunk_id, passage from chunk where text_hash is not null order by chunk_id limit ?", (SAMPLE,)
-    )
-    return [(ChunkId(row[0]), str(row[1])) for row in rows]
-
-
-def _found_by_words(memory: Memory, name: ChunkId, passage: str) -> bool:
-    """Whether the first words of a passage, asked for as a phrase, bring it back."""
-    words = " ".join(re.findall(r"\w+", passage)[:8])
-    if not words:
-        return True  # nothing but marks: no word to ask for
-    answer = memory.searcher().exact(parse_query(f'"{words}"'), MAX_LIMIT, MAX_LIMIT)
-    return len(answer.hits) == MAX_LIMIT or any(hit.chunk == name for hit in answer.hits)

@@ -11,10 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from crawler.intake import forget, sessions_meant
-from memory_server.document import ChunkId, Layer, SourcePath
-from memory_server.index.indices import NotOwner
-from memory_server.index.raw import raw_path
-from memory_server.layers.blackboard import Blackboard
+from memory_server.document import Layer
 from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
 from memory_server.memory import Memory
@@ -52,20 +49,12 @@ def plan(environment: Environment, memory: Memory, what: str) -> Plan:
 def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
     """Removes what the plan names and rewrites every derived store. Raises NotOwner where a daemon owns the memory."""
     root = memory.root
-    if not memory.indices.own():  # before anything goes: half a forgetting would be none
-        raise NotOwner("another process owns this memory", where=root.path, remedy="End the daemon, then forget again")
-    paths = [*map(SourcePath, wanted.files), *map(raw_path, wanted.session_ids)]
-    chunks = chunks_of(memory, paths)
+    memory.own()  # before anything goes: half a forgetting would be none
     settings = ingest_settings(environment, root)
     for session_id in wanted.session_ids:
         forget(session_id, settings, root.sessions)
-        memory.digest.remove(session_id)
-        Blackboard(root).forget(session_id)
     forget_proposals(root, environment, wanted)
-    memory.forget_queries(chunks, paths)
-    memory.reindex()
-    memory.indices.forget_vectors()
-    memory.reindex(rebuild=True)
+    memory.forget(wanted.session_ids)
 
 
 def forget_proposals(root: MemoryRoot, environment: Environment, wanted: Plan) -> None:
@@ -74,17 +63,6 @@ def forget_proposals(root: MemoryRoot, environment: Environment, wanted: Plan) -
     for folder in wanted.proposals:
         if (root.path / folder).exists() and names_any_below(root.path / folder, list(wanted.session_ids)):
             shutil.rmtree(root.path / folder)
-
-
-def chunks_of(memory: Memory, paths: list[SourcePath]) -> set[ChunkId]:
-    """The ids of all passages of some sources, in both ledgers."""
-    ledgers = [memory.indices.ledger]
-    if memory.raw is not None and not memory.raw.is_empty:
-        ledgers.append(memory.raw.ledger)
-    select = "select chunk_id from chunk join source on source.id = chunk.source where path = ?"
-    return {
-        ChunkId(row[0]) for ledger in ledgers for path in paths for row in ledger.connection.execute(select, (path,))
-    }
 
 
 def proposals_naming(root: MemoryRoot, session_ids: list[str]) -> list[Path]:

@@ -26,6 +26,7 @@ from memory_server.memory import Memory
 from memory_server.rest import create_api
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
+from oneiros.hooks.routes import add_hook_routes
 from oneiros.http_connections import KEEP_ALIVE_SECONDS, Connection
 
 logger = logging.getLogger(__name__)
@@ -116,7 +117,8 @@ def create_app(
     def decisions() -> Decisions:
         return decisions_on(memory.root, memory.person, lambda: _level(indexing))
 
-    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart, on_hook=on_hook)
+    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart)
+    add_hook_routes(api, on_hook)
     add_routes(api, decisions, pages or PageSessions(now))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -5,25 +5,20 @@ lines, so a change of chunking can be compared too. Nothing of it is logged.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from memory_server.document import Answer, Hit
+from memory_server.document import Hit
 from memory_server.errors import ContentError, OneirosError
 from memory_server.files import replace_file
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
-from memory_server.search.search import Searcher
+from memory_server.search.question import Search
 
 TOP = 10
 MOST_QUESTIONS = 500
 VERSION = 1
-METHODS: dict[str, Callable[..., Answer]] = {
-    "recall": Searcher.recall,
-    "search_memory": Searcher.by_meaning,
-    "search_exact": Searcher.exact,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +84,17 @@ def replay_answers(memory: Memory, file: Path) -> Replay:
 def questions_of(memory: Memory) -> list[tuple[str, str]]:
     """The logged questions, each once, newest first."""
     rows = memory.logged_queries(limit=MOST_QUESTIONS)
-    return list(dict.fromkeys((str(row["tool"]), str(row["query"])) for row in rows if row["tool"] in METHODS))
+    return list(dict.fromkeys((str(row["tool"]), str(row["query"])) for row in rows if row["tool"] in set(Search)))
 
 
 def answers_now(memory: Memory, questions: Sequence[tuple[str, str]]) -> list[Answered]:
     """What the memory answers; a question that cannot be asked any more has no hits."""
     found = []
     for tool, query in questions:
-        with memory.indices.gate.searching():
-            searcher = memory.searcher()
-            try:
-                hits = METHODS[tool](searcher, parse_query(query), TOP, 1).hits
-            except OneirosError:
-                hits = ()
+        try:
+            hits = memory.look_up(parse_query(query, Search(tool), limit=TOP)).hits
+        except OneirosError:
+            hits = ()
         found.append(Answered(tool, query, tuple(_place(hit) for hit in hits)))
     return found
 
@@ -129,7 +122,7 @@ def _read(file: Path) -> tuple[str, list[Answered]]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
         answers = [Answered(one["tool"], one["query"], tuple(one["hits"])) for one in content["answers"]]
-        if content["version"] != VERSION or any(one.tool not in METHODS for one in answers):
+        if content["version"] != VERSION or any(one.tool not in set(Search) for one in answers):
             raise ValueError("another version")
         return str(content["model"]), answers
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -4,7 +4,9 @@ import datetime as dt
 import textwrap
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -14,6 +16,8 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import Search
 from memory_server.settings import PersonSettings
 
 NOON = dt.datetime(2026, 3, 1, 12, 0, tzinfo=dt.UTC)
@@ -93,6 +97,27 @@ class RememberingEngine:
 
     def close(self) -> None:
         """Stays open for the next memory."""
+
+
+def recall(memory: Memory, text: str, *, project: str = "", **options: Any) -> Answer:
+    """What a memory answers by words and meaning. `options`: those of `parse_query`."""
+    beside = filter_of({"project": [project] if project else ()})
+    return memory.search(parse_query(text, Search.RECALL, beside=beside, **options))
+
+
+def search_memory(memory: Memory, text: str, **options: Any) -> Answer:
+    """What a memory answers by meaning."""
+    return memory.search(parse_query(text, Search.MEANING, **options))
+
+
+def search_exact(memory: Memory, text: str, **options: Any) -> Answer:
+    """What a memory answers by words as written."""
+    return memory.search(parse_query(text, Search.EXACT, **options))
+
+
+def searches_of(memory: Memory) -> list[Callable[..., Answer]]:
+    """The three searches of a memory."""
+    return [partial(search, memory) for search in (recall, search_memory, search_exact)]
 
 
 def names(answer: Answer) -> list[str]:

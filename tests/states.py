@@ -13,6 +13,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import unit_rows
 from memory_server.memory import Memory
 from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
+from tests.memories import searches_of
 
 PIECE = re.compile(r"\w+|[^\w\s]")
 DIMENSIONS = 384
@@ -82,7 +83,7 @@ def semantic_ids(memory: Memory) -> list[str]:
 
 
 def _answer(memory: Memory, question: str) -> list[list[list[object]]]:
-    searches = (memory.recall, memory.search_memory, memory.search_exact)
+    searches = searches_of(memory)
     return [[[hit.chunk, hit.path, hit.score] for hit in search(question).hits] for search in searches]
 
 

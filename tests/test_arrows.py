@@ -32,13 +32,14 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "redaction_rules": 0,  # data for redaction, beside it on the ground
     "index": 4,
     "search": 5,
-    "asking": 6,
+    "inspection": 6,
     "reading": 6,
     "upkeep": 6,
     "memory": 7,
     "indexing": 8,
     "guard": 8,
-    "answer_text": 8,
+    "answer_text": 6,
+    "memory_text": 8,
     "mcp_server": 9,
     "rest": 9,
 }

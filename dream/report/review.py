@@ -96,7 +96,7 @@ class WeeklyReview:
         if status.semantic < status.passages and not behind:
             what = f"{status.passages - status.semantic} passages are not found by meaning"
             yield Finding(Part.INDEX, "", 0, what, "oneiros reindex")
-        if problem_text := self._memory.search_itself():
+        if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 
     def _questions(self, now: dt.datetime) -> list[Asked]:

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")
 SCHEMA = """
 create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
 create table if not exists line (
@@ -83,26 +82,26 @@ class DigestStore:
             self._remove(connection, session_id)
             connection.execute("commit")
 
-    def of_session(self, session_id: str, type: str = "") -> list[TypedLine]:  # noqa: A002  as a person asks for it
-        """The lines of a session in their order; `session_id` may be its beginning."""
-        where, values = "line.session glob ? and (? = '' or line.type = ?)", (f"{session_id}*", type, type)
+    def of_session(self, session_id: str, types: Sequence[str] = ()) -> list[TypedLine]:
+        """The lines of a session in their order, of some types alone where these are named.
+
+        `session_id` may be its beginning. Looking into a store that was never written makes no file.
+        """
+        if not self._file.exists():
+            return []
+        where, values = _of_types("line.session glob ?", [f"{session_id}*"], types)
         return self._lines(where, values, "line.session, line.ordinal")
 
-    def find(
-        self,
-        words: Sequence[str],
-        type: str,  # noqa: A002  as a person asks for it
-        projects: Sequence[str],
-        limit: int,
-    ) -> list[TypedLine]:
-        """Lines of a type, of any of these projects where some are named, that hold any of the words; best first."""
+    def find(self, words: Sequence[str], types: Sequence[str], projects: Sequence[str], limit: int) -> list[TypedLine]:
+        """Lines of any of these types and projects, where some are named, that hold any of the words; best first."""
         question = " OR ".join('"' + word.replace('"', '""') + '"' for word in words if any(map(str.isalnum, word)))
         if not question:
             return []
-        where, wanted = "line_words match ? and (? = '' or line.type = ?)", [name.casefold() for name in projects]
-        if wanted:
-            where += f" and folded(session.project) in ({', '.join('?' * len(wanted))})"
-        return self._lines(where, (question, type, type, *wanted), "bm25(line_words), line.id", limit)
+        where, values = _of_types("line_words match ?", [question], types)
+        if projects:
+            where += f" and folded(session.project) in ({', '.join('?' * len(projects))})"
+            values += [name.casefold() for name in projects]
+        return self._lines(where, values, "bm25(line_words), line.id", limit)
 
     def _lines(self, where: str, values: Sequence[object], order: str, limit: int = -1) -> list[TypedLine]:
         source = "line join session on session.session = line.session"
@@ -142,3 +141,15 @@ class DigestStore:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
+
+
+def _of_types(where: str, values: list[str], types: Sequence[str]) -> tuple[str, list[str]]:
+    """A condition and its values, narrowed to some types."""
+    if not types:
+        return where, values
+    return f"{where} and line.type in ({', '.join('?' * len(types))})", [*values, *types]
+
+
+def folded(text: str) -> str:
+    """A text as lines and passages are compared: whatever its case and line breaks."""
+    return " ".join(text.split()).casefold()

@@ -10,7 +10,7 @@ import datetime as dt
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,9 @@ class StoredSource:
     layer: Layer
     title: str
     date: dt.date | None
+    kind: str
     project: str
+    tags: tuple[str, ...]
     supersedes: tuple[str, ...]
     identity: str  # the id in its frontmatter; empty where it has none
 
@@ -289,6 +291,25 @@ class Ledger:
                 found[row[0]] = _stored_chunk(row)
         return found
 
+    def passages_of(self, source: int) -> list[tuple[int, str]]:
+        """The searchable passages of a source in their order, each with its row."""
+        rows = self.connection.execute(
+            "select id, passage from chunk where source = ? and text_hash is not null order by ordinal", (source,)
+        )
+        return [(int(row), str(passage)) for row, passage in rows]
+
+    def sample(self, count: int) -> list[tuple[ChunkId, str]]:
+        """Some searchable passages, by an order that has nothing to do with what they say."""
+        rows = self.connection.execute(
+            "select chunk_id, passage from chunk where text_hash is not null order by chunk_id limit ?", (count,)
+        )
+        return [(ChunkId(name), str(passage)) for name, passage in rows]
+
+    def ids_of(self, paths: Collection[SourcePath]) -> set[ChunkId]:
+        """The ids of all chunks of some sources."""
+        select = "select chunk_id from chunk join source on source.id = chunk.source where path = ?"
+        return {ChunkId(row[0]) for path in paths for row in self.connection.execute(select, (path,))}
+
     def rows_by_id(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, int]:
         """The row numbers of chunks by their ids; unknown ones are left out."""
         found: dict[ChunkId, int] = {}
@@ -301,7 +322,9 @@ class Ledger:
 
     def stored_sources(self) -> Mapping[int, StoredSource]:
         """The heads of all sources by their number."""
-        rows = self.connection.execute("select id, path, layer, title, date, project, supersedes, identity from source")
+        rows = self.connection.execute(
+            "select id, path, layer, title, date, kind, project, tags, supersedes, identity from source"
+        )
         return {row[0]: _stored_source(row) for row in rows}
 
     def allowed_sources(self, wanted: Filter) -> set[int]:
@@ -412,14 +435,16 @@ def _stored_chunk(row: Sequence[object]) -> StoredChunk:
 
 
 def _stored_source(row: Sequence[object]) -> StoredSource:
-    number, path, layer, title, date, project, supersedes, identity = row
+    number, path, layer, title, date, kind, project, tags, supersedes, identity = row
     return StoredSource(
         id=int(str(number)),
         path=SourcePath(str(path)),
         layer=Layer(str(layer)),
         title=str(title),
         date=dt.date.fromisoformat(str(date)) if date else None,
+        kind=str(kind),
         project=str(project),
+        tags=tuple(json.loads(str(tags))),
         supersedes=tuple(json.loads(str(supersedes))),
         identity=str(identity),
     )

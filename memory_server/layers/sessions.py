@@ -302,6 +302,14 @@ def id8_of(session_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9]", "", session_id)[:8]
 
 
+def id8_in(path: str) -> str:
+    """The beginning of a session's id that a compressed session's path ends with; empty for any other source."""
+    if not path.startswith("sessions/compressed/"):
+        return ""
+    parts = path.removesuffix(".md").rsplit("-", 2)
+    return parts[-2] if parts[-1].startswith("r") and parts[-1][1:].isdigit() else parts[-1]
+
+
 def stamp(moment: datetime | None) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z") if moment else ""
 

@@ -1,9 +1,29 @@
-"""The precedence rule: where layers answer the same thing, the higher one comes first and is marked."""
+"""What of the hits is shown, and in which order: a few a source, and by the precedence rule a higher layer first, and
+marked, where layers answer the same thing.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memory_server.document import Hit, SourcePath
+
+MAX_MORE_LINES = 4
+
+
+def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:
+    """At most `per_source` hits of one source, each naming the lines of those left out; one hit a line."""
+    kept: dict[str, list[int]] = {}
+    shown: list[Hit] = []
+    for hit in hits:
+        places = kept.setdefault(hit.path, [])
+        if any(shown[place].lines == hit.lines for place in places):
+            continue  # another piece of the same long line
+        if len(places) < per_source:
+            places.append(len(shown))
+            shown.append(hit)
+        elif per_source == 1 and len(shown[places[0]].more_lines) < MAX_MORE_LINES:
+            shown[places[0]] = replace(shown[places[0]], more_lines=(*shown[places[0]].more_lines, hit.lines))
+    return shown
 
 
 def with_precedence(

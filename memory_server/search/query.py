@@ -5,6 +5,7 @@ r"""What a person or a model typed, parsed.
     prefix*         any word that starts so
     a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
     layer:topic  topic:mail  project:shop  machine:laptop  type:semantic  tag:dns  after:2026-01-31  before:2026-03
+    project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
 
 Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
 Nothing of this reaches the grammar of SQLite unquoted.
@@ -12,65 +13,32 @@ Nothing of this reaches the grammar of SQLite unquoted.
 
 import datetime as dt
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
+from memory_server.search.question import (
+    DEFAULT_LIMIT,
+    LISTS,
+    NO_FILTER,
+    AllOf,
+    AnyOf,
+    Expression,
+    Not,
+    Question,
+    Search,
+    Term,
+    wanted_terms,
+)
 
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
 MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One thing to look for: a word, a phrase or the start of a word."""
-
-    text: str
-    is_phrase: bool = False
-    is_prefix: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    parts: "tuple[Expression, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    parts: "tuple[Expression, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    part: "Expression"
-
-
-Expression: TypeAlias = Term | AllOf | AnyOf | Not
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A question together with its filters."""
-
-    text: str  # without filters, operators and what is behind NOT: what is embedded
-    expression: Expression
-    filter: Filter
-    is_cut: bool = False  # it was longer than MAX_QUERY_CHARS
-
-    def terms(self) -> tuple[Term, ...]:
-        """The things to look for, without those behind NOT, in the order typed."""
-        return tuple(_wanted_terms(self.expression))
-
-    def excluded(self) -> tuple[Term, ...]:
-        """The things behind NOT."""
-        return tuple(_excluded_terms(self.expression))
-
-
 TOKEN = re.compile(
     r"""\s*(?:
-        (?P<field>layer|topic|project|machine|type|tag|after|before):(?:"(?P<quoted_value>[^"]*)"|(?P<value>[^\s()]+))
+        (?P<field>layer|topic|project|machine|type|tag|after|before):(?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
       | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
       | (?P<open>\() | (?P<close>\))
       | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
@@ -80,20 +48,53 @@ TOKEN = re.compile(
 )
 
 
-def parse_query(text: str) -> Query:
-    """Reads a query. Raises UsageError for an empty one, an unknown layer or a date that is none."""
+def parse_query(
+    text: str,
+    search: Search = Search.RECALL,
+    *,
+    beside: Filter = NO_FILTER,
+    types: Sequence[str] = (),
+    limit: int = DEFAULT_LIMIT,
+    per_source: int = 1,
+    include_raw: bool = False,
+) -> Question:
+    """Reads what was typed. `beside`: what a face was told to filter by; it adds to the filters in the text.
+
+    Raises UsageError for an empty query, an unknown layer or type, a date that is none, and numbers out of bounds.
+    """
     is_cut = len(text) > MAX_QUERY_CHARS
     text = clean(text[:MAX_QUERY_CHARS])
     if not text:
         raise UsageError(
             "the query is empty", remedy="Ask with a few words, such as `oneiros recall 'how do we deploy'`"
         )
-    allowed, tokens = _tokens(text)
+    allowed, tokens = _tokens(text, beside)
     expression = _Parser(tokens).parse()
-    wanted = _wanted_terms(expression)
+    wanted = list(wanted_terms(expression))
     if expression is None or not wanted:
         raise UsageError("the query holds no word to look for", remedy="Add a few words beside the filters")
-    return Query(" ".join(term.text for term in wanted), expression, allowed, is_cut)
+    return Question(
+        text=" ".join(term.text for term in wanted),
+        expression=expression,
+        filter=allowed,
+        search=search,
+        types=tuple(types),
+        limit=limit,
+        per_source=per_source,
+        include_raw=include_raw,
+        typed=text,
+        beside=beside,
+        is_cut=is_cut,
+    )
+
+
+def filter_of(fields: Mapping[str, Sequence[str]]) -> Filter:
+    """A filter from values by the names that the syntax has for them. Raises UsageError as `parse_query` does."""
+    allowed = NO_FILTER
+    for field, values in fields.items():
+        for value in values:
+            allowed = _with_filter(allowed, field, clean(value))
+    return allowed
 
 
 def clean(text: str) -> str:
@@ -113,13 +114,16 @@ def parse_day(text: str) -> dt.date:
     raise UsageError(f"{text!r} is no date", remedy="Write it as 2026-03-07, 2026-03 or 2026")
 
 
-def _tokens(text: str) -> tuple[Filter, list[tuple[str, str]]]:
-    """The filters, and the rest as (kind, text): word, prefix, phrase, phrase_prefix, open, close, operator."""
-    allowed = Filter()
+def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
+    """The filters added to those that are `allowed`, and the rest as (kind, text).
+
+    Kinds: word, prefix, phrase, phrase_prefix, open, close, operator.
+    """
     tokens: list[tuple[str, str]] = []
     for match in TOKEN.finditer(text):
         if field := match["field"]:
-            value = match["quoted_value"] if match["quoted_value"] is not None else match["value"]
+            quoted = match["quoted_value"]
+            value = match["value"] if quoted is None else quoted.replace('""', '"')
             allowed = _with_filter(allowed, field, value)
         elif match["phrase"] is not None:
             if match["phrase"].strip():
@@ -139,26 +143,22 @@ def _tokens(text: str) -> tuple[Filter, list[tuple[str, str]]]:
 
 
 def _with_filter(allowed: Filter, field: str, value: str) -> Filter:
-    if field == "layer":
-        try:
-            return replace(allowed, layers=(*allowed.layers, Layer(value.casefold().removesuffix("s"))))
-        except ValueError:
-            known = ", ".join(Layer)
-            raise UsageError(f"there is no layer {value!r}", remedy=f"Known ones: {known}") from None
+    """A filter with one value more. Of days the last one named counts."""
     if field == "after":
         return replace(allowed, after=parse_day(value))
     if field == "before":
         return replace(allowed, before=parse_day(value))
-    value = value.casefold()
-    if field == "topic":
-        return replace(allowed, topics=(*allowed.topics, value))
-    if field == "project":
-        return replace(allowed, projects=(*allowed.projects, value))
-    if field == "machine":
-        return replace(allowed, machines=(*allowed.machines, value))
-    if field == "type":
-        return replace(allowed, kinds=(*allowed.kinds, value))
-    return replace(allowed, tags=(*allowed.tags, value))
+    if field == "layer":
+        return replace(allowed, layers=(*allowed.layers, _layer(value)))
+    values: Any = (*getattr(allowed, LISTS[field]), value.casefold())  # the fields that are left hold texts
+    return replace(allowed, **{LISTS[field]: values})
+
+
+def _layer(name: str) -> Layer:
+    try:
+        return Layer(name.casefold().removesuffix("s"))
+    except ValueError:
+        raise UsageError(f"there is no layer {name!r}", remedy=f"Known ones: {', '.join(Layer)}") from None
 
 
 class _Parser:
@@ -222,19 +222,3 @@ def _joined(kind: type[AllOf] | type[AnyOf], parts: Sequence[Expression | None])
     if not present:
         return None
     return present[0] if len(present) == 1 else kind(present)
-
-
-def _wanted_terms(expression: Expression | None) -> list[Term]:
-    if isinstance(expression, Term):
-        return [expression]
-    if isinstance(expression, AllOf | AnyOf):
-        return [term for part in expression.parts for term in _wanted_terms(part)]
-    return []
-
-
-def _excluded_terms(expression: Expression | None) -> list[Term]:
-    if isinstance(expression, Not):
-        return _wanted_terms(expression.part)
-    if isinstance(expression, AllOf | AnyOf):
-        return [term for part in expression.parts for term in _excluded_terms(part)]
-    return []

@@ -1,4 +1,4 @@
-"""Recall's ranking: a first look at what both arms propose, a second look at the best of it, and whether to answer.
+"""Recall's ranking: the scores of both arms fused, the best of it reranked, and whether to answer.
 
 Everything is computed on a small set of places: what the arms propose, its neighbours, and the other pieces of long
 lines. The cost does not grow with the memory beyond that of the arms.
@@ -38,6 +38,14 @@ SHORT_QUESTION = 2  # content words: a name that stands there as asked is an ans
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """The best of what was retrieved, rising, with what each part says of it."""
+
+    places: Places
+    features: Mapping[str, Scores]  # (n,) each, in the order of places
+
+
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Passages by relevance, best first."""
 
@@ -61,30 +69,36 @@ class Ranker:
     words: WordScores
     weights: Scores  # of the question's tokens, summing to 1
 
-    def rank(self, semantic: Found, *, second_look: bool = True) -> Ranking:
-        """The pool in order. `semantic`: what the semantic arm proposed."""
+    def fused(self, semantic: Found) -> Pool:
+        """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
         proposed = self._proposed(semantic)
         if len(proposed) == 0:
-            return NOTHING
+            return Pool(proposed, {})
         around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
         scores = shared_in_line(fused(features, FIRST_LOOK), self.snapshot.passages.line_numbers[around])
-        pool = around[self._pool(scores, around)]
-        at = np.searchsorted(around, pool)
-        features = {name: values[at] for name, values in features.items()}
-        if second_look:
-            features |= self._second_features(pool)
-            weights = SECOND_LOOK
-        else:
-            weights = FIRST_LOOK
+        kept = self._pool(scores, around)
+        return Pool(around[kept], {name: values[kept] for name, values in features.items()})
+
+    def reranked(self, pool: Pool) -> Ranking:
+        """The pool in order, by its token matches too."""
+        if len(pool.places) == 0:
+            return NOTHING
+        return self.ordered(Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), SECOND_LOOK)
+
+    def ordered(self, pool: Pool, weights: Mapping[str, float] = FIRST_LOOK) -> Ranking:
+        """The pool in the order of its features under some weights."""
+        if len(pool.places) == 0:
+            return NOTHING
+        places, features = pool.places, pool.features
         scores = fused(features, weights)
-        final = shared_in_line(scores, self.snapshot.passages.line_numbers[pool])
-        order = np.lexsort((self.snapshot.reading_order(pool), -scores.round(TIE), -final.round(TIE)))
-        order = order[self.scope.mask[pool[order]]]
+        final = shared_in_line(scores, self.snapshot.passages.line_numbers[places])
+        order = np.lexsort((self.snapshot.reading_order(places), -scores.round(TIE), -final.round(TIE)))
+        order = order[self.scope.mask[places[order]]]
         return Ranking(
-            pool[order],
+            places[order],
             final[order],
-            self._confidence(features, pool),
+            self._confidence(features, places),
             {name: values[order] for name, values in features.items()},
         )
 

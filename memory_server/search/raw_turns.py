@@ -16,7 +16,7 @@ from memory_server.index.raw import RawIndex
 from memory_server.index.speech import Spoken
 from memory_server.search.arms import KeywordArm
 from memory_server.search.literal import LiteralMatch, find_literal
-from memory_server.search.query import Query
+from memory_server.search.question import Question
 from memory_server.search.terms import Stemmer, question_terms
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
@@ -51,40 +51,40 @@ class RawSearcher:
         self._stemmer = stemmer
         self._meaning = meaning
 
-    def exact(self, query: Query, limit: int, per_source: int) -> list[Hit]:
+    def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
         with self._index.guard:
             connection = self._index.ledger.connection
-            sources, wanted = set(self._allowed(query)), limit * max(5, per_source)
-            in_parts = len(query.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
-            matches = find_literal(connection, query.expression, sources, wanted, in_parts=in_parts)
+            sources, wanted = set(self._allowed(question)), limit * max(5, question.per_source)
+            in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
+            matches = find_literal(connection, question.expression, sources, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([(m.row, 1.0 - 0.2 * m.closeness, _literal(m)) for m in matches])
-        return _few_of_each(found, per_source)[:limit]
+        return _few_of_each(found, question.per_source)[:limit]
 
-    def recall(self, query: Query, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
+    def recall(self, question: Question, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
         """Sessions by the words of their turns, best first.
 
         `least_covered`: the share of the question, by rarity, that one stretch of turns must hold.
         """
         with self._index.guard:
-            matches = [match for match in self.matches(query) if match.parts["covered"] >= least_covered][:limit]
+            matches = [match for match in self.matches(question) if match.parts["covered"] >= least_covered][:limit]
             scores = [match.score / (match.score + TYPICAL_RAW) for match in matches]
             reasons = [Reason("turns", f"{match.score:.2f}") for match in matches]
             rows = [match.row for match in matches]
             return self._hits(list(zip(rows, scores, reasons, strict=True)))
 
-    def matches(self, query: Query) -> list[RawMatch]:
+    def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
         connection, snapshot = self._index.ledger.connection, self._index.snapshot()
         table = snapshot.passages
-        terms = question_terms(connection, self._stemmer, query.text)
+        terms = question_terms(connection, self._stemmer, question.text)
         words = KeywordArm(connection).find(snapshot, terms)
-        allowed = self._allowed(query)
+        allowed = self._allowed(question)
         held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known
         order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
-        spoken = self._meaning(query.text)
+        spoken = self._meaning(question.text)
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
             place = order[first]
@@ -109,8 +109,8 @@ class RawSearcher:
                 parts = {"source": 0.0, "near": 0.0, "covered": 0.0, "meaning": said.score}
                 yield RawMatch(source, said.row, MEANING_WEIGHT * said.score, parts)
 
-    def _allowed(self, query: Query) -> frozenset[int]:
-        return frozenset(self._index.ledger.allowed_sources(replace(query.filter, layers=())))
+    def _allowed(self, question: Question) -> frozenset[int]:
+        return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
 
     def _hits(self, found: Sequence[tuple[int, float, Reason]]) -> list[Hit]:
         """Rows with score and reason as hits; those that another process removed meanwhile are left out."""
@@ -132,6 +132,8 @@ class RawSearcher:
             date=source.date,
             score=score,
             why=(why,),
+            type=source.kind,
+            tags=source.tags,
         )
 
     def _with_neighbours(self, chunk: StoredChunk) -> str:

@@ -1,4 +1,4 @@
-"""Recall by type: of what recall finds in sessions, the passages that hold a line of that type.
+"""Recall by type: the passages that hold a line which the recorder says is of that type.
 
 The recorder's lines and the statements of a compressed session are made of the same sentences, so a passage is of a
 type when it holds such a line. Lines of sessions that have no compressed file yet come behind, by their words.
@@ -6,57 +6,84 @@ type when it holds such a line. Lines of sessions that have no compressed file y
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 
 from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
-from memory_server.errors import UsageError
-from memory_server.index.digest import TYPES, DigestStore, TypedLine
+from memory_server.index.digest import DigestStore, TypedLine, folded
 from memory_server.index.raw import raw_path, session_of_path
-from memory_server.search.query import Query
+from memory_server.layers.sessions import id8_in
+from memory_server.search.question import MAX_LIMIT, Question
+from memory_server.search.retrieval import Candidate, Retriever
 
 NO_LINE = "No line of that type answers that. Ask recall without a type."
 LINE_SCORE = 0.5  # of a line found by its words alone: behind what recall is sure of
 
 
-def require_type(kind: str) -> str:
-    """The type by its name. Raises UsageError for one that there is not."""
-    if kind not in TYPES:
-        raise UsageError(f"there is no type {kind!r}", remedy=f"Choose one of: {', '.join(TYPES)}")
-    return kind
+class Typing:
+    """The recorder's part in one question."""
 
+    def __init__(self, digest: DigestStore, retriever: Retriever, question: Question):
+        self._digest = digest
+        self._retriever = retriever
+        self._question = question
+        self._known: dict[str, list[TypedLine]] = {}  # by session, since most hits are of few
 
-def of_type(answer: Answer, digest: DigestStore, query: Query, kind: str, limit: int) -> Answer:
-    """The hits of an answer that are of a type, then lines of that type that it does not hold.
+    @cached_property
+    def _found(self) -> list[TypedLine]:
+        """The lines of the types asked for, by the words of the question."""
+        asked = self._question
+        words = [term.text for term in asked.terms()]
+        return self._digest.find(words, asked.types, asked.filter.projects, MAX_LIMIT) if asked.types else []
 
-    A line knows its project alone, so under any other filter there are none but those that hits hold.
-    """
-    hits = [hit for hit in answer.hits if lines_in(hit, digest, kind)]
-    known = {line.text for hit in hits for line in lines_in(hit, digest, kind)}
-    words = [term.text for term in query.terms()]
-    projects = query.filter.projects
-    if query.filter == Filter(projects=projects):
-        hits += [_hit(line) for line in digest.find(words, kind, projects, limit) if line.text not in known]
-    kept = tuple(hits[:limit])
-    return Answer(kept, answer.note if kept else NO_LINE, answer.terms, answer.confidence)
+    def by_words(self) -> list[Candidate]:
+        """The passages of sessions that hold such lines, whatever the ranking says of them."""
+        rows = self._retriever.rows_holding(self._question, self._found)
+        return [Candidate(row, LINE_SCORE, (Reason("keyword", "words of the line"),)) for row in rows]
 
+    def kept(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits that hold a line of the types asked for, and those that decide over one."""
+        if not self._question.types:
+            return list(hits)
+        return [hit for hit in self.told(hits) if hit.type in self._question.types or hit.decides]
 
-def lines_in(hit: Hit, digest: DigestStore, kind: str) -> list[TypedLine]:
-    """The lines of a type that stand in a hit's passage."""
-    session_id = session_of_path(hit.path) or id8_in(hit.path)
-    passage = _plain(hit.passage)
-    found: Sequence[TypedLine] = digest.of_session(session_id, kind) if session_id else ()
-    return [line for line in found if _plain(line.text) in passage]
+    def deciding(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The topics that decide over hits which stand among sessions alone, where no layer is asked for."""
+        is_apart = self._question.types and not self._question.filter.layers
+        return self._retriever.deciding(self._question, hits) if is_apart else []
 
+    def with_lines(self, answer: Answer) -> Answer:
+        """An answer of the types asked for alone, with the lines that no hit holds: of sessions without a file.
 
-def id8_in(path: str) -> str:
-    """The beginning of a session's id that a compressed session's path ends with; empty for any other source."""
-    if not path.startswith("sessions/compressed/"):
-        return ""
-    parts = path.removesuffix(".md").rsplit("-", 2)
-    return parts[-2] if parts[-1].startswith("r") and parts[-1][1:].isdigit() else parts[-1]
+        A line knows its project alone, so under any other filter there are none.
+        """
+        asked = self._question
+        if not asked.types:
+            return answer
+        hits = self.kept(answer.hits)
+        if asked.filter == Filter(layers=asked.filter.layers, projects=asked.filter.projects):
+            texts = [folded(hit.passage) for hit in hits]
+            hits += [_hit(line) for line in self._found if not any(folded(line.text) in text for text in texts)]
+        return replace(answer, hits=tuple(hits), note=answer.note if hits else NO_LINE)
 
+    def told(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Hits with what the recorder says of their passages."""
+        return tuple(map(self._told, hits))
 
-def _plain(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    def _told(self, hit: Hit) -> Hit:
+        if any(reason.arm == "type" for reason in hit.why):
+            return hit
+        passage = folded(hit.passage)
+        line = next((line for line in self._lines_of(hit.path) if folded(line.text) in passage), None)
+        if line is None:
+            return hit
+        return replace(hit, type=line.type, why=(*hit.why, Reason("type", f"{line.type}: {line.why}")))
+
+    def _lines_of(self, path: str) -> list[TypedLine]:
+        session_id = session_of_path(path) or id8_in(path)
+        if session_id and session_id not in self._known:
+            self._known[session_id] = self._digest.of_session(session_id, self._question.types)
+        return self._known.get(session_id, [])
 
 
 def _hit(line: TypedLine) -> Hit:
@@ -71,4 +98,5 @@ def _hit(line: TypedLine) -> Hit:
         date=None,
         score=LINE_SCORE,
         why=(Reason("keyword", line.why),),
+        type=line.type,
     )

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_server.answer_text import status_json
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.build import Progress, Report
+from memory_server.memory_text import status_json
 from oneiros import doctor as checks
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.cli.searching import AsJson, NoColor

@@ -1,21 +1,20 @@
 """Asking and reading: `search`, `exact`, `recall`, `read`, `topics`."""
 
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from memory_server.answer_text import answer_json, shortened
-from memory_server.asking import DEFAULT_LIMIT
-from memory_server.document import Answer, Hit
+from memory_server.answer_text import answer_json, explained, shortened
+from memory_server.document import TYPES, Answer, Hit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.index.digest import TYPES
 from memory_server.memory import Memory
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import DEFAULT_LIMIT, Question, Search
 from oneiros.cli.output import data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
@@ -43,39 +42,11 @@ Query syntax:
 def add_commands(app: typer.Typer, environment: Environment) -> None:
     """Adds the commands of this group."""
 
-    def ask(
-        route: str,
-        method: Callable[..., Answer],
-        words: list[str],
-        filters: dict[str, list[str] | None],
-        options: tuple[int, int, bool, bool, bool, bool],
-        said: str,
-    ) -> None:
-        limit, per_source, raw, as_json, explain, no_color = options
-        text = " ".join([*(_filter_text(filters)), *words])
-        try:
-            client = Client(environment.variables, environment.choice.root.path)
-            answer, behind = client.search(route, text, limit=limit, per_source=per_source, include_raw=raw, type=said)
-            say_behind(behind)
-        except DaemonLost:
-            with environment.open_memory() as memory:
-                bring_level(memory)
-                if said:
-                    recorder_on(memory).bring_level()
-                    method = partial(method, type=said)
-                answer = method(memory, text, limit=limit, per_source=per_source, include_raw=raw)
-        if as_json:
-            data_json({"query": text, **answer_json(answer)} | ({"explain": explained(answer)} if explain else {}))
-        else:
-            print_answer(answer, styled(no_color=no_color), explain=explain)
-        if not answer.hits:
-            raise typer.Exit(1)
-
     def searching_command(
-        name: str, method: Callable[..., Answer], help_text: str, example: str, *, takes_flags: bool = False
+        name: str, search: Search, help_text: str, example: str, *, takes_flags: bool = False
     ) -> None:
         type_help = "a type of frontmatter, such as semantic"
-        if name == "recall":
+        if search is Search.RECALL:
             type_help += f"; or only what sessions said of it: {', '.join(TYPES)}"
 
         def command(
@@ -95,11 +66,21 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             explain: Explain = False,
             no_color: NoColor = False,
         ) -> None:
-            said = recorded_type(kind or ()) if name == "recall" else ""
-            kind = None if said else kind
-            filters = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kind, "tag": tag}
-            filters |= {"after": [after] if after else None, "before": [before] if before else None}
-            ask(name, method, words, filters, (limit, per_source, raw, as_json, explain, no_color), said)
+            types = recorded_types(kind or ()) if search is Search.RECALL else []
+            kinds = [] if types else kind
+            lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kinds, "tag": tag}
+            beside = filter_of({field: values or () for field, values in lists.items()} | days_of(after, before))
+            text = " ".join(words)
+            question = parse_query(
+                text, search, beside=beside, types=types, limit=limit, per_source=per_source, include_raw=raw
+            )
+            answer = asked(environment, question)
+            if as_json:
+                data_json({"query": question.asked, **answer_json(answer)} | (explained(answer) if explain else {}))
+            else:
+                print_answer(answer, styled(no_color=no_color), explain=explain)
+            if not answer.hits:
+                raise typer.Exit(1)
 
         settings = {"ignore_unknown_options": takes_flags}
         app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
@@ -108,19 +89,19 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
 
     searching_command(
         "recall",
-        Memory.recall,
+        Search.RECALL,
         "Find by meaning and words together; the best first answer to a question.",
         "oneiros recall 'why do we pin the workers' --type decision --project shop",
     )
     searching_command(
         "search",
-        Memory.search_memory,
+        Search.MEANING,
         "Find by meaning alone, whatever words are used.",
         "oneiros search 'what happens after a crash' --layer topic",
     )
     searching_command(
         "exact",
-        Memory.search_exact,
+        Search.EXACT,
         "Find every word or quoted phrase as written: names, paths, errors, numbers.",
         "oneiros exact '\"exit code\" NOT windows'",
         takes_flags=True,  # `--flag` is something to look for
@@ -163,12 +144,31 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
 
 
-def recorded_type(kinds: Sequence[str]) -> str:
-    """The recorder's type that is asked for; empty where all are types of frontmatter."""
+def asked(environment: Environment, question: Question) -> Answer:
+    """The daemon's answer; that of the memory itself where no daemon runs."""
+    try:
+        answer, behind = Client(environment.variables, environment.choice.root.path).search(question)
+    except DaemonLost:
+        with environment.open_memory() as memory:
+            bring_level(memory)
+            if question.types:
+                recorder_on(memory).bring_level()
+            return memory.search(question)
+    say_behind(behind)
+    return answer
+
+
+def recorded_types(kinds: Sequence[str]) -> list[str]:
+    """The recorder's types that are asked for; none where all are types of frontmatter."""
     found = [kind for kind in kinds if kind in TYPES]
-    if found and len(kinds) > 1:
-        raise UsageError(f"--type {found[0]} stands alone", remedy="Ask for one type at a time")
-    return found[0] if found else ""
+    if found and len(found) < len(kinds):
+        raise UsageError(f"--type {found[0]} goes with its own kind alone", remedy=f"Choose of: {', '.join(TYPES)}")
+    return found
+
+
+def days_of(after: str | None, before: str | None) -> dict[str, Sequence[str]]:
+    """The days as fields of a filter."""
+    return {field: [day] for field, day in (("after", after), ("before", before)) if day}
 
 
 def bring_level(memory: Memory) -> None:
@@ -193,7 +193,7 @@ def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
         console.print(_headline(number, hit))
         console.print(_passage(hit, answer.terms))
         if explain:
-            console.print(Text(_reasons(answer, hit), style="dim"))
+            console.print(Text(_reasons(hit), style="dim"))
     if not answer.hits:
         talk(answer.note or "Nothing found.")
         return
@@ -203,14 +203,6 @@ def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
         talk(f"Words looked up: {', '.join(answer.terms)}")
     note = f" {answer.note}" if answer.note else ""
     talk(f"{count}.{note} Read on: oneiros read {first.path}:{first.lines.first}")
-
-
-def explained(answer: Answer) -> dict[str, object]:
-    """The words looked up, and for each hit the score of every arm and stage."""
-    return {
-        "terms": list(answer.terms),
-        "scores": {hit.chunk: dict(answer.scores.get(hit.chunk, {})) for hit in answer.hits},
-    }
 
 
 def _headline(number: int, hit: Hit) -> Text:
@@ -235,14 +227,10 @@ def _passage(hit: Hit, terms: tuple[str, ...]) -> Text:
     return Text("\n".join(f"      {line}" for line in lines), style="dim")
 
 
-def _reasons(answer: Answer, hit: Hit) -> str:
+def _reasons(hit: Hit) -> str:
     reasons = "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)
-    scores = "  ".join(f"{name} {score:.3f}" for name, score in answer.scores.get(hit.chunk, {}).items())
+    scores = "  ".join(f"{name} {score:.3f}" for name, score in hit.parts.items())
     return "\n".join(f"      {line}" for line in (reasons, scores) if line)
-
-
-def _filter_text(filters: dict[str, list[str] | None]) -> list[str]:
-    return [f'{name}:"{value}"' for name, values in filters.items() for value in values or ()]
 
 
 def _head_values(head: object) -> tuple[object, ...]:

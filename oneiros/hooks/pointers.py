@@ -8,7 +8,8 @@ from memory_server.document import Answer, Filter, Hit, Layer
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
-from memory_server.search.query import AllOf, Query, Term, clean
+from memory_server.search.query import clean
+from memory_server.search.question import AllOf, Question, Search, Term
 from memory_server.search.ranking import FLOOR
 
 MAX_HITS = 8
@@ -28,22 +29,9 @@ class Pointer:
     line: str
 
 
-def plain_query(text: str, *, is_phrase: bool = False) -> Query | None:
-    """A question of layer 1 in the words of somebody who does not know the query syntax; None without a word."""
-    words = [text] if is_phrase else clean(text).split()
-    terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
-    if not terms:
-        return None
-    return Query(" ".join(term.text for term in terms), AllOf(terms), Filter(layers=(Layer.TOPIC,)))
-
-
 def recalled(memory: Memory, text: str) -> tuple[Hit, ...]:
     """What layer 1 knows about a text, the best first; nothing where it does not bear on it."""
-    query = plain_query(text)
-    if query is None:
-        return ()
-    with memory.indices.gate.searching():
-        answer = without_index_page(memory.searcher().recall(query, MAX_HITS, 1))
+    answer = looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS)
     if answer.confidence < FLOOR:  # which a tiny memory does not apply by itself
         return ()
     best = max((hit.score for hit in answer.hits), default=0.0)
@@ -52,11 +40,17 @@ def recalled(memory: Memory, text: str) -> tuple[Hit, ...]:
 
 def holding(memory: Memory, phrase: str, limit: int) -> Answer:
     """The passages of layer 1 in which a text stands letter by letter."""
-    query = plain_query(phrase, is_phrase=True)
-    if query is None:
+    return looked_up(memory, Search.EXACT, [phrase], limit)
+
+
+def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) -> Answer:
+    """What layer 1 answers to the words of somebody who does not know the query syntax."""
+    is_phrase = search is Search.EXACT
+    terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
+    if not terms:
         return Answer(())
-    with memory.indices.gate.searching():
-        return without_index_page(memory.searcher().exact(query, limit, 1))
+    text, topics = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,))
+    return without_index_page(memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit)))
 
 
 def without_index_page(answer: Answer) -> Answer:

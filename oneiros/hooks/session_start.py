@@ -103,7 +103,7 @@ def health(memory: Memory) -> str:
     """Whether a search for something that the memory holds finds it."""
     pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="health")
     try:
-        problem = pool.submit(memory.search_itself).result(HEALTH_SECONDS)
+        problem = pool.submit(memory.inspect().search_itself).result(HEALTH_SECONDS)
     except TimeoutError:
         return "the model is still being loaded."
     except OneirosError as error:

@@ -18,7 +18,7 @@ from tests.dream.builders import (
     proposed,
     replacing,
 )
-from tests.memories import new_root, write_topic
+from tests.memories import new_root, search_exact, write_topic
 
 MAIL = "# Mail\n\n- The relay listens on port 2525.\n- It runs on the old server.\n"
 
@@ -56,7 +56,7 @@ def test_what_was_accepted_is_found_at_once(memory: Memory) -> None:
     decisions.accept(hunk.id, PERSON)
     memory.refresh()
 
-    assert [hit.path for hit in memory.search_exact("2526").hits] == ["topics/mail.md"]
+    assert [hit.path for hit in search_exact(memory, "2526").hits] == ["topics/mail.md"]
 
 
 def test_a_new_topic_gets_frontmatter_and_a_pointer(root: MemoryRoot) -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_text, reading_text, shortened
+from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_text, shortened
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.memory_text import reading_text
 from memory_server.reading import Reading
 
 

@@ -21,6 +21,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import SESSION, settings_in, working_session, write_transcript
+from tests.memories import recall, search_exact
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 
@@ -73,7 +74,7 @@ def test_a_raw_hit_can_be_read_on(memory: Memory) -> None:
 
 
 def test_a_session_found_by_statement_and_turns_is_one_hit(memory: Memory) -> None:
-    hits = memory.recall("idle timeout of the proxy", include_raw=True).hits
+    hits = recall(memory, "idle timeout of the proxy", include_raw=True).hits
 
     assert len(hits) == 1 and {reason.arm for reason in hits[0].why} >= {"turns", "semantic"}
 
@@ -86,7 +87,7 @@ def test_each_depth_names_the_next_as_a_model_would_call_it(memory: Memory, dept
 
 
 def test_a_depth_takes_the_path_of_a_hit_and_a_first_turn(memory: Memory) -> None:
-    path = memory.recall("relay").hits[0].path
+    path = recall(memory, "relay").hits[0].path
 
     assert "keepalive" in memory.read_session(path, "digest")
     assert memory.read_session(SESSION, "raw", first=7).startswith("[0000000a] ")
@@ -99,12 +100,12 @@ def test_a_wrong_depth_and_an_unknown_session_are_told_in_one_sentence(memory: M
         memory.read("sessions/archive/nothing")
 
 
-@pytest.mark.parametrize("search", [Memory.reindex, Memory.refresh, lambda memory: memory.recall("x layer:raw")])
+@pytest.mark.parametrize("search", [Memory.reindex, Memory.refresh, lambda memory: recall(memory, "x layer:raw")])
 def test_a_damaged_index_of_turns_is_named_and_a_rebuild_mends_it(
     tmp_path: Path, search: Callable[[Memory], object]
 ) -> None:
     with archived(tmp_path) as memory:
-        expected = memory.search_exact("updated", include_raw=True).hits
+        expected = search_exact(memory, "updated", include_raw=True).hits
         assert memory.raw is not None
         memory.raw.close()
         memory.root.raw_index.write_bytes(b"rubbish" * 1_000)
@@ -115,7 +116,7 @@ def test_a_damaged_index_of_turns_is_named_and_a_rebuild_mends_it(
             search(memory)
         memory.reindex(rebuild=True)
 
-        assert memory.search_exact("updated", include_raw=True).hits == expected
+        assert search_exact(memory, "updated", include_raw=True).hits == expected
 
 
 def test_a_rebuilt_index_gives_the_same_answers(memory: Memory) -> None:

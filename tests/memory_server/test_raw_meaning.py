@@ -11,6 +11,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, settings_in, write_transcript
+from tests.memories import recall
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 QUESTION = "a kitten that dozes in a warm place layer:raw"  # shares no word with what was said
@@ -38,7 +39,7 @@ def opened(folder: Path, *, raw_vectors: bool) -> Iterator[Memory]:
 
 
 def found(memory: Memory) -> list[str]:
-    return [hit.path.rpartition("/")[2] for hit in memory.recall(QUESTION, include_raw=True).hits]
+    return [hit.path.rpartition("/")[2] for hit in recall(memory, QUESTION, include_raw=True).hits]
 
 
 def test_a_session_is_found_by_meaning_alone_where_the_setting_says_so(tmp_path: Path) -> None:

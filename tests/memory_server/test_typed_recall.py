@@ -5,7 +5,7 @@ import pytest
 from memory_server.errors import UsageError
 from memory_server.index.digest import DigestStore, TypedLine
 from memory_server.memory import Memory
-from tests.memories import write_session
+from tests.memories import recall, write_session
 
 SESSION = "a1b2c3d4-0000-4000-8000-000000000000"
 OPEN = "ffffffff-0000-4000-8000-000000000000"
@@ -27,8 +27,8 @@ def record(memory: Memory) -> None:
 def test_recall_of_a_type_gives_the_passages_of_that_type(memory: Memory) -> None:
     record(memory)
 
-    lessons = memory.recall("where do we keep orders in PostgreSQL", type="lesson")
-    decisions = memory.recall("where do we keep orders in PostgreSQL", type="decision", project="shop")
+    lessons = recall(memory, "where do we keep orders in PostgreSQL", types=["lesson"])
+    decisions = recall(memory, "where do we keep orders in PostgreSQL", types=["decision"], project="shop")
 
     assert [hit.passage.strip("- ") for hit in lessons.hits] == ["The PostgreSQL pool was too small for the orders."]
     assert [hit.passage.strip("- ") for hit in decisions.hits] == ["We decided to keep orders in PostgreSQL."]
@@ -37,7 +37,7 @@ def test_recall_of_a_type_gives_the_passages_of_that_type(memory: Memory) -> Non
 def test_a_session_that_goes_on_is_found_by_its_lines(memory: Memory) -> None:
     record(memory)
 
-    answer = memory.recall("orders by post", type="decision", project="post")
+    answer = recall(memory, "orders by post", types=["decision"], project="post")
 
     assert [hit.path for hit in answer.hits] == [f"sessions/archive/{OPEN}"]
 
@@ -46,7 +46,7 @@ def test_lines_obey_the_projects_of_the_query_and_no_filter_that_they_cannot_kno
     record(memory)
 
     def found(query: str) -> list[str]:
-        return [hit.path for hit in memory.recall(query, type="decision").hits]
+        return [hit.path for hit in recall(memory, query, types=["decision"]).hits]
 
     assert found("orders by post project:POST") == [f"sessions/archive/{OPEN}"]
     assert found("orders by post project:nowhere") == []
@@ -60,9 +60,9 @@ def test_lines_obey_the_projects_of_the_query_and_no_filter_that_they_cannot_kno
 def test_no_question_loosens_the_project_that_is_asked_for(memory: Memory, query: str) -> None:
     record(memory)
 
-    for kind in ("", "decision"):
-        assert {hit.path for hit in memory.recall(query, project="nowhere", type=kind).hits} == set()
-        found = [hit.path for hit in memory.recall(query, project="shop", type=kind).hits]
+    for types in ((), ("decision",)):
+        assert recall(memory, query, project="nowhere", types=types).hits == ()
+        found = [hit.path for hit in recall(memory, query, project="shop", types=types).hits]
         assert found in ([], ["sessions/compressed/2026/2026-02-01-orders-a1b2c3d4.md"])
 
 
@@ -70,8 +70,8 @@ def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memo
     record(memory)
 
     with pytest.raises(UsageError):
-        memory.recall("orders", type="opinion")
-    assert "without a type" in memory.recall("orders", type="skill_idea").note
+        recall(memory, "orders", types=["opinion"])
+    assert "without a type" in recall(memory, "orders", types=["skill_idea"]).note
 
 
 def test_lines_are_replaced_a_session_at_a_time_and_forgotten_with_it(memory: Memory) -> None:

@@ -15,6 +15,7 @@ from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros import keeper as keeper_module
 from oneiros.keeper import Keeper
+from tests.memories import search_exact, search_memory
 
 
 class HeldEngine(OnnxEngine):
@@ -69,7 +70,7 @@ def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper, mo
 
     memory.before_search = before_search
     keeper.start()
-    asking = threading.Thread(target=lambda: answers.append(memory.search_memory("where does the relay listen")))
+    asking = threading.Thread(target=lambda: answers.append(search_memory(memory, "where does the relay listen")))
     asking.start()
     assert asked.wait(60)
 
@@ -85,13 +86,13 @@ def test_a_question_is_told_how_far_the_first_index_is(
     monkeypatch.setattr(keeper_module, "FIRST_INDEX_SECONDS", 0.0)
     keeper.start()
 
-    answer = memory.search_memory("where does the relay listen")
+    answer = search_memory(memory, "where does the relay listen")
 
     assert answer.note.startswith("This memory is being indexed for the first time")
 
 
 def test_without_a_keeper_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:
-    answer = memory.search_exact("2525")
+    answer = search_exact(memory, "2525")
 
     assert answer.note == "Nothing of this memory is indexed yet (files: 2). Run `oneiros reindex`, then ask again."
 
@@ -105,4 +106,4 @@ def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Mem
     keeper.start()
     keeper.wait(keeper.poke(), 60)
 
-    assert [hit.path for hit in memory.search_exact("2525").hits] == ["topics/mail.md"]
+    assert [hit.path for hit in search_exact(memory, "2525").hits] == ["topics/mail.md"]

@@ -7,13 +7,13 @@ import pytest
 from memory_server.errors import ContentError
 from memory_server.memory import Memory
 from oneiros.replay import replay_answers, save_answers
-from tests.memories import write_topic
+from tests.memories import search_exact, searches_of, write_topic
 
 
 def test_nothing_moves_where_nothing_changed(memory: Memory, tmp_path: Path) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.reindex()
-    for ask in (memory.recall, memory.search_exact, memory.search_memory):
+    for ask in searches_of(memory):
         ask("relay port")
 
     assert save_answers(memory, tmp_path / "before.json") == 3
@@ -26,7 +26,7 @@ def test_nothing_moves_where_nothing_changed(memory: Memory, tmp_path: Path) -> 
 def test_what_moved_is_named(memory: Memory, tmp_path: Path) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.reindex()
-    memory.search_exact("relay")
+    search_exact(memory, "relay")
     save_answers(memory, tmp_path / "before.json")
     (memory.root.topics / "mail.md").unlink()
     write_topic(memory, "post", "# Post\n\nThe relay listens on port 2525.\n")

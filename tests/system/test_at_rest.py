@@ -15,6 +15,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.runtime import daemon_state
+from tests.memories import search_exact
 from tests.system.house import House, wait_until
 
 HEAVY_AT_ANY_AGE = """
@@ -115,10 +116,10 @@ def test_a_clock_that_jumps_loses_no_question_and_no_note(jumping: tuple[Memory,
         clock.append(dt.datetime(year, 6, 1, 12, tzinfo=dt.UTC))
         memory.add_episode(f"Seen in {year}, note {len(clock)}: the heron.")
         memory.reindex()
-        memory.search_exact(f"heron {year}")
+        search_exact(memory, f"heron {year}")
 
     assert memory.episodes()[1] == 4
-    assert len(memory.search_exact("heron").hits) == 4
+    assert len(search_exact(memory, "heron").hits) == 4
     assert [row["query"] for row in memory.logged_queries()] == [
         "heron",
         "heron 2026",
@@ -141,4 +142,4 @@ def test_a_save_dated_by_a_clock_that_jumped_is_indexed(jumping: tuple[Memory, l
         os.utime(topic, (jumped, jumped))
         memory.reindex()
 
-        assert [hit.path for hit in memory.search_exact(word).hits] == ["topics/birds.md"]
+        assert [hit.path for hit in search_exact(memory, word).hits] == ["topics/birds.md"]

@@ -14,6 +14,7 @@ from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.runtime import is_running
+from tests.memories import searches_of
 from tests.states import alike
 from tests.system.house import House, wait_until
 
@@ -38,7 +39,7 @@ def answers(memory: Memory) -> list[object]:
     return [
         [(hit.path, hit.lines, hit.score) for hit in method(text, limit=20, per_source=5).hits]
         for text in asked
-        for method in (memory.search_exact, memory.recall, memory.search_memory)
+        for method in searches_of(memory)
     ]
 
 

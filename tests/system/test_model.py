@@ -17,6 +17,7 @@ from memory_server.embedding.workers import Interrupted
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings, read_memory_settings
+from tests.memories import search_memory
 
 OTHER = "bge-small-en-v1.5"
 
@@ -78,25 +79,25 @@ def test_the_old_model_serves_until_the_new_one_is_complete_and_a_restart_goes_o
     with open_memory(tmp_path) as memory:
         assert memory.indices.own()
         memory.reindex()
-        before = [hit.path for hit in memory.search_memory("where does cat 7 sleep").hits]
+        before = [hit.path for hit in search_memory(memory, "where does cat 7 sleep").hits]
         memory.plan_model("bge-small")
 
         memory.embedding.end()
         with pytest.raises(Interrupted):
             memory.change_model()
 
-        assert [hit.path for hit in memory.search_memory("where does cat 7 sleep").hits] == before
+        assert [hit.path for hit in search_memory(memory, "where does cat 7 sleep").hits] == before
         assert memory.model.card.name != OTHER
 
     with open_memory(tmp_path) as memory:
         assert memory.next_model == OTHER
         assert memory.indices.own()
         served = []
-        memory.change_model(lambda _: served.append(memory.search_memory("where does cat 7 sleep").hits[0].path))
+        memory.change_model(lambda _: served.append(search_memory(memory, "where does cat 7 sleep").hits[0].path))
 
         assert memory.model.card.name == OTHER and memory.next_model == ""
         assert read_memory_settings(memory.root.settings).model == OTHER
         assert set(served) == {before[0]}
-        assert [hit.path for hit in memory.search_memory("where does cat 7 sleep").hits] == before
+        assert [hit.path for hit in search_memory(memory, "where does cat 7 sleep").hits] == before
         status = memory.status()
         assert status.semantic == status.passages

@@ -14,6 +14,7 @@ from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.keeper import Keeper
 from oneiros.watch import Watcher
+from tests.memories import search_exact
 from tests.observers import Exhausted
 from tests.system.house import wait_until
 
@@ -39,7 +40,7 @@ def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> It
 
 
 def found(memory: Memory, word: str) -> list[str]:
-    return sorted(hit.path for hit in memory.search_exact(word, limit=100).hits)
+    return sorted(hit.path for hit in search_exact(memory, word, limit=100).hits)
 
 
 def test_saved_renamed_and_deleted_topics_are_followed(tmp_path: Path) -> None:

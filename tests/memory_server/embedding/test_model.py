@@ -22,7 +22,7 @@ from memory_server.embedding.model import (
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from tests.bge import RandomBert, write_hub_cache
-from tests.memories import NOWHERE, new_root, open_memory, write_topic
+from tests.memories import NOWHERE, new_root, open_memory, search_memory, write_topic
 
 TEXTS = ("The relay listens on port 2525.", "Coffee", "東京 and a rather longer text about the archive " * 3)
 REVISION = "0" * 40  # not the pinned one, whose weights have a known hash
@@ -223,7 +223,7 @@ def test_a_memory_under_bge_keeps_its_vectors_apart_from_those_of_another_model(
     for cache in (NOWHERE, hub):
         with open_memory(root, OnnxEngine, hub_cache=cache) as memory:
             memory.reindex()
-            assert memory.search_memory("relay port").hits[0].path == "topics/mail.md"
+            assert search_memory(memory, "relay port").hits[0].path == "topics/mail.md"
 
     assert len(list(root.vector_cache.iterdir())) == 2
     assert len(list(root.semantic_index.iterdir())) == 1

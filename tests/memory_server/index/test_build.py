@@ -19,7 +19,16 @@ from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.semantic import SemanticIndex
 from memory_server.memory import Memory
-from tests.memories import new_root, open_memory, write_session, write_source, write_topic
+from tests.memories import (
+    new_root,
+    open_memory,
+    recall,
+    search_exact,
+    searches_of,
+    write_session,
+    write_source,
+    write_topic,
+)
 from tests.states import WordEngine, alike, differences, semantic_ids, state_of
 
 QUESTIONS = ("relay port", "invoice", "token NOT archive", "robot layer:session")
@@ -150,7 +159,7 @@ def test_what_vanished_is_removed_from_every_index(indexed: Memory) -> None:
     report = indexed.reindex()
 
     assert report.removed == 1
-    assert indexed.search_exact("relay").hits == ()
+    assert search_exact(indexed, "relay").hits == ()
     assert len(semantic_ids(indexed)) == indexed.status().passages
 
 
@@ -184,7 +193,7 @@ def test_a_bad_file_is_a_problem_and_the_others_are_indexed(indexed: Memory) -> 
     assert [(problem.path, problem.line, problem.rule) for problem in report.problems] == [
         ("topics/bad.md", 3, "unreadable")
     ]
-    assert [hit.path for hit in indexed.search_exact("wheel").hits] == ["topics/good.md"]
+    assert [hit.path for hit in search_exact(indexed, "wheel").hits] == ["topics/good.md"]
 
 
 def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
@@ -316,7 +325,7 @@ def test_a_part_that_was_deleted_is_made_again_by_the_next_run(indexed: Memory, 
 
 
 def test_what_is_derived_may_be_deleted_under_an_open_memory(indexed: Memory, tmp_path: Path) -> None:
-    indexed.search_exact("relay")
+    search_exact(indexed, "relay")
     shutil.rmtree(indexed.root.derived)
 
     indexed.reindex()
@@ -342,7 +351,7 @@ def test_a_damaged_file_is_named_with_its_remedy_and_a_rebuild_mends_it(
 
     with open_memory(indexed, WordEngine) as again:
         with pytest.raises(NeedsRepair, match=r"Run `oneiros reindex --rebuild`"):
-            again.recall("relay")
+            recall(again, "relay")
         again.reindex(rebuild=True)
 
         assert unlike_fresh(again, tmp_path / "fresh") == []
@@ -358,10 +367,7 @@ def test_a_damaged_semantic_index_leaves_the_answers_to_the_exact_scan(indexed: 
     with open_memory(indexed, WordEngine) as again:
         again.indices.own()
         answers = [
-            [
-                [[hit.chunk, hit.path, hit.score] for hit in search(question).hits]
-                for search in (again.recall, again.search_memory, again.search_exact)
-            ]
+            [[[hit.chunk, hit.path, hit.score] for hit in search(question).hits] for search in searches_of(again)]
             for question in QUESTIONS
         ]
 
@@ -377,7 +383,7 @@ def test_a_ledger_of_another_format_is_named_with_its_remedy(indexed: Memory) ->
     indexed.close()
 
     with open_memory(indexed, WordEngine) as again, pytest.raises(NeedsRepair, match=r"the indices have format 99"):
-        again.recall("relay")
+        recall(again, "relay")
 
 
 def test_the_next_run_makes_indices_of_another_format_anew(indexed: Memory, tmp_path: Path) -> None:

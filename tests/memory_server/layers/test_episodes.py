@@ -9,7 +9,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
-from tests.memories import new_root, open_memory
+from tests.memories import new_root, open_memory, search_exact
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
@@ -38,7 +38,7 @@ def test_secrets_and_denied_words_are_masked_in_every_field_before_the_note_is_w
 def test_a_denied_word_is_masked_in_the_query_log_too(memory: Memory) -> None:
     memory.reindex()
 
-    memory.search_exact("where is the Kranich server")
+    search_exact(memory, "where is the Kranich server")
 
     assert [row["query"] for row in memory.logged_queries()] == ["where is the [redacted:denied] server"]
 

@@ -11,7 +11,8 @@ from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.search.literal import find_literal, fts_query, holds, is_identifier, quoted
-from memory_server.search.query import MAX_DEPTH, AllOf, AnyOf, Expression, Not, Term, parse_query
+from memory_server.search.query import MAX_DEPTH, parse_query
+from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term
 
 TERMS = st.builds(Term, st.text(min_size=1, max_size=30), st.booleans(), st.booleans())
 EXPRESSIONS: st.SearchStrategy[Expression] = st.recursive(

@@ -11,7 +11,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.memory import Memory
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
-from tests.memories import names, new_root, open_memory
+from tests.memories import names, new_root, open_memory, recall, search_memory
 
 SHARE = 0.15  # a cosine c becomes SHARE * c + (1 - SHARE): 0.2 -> 0.88
 
@@ -89,11 +89,8 @@ def test_the_cosines_of_the_narrow_model_lie_high_and_close(narrow: Memory) -> N
 
 @pytest.mark.parametrize("question", ANSWERED)
 def test_a_narrow_band_of_cosines_gives_the_same_hits(garden: Memory, narrow: Memory, question: str) -> None:
-    for wide_search, narrow_search in (
-        (garden.recall, narrow.recall),
-        (garden.search_memory, narrow.search_memory),
-    ):
-        expected, answer = wide_search(question), narrow_search(question)
+    for search in (recall, search_memory):
+        expected, answer = search(garden, question), search(narrow, question)
 
         assert names(answer) == names(expected)
         assert [hit.score for hit in answer.hits] == pytest.approx([hit.score for hit in expected.hits], abs=2e-3)
@@ -104,12 +101,9 @@ def test_a_narrow_band_of_cosines_gives_the_same_hits(garden: Memory, narrow: Me
 
 @pytest.mark.parametrize("question", UNANSWERED)
 def test_a_narrow_band_of_cosines_gives_the_same_silence(garden: Memory, narrow: Memory, question: str) -> None:
-    for wide_search, narrow_search in (
-        (garden.recall, narrow.recall),
-        (garden.search_memory, narrow.search_memory),
-    ):
-        assert narrow_search(question).hits == wide_search(question).hits == ()
+    for search in (recall, search_memory):
+        assert search(narrow, question).hits == search(garden, question).hits == ()
 
 
 def test_a_narrow_band_of_cosines_finds_the_best_topic_by_meaning(narrow: Memory) -> None:
-    assert names(narrow.search_memory("a machine that makes hot drinks"))[0] == "kitchen"
+    assert names(search_memory(narrow, "a machine that makes hot drinks"))[0] == "kitchen"

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
-from memory_server.search.query import MAX_QUERY_CHARS, AllOf, AnyOf, Expression, Not, Query, Term, clean, parse_query
+from memory_server.search.query import MAX_QUERY_CHARS, clean, parse_query
+from memory_server.search.question import AllOf, AnyOf, Expression, Not, Question, Term
 
 PARTS = ["AND", "OR", "NOT", "(", ")", '"', "*", "layer:topic", "after:2026", "topic:mail", "type:", "relay", "c++"]
 TYPED = st.one_of(
@@ -114,7 +115,7 @@ def test_a_query_that_cannot_be_used_says_why(text: str, what: str) -> None:
 
 
 def test_a_very_long_query_is_cut_and_says_so() -> None:
-    query: Query = parse_query("relay " * 50_000)
+    query: Question = parse_query("relay " * 50_000)
 
     assert query.is_cut
     assert len(query.text) <= MAX_QUERY_CHARS

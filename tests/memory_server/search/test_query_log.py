@@ -12,7 +12,7 @@ from memory_server.redaction import redact
 from memory_server.search.query_log import LoggedQuery, QueryLog
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
-from tests.memories import NOON, new_root, open_memory, write_topic
+from tests.memories import NOON, new_root, open_memory, search_exact, write_topic
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
 
@@ -72,11 +72,11 @@ def test_the_log_survives_a_rebuild_and_can_be_switched_off(tmp_path: Path, make
     write_topic(root, "mail", "The relay listens on port 2525.")
     with open_memory(root, make_engine) as memory:
         memory.reindex()
-        memory.search_exact("2525")
+        search_exact(memory, "2525")
         memory.reindex(rebuild=True)
         assert memory.status().queries_logged == 1
     with open_memory(root, make_engine, person=PersonSettings(query_log=False)) as memory:
-        memory.search_exact("2525")
+        search_exact(memory, "2525")
         assert memory.status().queries_logged == 1
 
 
@@ -99,6 +99,6 @@ def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEn
         memory.reindex()
         root.query_log.write_bytes(b"no database at all" * 100)
 
-        assert memory.search_exact("2525").hits
+        assert search_exact(memory, "2525").hits
         assert memory.read("mail").text == "The relay listens on port 2525."
         assert memory.status().queries_logged == 0

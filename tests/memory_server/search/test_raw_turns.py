@@ -41,7 +41,7 @@ def searcher(tmp_path: Path) -> RawSearcher:
 
 
 def test_an_identifier_in_a_turn_is_found_with_its_turn_and_neighbours(tmp_path: Path) -> None:
-    (found,) = searcher(tmp_path).exact(parse_query("E-4711"), 10, 1)
+    (found,) = searcher(tmp_path).exact(parse_query("E-4711"), 10)
 
     assert (found.path, found.lines, found.layer) == (f"sessions/archive/{SESSION}", LineRange(3, 3), Layer.RAW)
     assert "idle timeout is 3600 seconds" in found.passage

@@ -17,7 +17,19 @@ from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
-from tests.memories import folder_of, names, new_root, open_memory, wait_for, write_session, write_topic
+from tests.memories import (
+    folder_of,
+    names,
+    new_root,
+    open_memory,
+    recall,
+    search_exact,
+    search_memory,
+    searches_of,
+    wait_for,
+    write_session,
+    write_topic,
+)
 from tests.states import alike
 
 QUESTIONS = (
@@ -34,7 +46,7 @@ QUESTIONS = (
 
 def answers(memory: Memory) -> list[object]:
     """What all searches say to all questions."""
-    searches = (memory.recall, memory.search_memory, memory.search_exact)
+    searches = searches_of(memory)
     return [dataclasses.asdict(search(question)) for question in QUESTIONS for search in searches]
 
 
@@ -53,8 +65,8 @@ def test_a_saved_topic_is_found_by_its_new_words(memory: Memory) -> None:
     write_topic(memory, "mail", "The relay listens on port 2525.")
     memory.reindex()
 
-    assert names(memory.search_exact("2525")) == ["mail"]
-    assert names(memory.search_exact('"port 25"')) == []
+    assert names(search_exact(memory, "2525")) == ["mail"]
+    assert names(search_exact(memory, '"port 25"')) == []
 
 
 def test_a_search_indexes_what_changed_before_it_answers_where_it_is_asked_to(memory: Memory) -> None:
@@ -63,7 +75,7 @@ def test_a_search_indexes_what_changed_before_it_answers_where_it_is_asked_to(me
     behind = memory.refresh()
 
     assert behind.is_empty
-    assert names(memory.search_exact("2525")) == ["mail"]
+    assert names(search_exact(memory, "2525")) == ["mail"]
 
 
 @pytest.mark.parametrize(
@@ -76,13 +88,13 @@ def test_a_search_indexes_what_changed_before_it_answers_where_it_is_asked_to(me
     ],
 )
 def test_meaning_is_found_without_shared_words(garden: Memory, question: str, stem: str) -> None:
-    answer = garden.search_memory(question)
+    answer = search_memory(garden, question)
 
     assert names(answer)[0] == stem
 
 
 def test_recall_finds_by_words_and_by_meaning_and_says_so(garden: Memory) -> None:
-    answer = garden.recall("which port does the relay listen on")
+    answer = recall(garden, "which port does the relay listen on")
 
     assert names(answer)[0] == "mail"
     assert {reason.arm for reason in answer.hits[0].why} == {"keyword", "semantic", "second look"}
@@ -90,7 +102,7 @@ def test_recall_finds_by_words_and_by_meaning_and_says_so(garden: Memory) -> Non
 
 @pytest.mark.parametrize("question", ["what is the boiling point of ethanol", "who won the world cup in 1974"])
 def test_when_nothing_is_relevant_the_answer_is_nothing(garden: Memory, question: str) -> None:
-    for search in (garden.recall, garden.search_memory, garden.search_exact):
+    for search in searches_of(garden):
         answer = search(question)
 
         assert answer.hits == ()
@@ -99,7 +111,7 @@ def test_when_nothing_is_relevant_the_answer_is_nothing(garden: Memory, question
 
 @pytest.mark.parametrize(("name", "word"), [("Quintara", "quintara"), ("zx81", "zaxon"), ("quinTara", "quintara")])
 def test_an_unknown_name_makes_recall_less_sure_than_an_unknown_word(garden: Memory, name: str, word: str) -> None:
-    by_name, by_word = (garden.recall(f"which relay port of {unknown} is open") for unknown in (name, word))
+    by_name, by_word = (recall(garden, f"which relay port of {unknown} is open") for unknown in (name, word))
 
     assert by_name.confidence < by_word.confidence
 
@@ -108,7 +120,7 @@ def test_an_empty_memory_says_that_it_is_empty(memory: Memory) -> None:
     (memory.root.path / "MEMORY.md").write_text("", encoding="utf-8")
     memory.reindex()
 
-    for search in (memory.recall, memory.search_memory, memory.search_exact):
+    for search in searches_of(memory):
         assert (
             search("relay").note
             == "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
@@ -116,7 +128,7 @@ def test_an_empty_memory_says_that_it_is_empty(memory: Memory) -> None:
 
 
 def test_a_hit_carries_layer_rank_title_date_path_lines_score_and_reason(garden: Memory) -> None:
-    hit = garden.search_exact("2525").hits[0]
+    hit = search_exact(garden, "2525").hits[0]
 
     assert (hit.layer, hit.layer.rank) == (Layer.TOPIC, 1)
     assert hit.title == "The mail relay"
@@ -128,7 +140,7 @@ def test_a_hit_carries_layer_rank_title_date_path_lines_score_and_reason(garden:
 
 def test_lines_of_a_hit_hold_its_passage(garden: Memory) -> None:
     for question in ("revert", "2525", "東京", "percentile", "firewall provider"):
-        hit = garden.search_exact(question).hits[0]
+        hit = search_exact(garden, question).hits[0]
 
         lines = garden.read(hit.path, hit.lines.first, hit.lines.last).text
 
@@ -167,12 +179,12 @@ def test_lines_of_a_hit_hold_its_passage(garden: Memory) -> None:
     ],
 )
 def test_an_identifier_is_found_letter_by_letter(garden: Memory, query: str, stems: set[str]) -> None:
-    assert set(names(garden.search_exact(query))) == stems
+    assert set(names(search_exact(garden, query))) == stems
 
 
 @pytest.mark.parametrize("part", ["foo", "Bar", "parse", "Request"])
 def test_a_part_of_a_name_with_humps_is_found_by_recall(garden: Memory, part: str) -> None:
-    assert names(garden.recall(part))[0] == "code"
+    assert names(recall(garden, part))[0] == "code"
 
 
 @pytest.mark.parametrize(
@@ -196,11 +208,11 @@ def test_a_part_of_a_name_with_humps_is_found_by_recall(garden: Memory, part: st
     ],
 )
 def test_every_word_or_phrase_must_occur(garden: Memory, query: str, stems: set[str]) -> None:
-    assert set(names(garden.search_exact(query))) == stems
+    assert set(names(search_exact(garden, query))) == stems
 
 
 def test_words_that_do_not_meet_are_never_joined_by_a_silent_or(garden: Memory) -> None:
-    answer = garden.search_exact("relay descaling")
+    answer = search_exact(garden, "relay descaling")
 
     assert answer.hits == ()
     assert "recall" in answer.note
@@ -210,7 +222,7 @@ def test_words_that_do_not_meet_are_never_joined_by_a_silent_or(garden: Memory) 
     "query", ["relay -2525", "OR relay", "NOT", "((relay", "relay)", "NEAR(a b)", "*", "a:b", "^x", "{x}"]
 )
 def test_what_looks_like_the_grammar_of_the_index_is_only_text(garden: Memory, query: str) -> None:
-    for search in (garden.recall, garden.search_memory, garden.search_exact):
+    for search in searches_of(garden):
         answer = search(query)
 
         assert answer.hits or answer.note
@@ -240,9 +252,9 @@ def test_what_looks_like_the_grammar_of_the_index_is_only_text(garden: Memory, q
     ],
 )
 def test_a_filter_lets_only_its_sources_answer(garden: Memory, query: str, stems: list[str]) -> None:
-    assert names(garden.search_exact(query)) == stems
-    assert set(names(garden.recall(query))) <= allowed_names(garden, query)
-    assert set(names(garden.search_memory(query))) <= allowed_names(garden, query)
+    assert names(search_exact(garden, query)) == stems
+    assert set(names(recall(garden, query))) <= allowed_names(garden, query)
+    assert set(names(search_memory(garden, query))) <= allowed_names(garden, query)
 
 
 def allowed_names(memory: Memory, query: str) -> set[str]:
@@ -252,14 +264,14 @@ def allowed_names(memory: Memory, query: str) -> set[str]:
 
 
 def test_a_filter_that_nothing_passes_says_so(garden: Memory) -> None:
-    answer = garden.recall("relay tag:nosuch")
+    answer = recall(garden, "relay tag:nosuch")
 
     assert answer.note == "No source passes these filters. Loosen them, or ask memory_status what there is."
 
 
 def test_a_filtered_search_answers_as_an_exact_scan_does(garden: Memory) -> None:
     for question in ("which machines resolve names", "wages", "東京", "a tag for every release"):
-        answer = garden.search_memory(f"{question} layer:topic", limit=8, per_source=50)
+        answer = search_memory(garden, f"{question} layer:topic", limit=8, per_source=50)
 
         assert [hit.chunk for hit in answer.hits] == nearest_by_hand(garden, question, Layer.TOPIC)[:8]
 
@@ -278,7 +290,7 @@ def test_a_small_memory_is_answered_in_full_whatever_its_graph_has_lost(
 ) -> None:
     monkeypatch.setattr(garden.indices, "nearest", lambda *_: [])
 
-    answer = garden.search_memory("a machine that makes hot drinks")
+    answer = search_memory(garden, "a machine that makes hot drinks")
 
     assert names(answer)[0] == "kitchen"
 
@@ -300,7 +312,7 @@ def nearest_by_hand(memory: Memory, question: str, layer: Layer) -> list[str]:
 
 @pytest.mark.parametrize("query", ["", "   ", "\0", "layer:topic", '""', "NOT relay", "AND", '"', "("])
 def test_a_query_without_a_word_to_look_for_is_an_error_that_says_what_to_do(garden: Memory, query: str) -> None:
-    for search in (garden.recall, garden.search_memory, garden.search_exact):
+    for search in searches_of(garden):
         with pytest.raises(UsageError) as raised:
             search(query)
 
@@ -327,7 +339,7 @@ def test_a_query_without_a_word_to_look_for_is_an_error_that_says_what_to_do(gar
     ],
 )
 def test_a_strange_query_gets_an_answer(garden: Memory, query: str) -> None:
-    for search in (garden.recall, garden.search_memory, garden.search_exact):
+    for search in searches_of(garden):
         answer = search(query)
 
         assert answer.hits or answer.note
@@ -335,7 +347,7 @@ def test_a_strange_query_gets_an_answer(garden: Memory, query: str) -> None:
 
 @pytest.mark.parametrize("query", ["relay " * 16_667, "relay (" * 14_300, "wort" * 25_000, '"relay" OR ' * 9_100])
 def test_a_query_of_a_hundred_thousand_characters_is_cut_and_says_so(garden: Memory, query: str) -> None:
-    for search in (garden.recall, garden.search_memory, garden.search_exact):
+    for search in searches_of(garden):
         try:
             answer = search(query)
         except UsageError as error:
@@ -347,40 +359,40 @@ def test_a_query_of_a_hundred_thousand_characters_is_cut_and_says_so(garden: Mem
 def test_a_thousand_different_words_are_searched_like_few(garden: Memory) -> None:
     query = " ".join(f"w{number}" for number in range(1_000))
 
-    assert garden.search_exact(query).hits == ()
-    assert garden.search_exact(query.replace(" ", " OR ") + " OR descaling").hits[0].path == "topics/kitchen.md"
+    assert search_exact(garden, query).hits == ()
+    assert search_exact(garden, query.replace(" ", " OR ") + " OR descaling").hits[0].path == "topics/kitchen.md"
 
 
 @pytest.mark.parametrize(("limit", "per_source"), [(0, 1), (-1, 1), (101, 1), (1, 0)])
 def test_a_limit_out_of_range_is_an_error(garden: Memory, limit: int, per_source: int) -> None:
     with pytest.raises(UsageError, match=r"Give a number from 1"):
-        garden.recall("relay", limit=limit, per_source=per_source)
+        recall(garden, "relay", limit=limit, per_source=per_source)
 
 
 # -- the form of an answer --------------------------------------------------------------------------------------
 
 
 def test_a_limit_is_kept(garden: Memory) -> None:
-    assert len(garden.search_exact("the", limit=3).hits) == 3
+    assert len(search_exact(garden, "the", limit=3).hits) == 3
 
 
 def test_each_source_answers_once_and_names_its_other_lines(garden: Memory) -> None:
-    answer = garden.search_exact("relay layer:session")
+    answer = search_exact(garden, "relay layer:session")
 
     assert [(str(hit.lines), [str(lines) for lines in hit.more_lines]) for hit in answer.hits] == [("16", ["15"])]
 
 
 def test_per_source_lets_a_source_answer_more_often(garden: Memory) -> None:
-    answer = garden.search_exact("relay layer:session", per_source=2)
+    answer = search_exact(garden, "relay layer:session", per_source=2)
 
     assert [str(hit.lines) for hit in answer.hits] == ["16", "15"]
 
 
 def test_explaining_shows_the_score_of_every_part_and_the_words_looked_up(garden: Memory) -> None:
-    answer = garden.recall("which port does the relay use")
+    answer = recall(garden, "which port does the relay use")
 
     assert set(answer.terms) == {"port", "relay"}  # the words that the memory holds
-    assert set(answer.scores[answer.hits[0].chunk]) == {
+    assert set(answer.hits[0].parts) == {
         "words_near",
         "words_source",
         "meaning",
@@ -399,7 +411,7 @@ def test_the_same_question_gets_the_same_answer(garden: Memory) -> None:
 
 
 def test_a_topic_precedes_a_session_that_says_the_same_and_is_marked(garden: Memory) -> None:
-    answer = garden.recall("the relay of 10.0.0.7 wants STARTTLS on which port")
+    answer = recall(garden, "the relay of 10.0.0.7 wants STARTTLS on which port")
 
     topic, session = titled(answer, "mail"), titled(answer, "2026-01-20-relay-port-aaaaaaaa")
     assert answer.hits.index(topic) < answer.hits.index(session)
@@ -408,7 +420,7 @@ def test_a_topic_precedes_a_session_that_says_the_same_and_is_marked(garden: Mem
 
 
 def test_a_session_that_nothing_contradicts_is_not_marked(garden: Memory) -> None:
-    hit = titled(garden.recall("why was the dashboard slow"), "2026-02-20-slow-dashboard-bbbbbbbb")
+    hit = titled(recall(garden, "why was the dashboard slow"), "2026-02-20-slow-dashboard-bbbbbbbb")
 
     assert (hit.decides, hit.replaced_by) == (False, None)
 
@@ -430,7 +442,7 @@ def test_a_source_that_an_approved_one_supersedes_says_so(memory: Memory, target
     memory.reindex()
     assert "supersedes-unknown" not in {problem.rule for problem in memory.validate()}
 
-    answer = memory.search_exact("gateway")
+    answer = search_exact(memory, "gateway")
 
     assert {hit.path: hit.replaced_by for hit in answer.hits} == {
         "topics/old.md": "topics/new.md",
@@ -444,7 +456,7 @@ def test_a_session_cannot_declare_a_topic_superseded(memory: Memory) -> None:
     write_session(memory, "2026-03-01-x-aaaaaaaa", "The gateway is gone.", relationships=target)
     memory.reindex()
 
-    answer = memory.search_exact("gateway")
+    answer = search_exact(memory, "gateway")
 
     assert titled(answer, "mail").replaced_by is None
 
@@ -486,13 +498,13 @@ def test_a_reader_sees_what_the_owner_rebuilt(memory: Memory, make_engine: MakeE
     write_topic(memory, "mail", "The relay listens on port 2525.")
     memory.reindex()
     with open_memory(memory, make_engine) as reader:
-        assert names(reader.search_exact("relay")) == ["mail"]
+        assert names(search_exact(reader, "relay")) == ["mail"]
         write_topic(memory, "web", "The server listens on port 8080.")
 
         memory.reindex(rebuild=True)
 
-        assert wait_for(lambda: names(reader.search_exact("8080")) == ["web"])
-        assert wait_for(lambda: names(reader.recall("server 8080"))[0] == "web")
+        assert wait_for(lambda: names(search_exact(reader, "8080")) == ["web"])
+        assert wait_for(lambda: names(recall(reader, "server 8080"))[0] == "web")
 
 
 def test_a_reader_with_an_old_view_answers_while_the_owner_adds_a_source(
@@ -501,14 +513,14 @@ def test_a_reader_with_an_old_view_answers_while_the_owner_adds_a_source(
     write_topic(memory, "mail", "The relay listens on port 2525.")
     memory.reindex()
     with open_memory(memory, make_engine) as reader:
-        reader.search_exact("relay")
+        search_exact(reader, "relay")
         monkeypatch.setattr(indices_module, "SNAPSHOT_SHARE", 1e-12)  # the reader keeps its view for ever
         write_topic(memory, "web", "The server listens on port 8080.")
         write_topic(memory, "mail", "The relay listens on port 25.")
         memory.reindex()
 
         for question in ("listens", "listens layer:topic"):
-            for search in (reader.recall, reader.search_memory, reader.search_exact):
+            for search in searches_of(reader):
                 assert search(question)
 
 
@@ -521,9 +533,9 @@ def test_threads_may_ask_while_the_memory_is_indexed(tmp_path: Path, make_engine
         def ask() -> None:
             try:
                 for _ in range(12):
-                    assert memory.search_exact("coffee").hits
-                    assert memory.recall("coffee machine").hits
-                    assert memory.search_memory("coffee machine").hits
+                    assert search_exact(memory, "coffee").hits
+                    assert recall(memory, "coffee machine").hits
+                    assert search_memory(memory, "coffee machine").hits
             except BaseException as error:  # noqa: BLE001  told by the test's own thread
                 errors.append(error)
 
@@ -556,7 +568,7 @@ def test_recall_answers_an_identifier_first_by_the_passage_that_holds_it_letter_
     write_topic(memory, "flags", "Start it with --no-raw where the output goes to a file.")
     memory.reindex()
 
-    answer = memory.recall("--no-raw")
+    answer = recall(memory, "--no-raw")
 
     assert names(answer)[0] == "flags"
     assert answer.hits[0].why[0].arm == "literal"

@@ -106,7 +106,7 @@ def test_a_bug_exits_with_3_and_names_the_log(shell: Shell, own: Path, monkeypat
         raise RuntimeError("a bug")
 
     shell("reindex")
-    monkeypatch.setattr("memory_server.memory.Memory.recall", broken)
+    monkeypatch.setattr("memory_server.memory.Memory.search", broken)
     code, out, error = shell("recall", "x")
 
     assert (code, out) == (3, "")

@@ -1,0 +1,152 @@
+"""A question as data, from the face that built it to the answer. Nothing here is heavy: the command line imports it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from memory_server.document import TYPES, Filter, Layer
+from memory_server.errors import UsageError
+
+DEFAULT_LIMIT = 10
+MAX_LIMIT = 100
+NO_FILTER = Filter()
+
+
+LISTS = {  # fields of the query syntax that hold alternatives, each with its name in `Filter`
+    "layer": "layers",
+    "topic": "topics",
+    "project": "projects",
+    "machine": "machines",
+    "type": "kinds",
+    "tag": "tags",
+}
+DAYS = ("after", "before")
+
+
+class Search(StrEnum):
+    """In which manner is looked; the names are those of the MCP tools."""
+
+    RECALL = "recall"  # by words and meaning together
+    MEANING = "search_memory"
+    EXACT = "search_exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing to look for: a word, a phrase or the start of a word."""
+
+    text: str
+    is_phrase: bool = False
+    is_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    parts: "tuple[Expression, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: "Expression"
+
+
+Expression: TypeAlias = Term | AllOf | AnyOf | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody asks: for what, in which manner, where the answer may stand, and how much of it.
+
+    Raises UsageError for numbers and types that cannot be. `query.parse_query` makes one of what was typed.
+    """
+
+    text: str  # without filters, operators and what is behind NOT: what is embedded
+    expression: Expression
+    filter: Filter = NO_FILTER  # its layers too; none named: topics and sessions, and what stands in for them
+    search: Search = Search.RECALL
+    types: tuple[str, ...] = ()  # of what sessions said, by the recorder; alternatives, see `document.TYPES`
+    limit: int = DEFAULT_LIMIT
+    per_source: int = 1  # passages of one source
+    include_raw: bool = False  # archived turns too
+    typed: str = ""  # as it was typed
+    beside: Filter = NO_FILTER  # the part of `filter` that was told beside it
+    is_cut: bool = False  # it was longer than a question may be
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise UsageError(f"limit is {self.limit}", remedy=f"Give a number from 1 to {MAX_LIMIT}")
+        if self.per_source < 1:
+            raise UsageError(f"per_source is {self.per_source}", remedy="Give a number from 1 on")
+        for unknown in set(self.types) - set(TYPES):
+            raise UsageError(f"there is no type {unknown!r}", remedy=f"Choose one of: {', '.join(TYPES)}")
+
+    @property
+    def asked(self) -> str:
+        """What was typed and told beside it, in the query syntax: what the log keeps. Types and limits stay out."""
+        return " ".join([*filter_words(self.beside), self.typed])
+
+    @property
+    def asks_turns(self) -> bool:
+        """Whether archived turns are asked for, rather than a last resort."""
+        return self.include_raw or Layer.RAW in self.filter.layers
+
+    def of_layers(self, *layers: Layer) -> "Question":
+        """The same question of some layers alone."""
+        return replace(self, filter=replace(self.filter, layers=layers))
+
+    def terms(self) -> tuple[Term, ...]:
+        """The things to look for, without those behind NOT, in the order typed."""
+        return tuple(wanted_terms(self.expression))
+
+    def excluded(self) -> tuple[Term, ...]:
+        """The things behind NOT."""
+        return tuple(_excluded_terms(self.expression))
+
+
+def wanted_terms(expression: Expression | None) -> Iterator[Term]:
+    """The terms of an expression that are not behind NOT."""
+    if isinstance(expression, Term):
+        yield expression
+    elif isinstance(expression, AllOf | AnyOf):
+        for part in expression.parts:
+            yield from wanted_terms(part)
+
+
+def _excluded_terms(expression: Expression) -> Iterator[Term]:
+    if isinstance(expression, Not):
+        yield from wanted_terms(expression.part)
+    elif isinstance(expression, AllOf | AnyOf):
+        for part in expression.parts:
+            yield from _excluded_terms(part)
+
+
+def filter_words(allowed: Filter) -> Iterator[str]:
+    """A filter in the query syntax; a quotation mark inside a value is written twice."""
+    for field, name in LISTS.items():
+        for value in getattr(allowed, name):
+            quoted = value.replace('"', '""')
+            yield f'{field}:"{quoted}"'
+    for field in DAYS:
+        if day := getattr(allowed, field):
+            yield f"{field}:{day.isoformat()}"
+
+
+def question_json(question: Question) -> dict[str, object]:
+    """The body of a request to the REST route of the question's search. What says nothing is left out."""
+    beside = question.beside
+    lists = {"kind" if field == "type" else field: list(getattr(beside, name)) for field, name in LISTS.items()}
+    days = {field: day.isoformat() for field in DAYS if (day := getattr(beside, field))}
+    named = {key: values for key, values in {**lists, "type": list(question.types)}.items() if values}
+    limits = {"limit": question.limit, "per_source": question.per_source, "include_raw": question.include_raw}
+    return {"query": question.typed, **named, **days, **limits}
+
+
+def several(value: str | Sequence[str]) -> Sequence[str]:
+    """One value or several, as a list of those that say something."""
+    return [one for one in ([value] if isinstance(value, str) else value) if one]

@@ -1,0 +1,252 @@
+"""Passages for a question, from the indices as they are now: what a search proposes, and what is read of it.
+
+Which layers may answer is said by the question's filter. Nothing here decides what is shown: that is the way through
+`pipeline.py`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.document import ChunkId, Hit, Layer, Reason
+from memory_server.embedding.engine import Embedded
+from memory_server.index.digest import TypedLine, folded
+from memory_server.index.indices import Indices
+from memory_server.index.ledger import StoredChunk, StoredSource
+from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, scope_of
+from memory_server.search.calibration import Calibration, read_calibration
+from memory_server.search.literal import LiteralMatch, find_literal, holds
+from memory_server.search.question import Question, Term
+from memory_server.search.ranking import ARM_HITS, Ranker, Ranking
+from memory_server.search.second_look import token_weights
+from memory_server.search.terms import Stemmer, question_terms
+
+DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
+TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
+ALIKE = 3.5  # scaled cosine from which two passages answer the same question
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage on its way to becoming a hit."""
+
+    row: int  # of the ledger
+    score: float  # 0 to 1
+    why: tuple[Reason, ...]
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcesOf:
+    """The sources of some layers, as a container: a search looks up few of many thousands."""
+
+    sources: Mapping[int, StoredSource]
+    layers: Sequence[Layer]
+
+    def __contains__(self, number: object) -> bool:
+        found = self.sources.get(number) if isinstance(number, int) else None
+        return found is not None and found.layer in self.layers
+
+
+class Retriever:
+    """Finds and reads passages of topics, sessions and references."""
+
+    def __init__(self, indices: Indices, stemmer: Stemmer, embed_query: Callable[[str], Embedded]):
+        self._indices = indices
+        self._stemmer = stemmer
+        self._embed_query = embed_query
+        self.snapshot = indices.snapshot()
+
+    @property
+    def calibration(self) -> Calibration:
+        return read_calibration(self._indices.ledger)
+
+    # -- what a search proposes ---------------------------------------------------------------------------------
+
+    def literal(self, question: Question, limit: int) -> list[Candidate]:
+        """Passages that hold every word, as written before in another case before inside longer words."""
+        scope = self._scope(question)
+        sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
+        matches = find_literal(self._indices.ledger.connection, question.expression, sources, limit)
+        matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
+        return [
+            Candidate(match.row, 1.0 - 0.2 * match.closeness, (literal_reason(match),), {"bm25": match.bm25})
+            for match in matches
+        ]
+
+    def near(self, question: Question, limit: int) -> list[Candidate]:
+        """Passages by meaning alone."""
+        found = self._nearest(question, self._embed_query(question.text), limit)
+        rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
+        return [
+            Candidate(int(row), displayed(3 * score), (_near_reason(score),), {"meaning": score})
+            for row, score in zip(rows, map(float, scaled), strict=True)
+        ]
+
+    def retrieved(self, question: Question) -> tuple[Ranker, Found]:
+        """What the words of a question say of every passage, within a ranker for them, and what is near in meaning."""
+        embedded, connection = self._embed_query(question.text), self._indices.ledger.connection
+        terms = question_terms(connection, self._stemmer, question.text, self.snapshot.word_tables)
+        ranker = Ranker(
+            self.snapshot,
+            self.calibration,
+            self._scope(question),
+            embedded,
+            KeywordArm(connection).find(self.snapshot, terms),
+            token_weights(embedded, terms, len(self.snapshot.passages)),
+        )
+        return ranker, self._nearest(question, embedded, ARM_HITS)
+
+    def ranked(self, ranking: Ranking) -> list[Candidate]:
+        """The passages of a ranking as candidates."""
+        rows = self.snapshot.passages.rows[ranking.places]
+        candidates = []
+        for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
+            parts = {name: float(values[place]) for name, values in ranking.features.items()}
+            candidates.append(Candidate(int(row), displayed(float(score)), _recall_reasons(parts), parts))
+        return candidates
+
+    def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
+        """The passages of compressed sessions in which such lines stand, of those that may answer."""
+        allowed = self._scope(question).sources
+        sessions = [
+            number
+            for number, source in self.snapshot.sources.items()
+            if source.layer is Layer.SESSION and (allowed is None or number in allowed)
+        ]
+        sources = {id8_in(self.snapshot.sources[number].path): number for number in sessions} if lines else {}
+        rows = []
+        for line in lines:
+            passages = self._indices.ledger.passages_of(sources.get(id8_of(line.session_id), 0))
+            rows += [row for row, passage in passages if folded(line.text) in folded(passage)][:1]
+        return rows
+
+    def may_answer(self, question: Question) -> bool:
+        """Whether the question's filter lets any passage through."""
+        return bool(self._scope(question).mask.any())
+
+    def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Found:
+        arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
+        return arm.find(self.snapshot, embedded.vector, self._scope(question), limit)
+
+    def _scope(self, question: Question) -> Scope:
+        layers = question.filter.layers or DEFAULT_LAYERS
+        sources = None if question.filter.is_empty else frozenset(self._indices.ledger.allowed_sources(question.filter))
+        return scope_of(self.snapshot, layers, sources)
+
+    def _rank(self, match: LiteralMatch) -> int:
+        source = self.snapshot.sources.get(match.source)
+        return source.layer.rank if source else len(Layer) + 1
+
+    # -- what is read of it -------------------------------------------------------------------------------------
+
+    def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
+        """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
+        chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
+        return [
+            self._hit(candidate, chunk)
+            for candidate in candidates
+            if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources
+            if not any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in unless)
+        ]
+
+    def _hit(self, candidate: Candidate, chunk: StoredChunk) -> Hit:
+        source = self.snapshot.sources[chunk.source]
+        return Hit(
+            chunk=chunk.id,
+            passage=chunk.passage,
+            path=source.path,
+            lines=chunk.lines,
+            layer=source.layer,
+            title=source.title,
+            date=source.date,
+            score=candidate.score,
+            why=candidate.why,
+            type=source.kind,
+            tags=source.tags,
+            parts=candidate.parts,
+        )
+
+    def alikeness(self, hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
+        """Tells whether two of these hits say so much the same that they answer the same question.
+
+        What it compares is worked out once for all of them: every pair is asked for.
+        """
+        numbers, vectors = self._vectors_of(hits)
+        is_alike = self.calibration.meaning(vectors @ vectors.T) >= ALIKE
+
+        def alike(first: Hit, second: Hit) -> bool:
+            one, other = numbers.get(first.chunk), numbers.get(second.chunk)
+            return one is not None and other is not None and bool(is_alike[one, other])
+
+        return alike
+
+    def deciding(self, question: Question, hits: Sequence[Hit]) -> list[Hit]:
+        """The topic passages that answer the same as some hits, for each hit the one that comes nearest.
+
+        A topic that belongs to no project decides in all of them.
+        """
+        wanted = question.filter.projects
+        topics = {
+            number
+            for number, source in self.snapshot.sources.items()
+            if not (wanted and source.project) or source.project.casefold() in wanted
+        }
+        mask = scope_of(self.snapshot, (Layer.TOPIC,), frozenset(topics)).mask
+        places = np.flatnonzero(mask & (self.snapshot.passages.vectors >= 0))
+        numbers, vectors = self._vectors_of(hits)
+        if not len(places) or not len(vectors):
+            return []
+        scaled = self.calibration.meaning(self.snapshot.exact_cosines(vectors, places))
+        found: dict[int, float] = {}
+        for hit in hits:
+            number = numbers.get(hit.chunk)
+            if number is not None and scaled[number].max() >= ALIKE:
+                found.setdefault(int(self.snapshot.passages.rows[places[scaled[number].argmax()]]), hit.score)
+        return self.hits([Candidate(row, score, (Reason("precedence", "decides"),)) for row, score in found.items()])
+
+    def _vectors_of(self, hits: Sequence[Hit]) -> tuple[Mapping[ChunkId, int], NDArray[np.float32]]:
+        """The vectors of those hits that have one, (n, d), and which row is whose."""
+        names = {row: name for name, row in self._indices.ledger.rows_by_id([hit.chunk for hit in hits]).items()}
+        passages = self.snapshot.passages
+        places = passages.places(list(names))
+        places = places[passages.vectors[places] >= 0]
+        numbers = {names[int(row)]: number for number, row in enumerate(passages.rows[places])}
+        return numbers, np.array(self.snapshot.vectors[passages.vectors[places]])
+
+    def any_passage(self) -> tuple[ChunkId, str] | None:
+        """Some passage of the searched layers that has a vector, with its text; None where there is none."""
+        mask = scope_of(self.snapshot, DEFAULT_LAYERS, None).mask & (self.snapshot.passages.vectors >= 0)
+        if not mask.any():
+            return None
+        row = int(self.snapshot.passages.rows[int(mask.argmax())])
+        chunk = self._indices.ledger.chunks([row]).get(row)
+        return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
+
+
+def displayed(score: float) -> float:
+    """A fused score as 0 to 1."""
+    return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
+
+
+def literal_reason(match: LiteralMatch) -> Reason:
+    """How the words of an exact search stand in a passage."""
+    manner = ("as written", "in another case", "inside longer words")[match.closeness]
+    return Reason("literal", "all words in the file, not in one passage" if match.is_spread else manner)
+
+
+def _near_reason(score: float) -> Reason:
+    return Reason("semantic", f"{score:.1f} above the unrelated")
+
+
+def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
+    words = max(parts["words_near"], parts["words_source"])
+    reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
+    reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
+    if "tokens" in parts:
+        reasons.append(Reason("second look", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
+    return tuple(reasons)
