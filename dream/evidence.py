@@ -92,7 +92,7 @@ class Evidence:
 
 
 def is_true_of(quote: Quote, turn: Turn) -> bool:
-    """Whether a turn says what the quote says it says. Nothing is true of an entry whose id could be more than an id."""
+    """Whether a turn says what the quote says it says. Nothing is true of an entry whose id is more than an id."""
     if not is_id(quote.entry):
         return False
     if quote.entry not in turn.entries or quote.role is not turn.role or quote.time != turn.time:
