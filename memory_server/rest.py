@@ -41,10 +41,8 @@ ERROR: dict[str, Any] = {"model": dict[str, Any], "description": "what happened,
 RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 413, 421, 422, 503), ERROR)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]
-PerSource = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most passages of one file")]
 Name = Annotated[str, Field(max_length=500)]
 Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
-Names = Annotated[Sequence[Name], Query(max_length=50)]
 Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
 Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
 Identity = Annotated[str, Path(pattern="^[0-9a-f]{8}$", description="8 hexadecimal digits")]
@@ -68,13 +66,14 @@ class Asked(Body):
     project: Several = Field((), description="only of these projects")
     machine: Several = ()
     kind: Several = Field((), description="only these types of frontmatter, such as semantic")
+    type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
     tag: Several = ()
     after: Day = ""
     before: Day = ""
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 
-    def question(self, search: Search, types: Sequence[str] = ()) -> Question:
+    def question(self, search: Search) -> Question:
         """The question as data. Raises UsageError where it is none."""
         fields = {field: several(getattr(self, "kind" if field == "type" else field)) for field in LISTS}
         days = {field: [day] for field in DAYS if (day := getattr(self, field))}
@@ -82,21 +81,11 @@ class Asked(Body):
             self.query,
             search,
             beside=filter_of({**fields, **days}),
-            types=types,
+            types=several(self.type),
             limit=self.limit,
             per_source=self.per_source,
             include_raw=self.include_raw,
         )
-
-
-class Recall(Asked):
-    """A question that may be about some types of what sessions said."""
-
-    type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
-
-    def question(self, search: Search, types: Sequence[str] = ()) -> Question:
-        """The question as data. Raises UsageError where it is none."""
-        return super().question(search, [*types, *several(self.type)])
 
 
 class Reindex(Body):
@@ -212,41 +201,17 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
     def add(path: str, search: Search, help_text: str) -> None:
-        async def post(asked: Asked) -> dict[str, Any]:
+        async def get(asked: Annotated[Asked, Query()]) -> dict[str, Any]:
             return await answered(search, asked)
 
-        async def get(
-            query: Text,
-            limit: Limit = DEFAULT_LIMIT,
-            per_source: PerSource = 1,
-            include_raw: bool = False,
-            project: Names = (),
-        ) -> dict[str, Any]:
-            told = {"limit": limit, "per_source": per_source, "include_raw": include_raw, "project": project}
-            return await answered(search, Asked.model_validate({"query": query, **told}))
+        async def post(asked: Asked) -> dict[str, Any]:
+            return await answered(search, asked)
 
         name = path.rpartition("/")[2]
         api.get(path, operation_id=f"get_{name}", description=help_text)(get)
         api.post(path, operation_id=f"post_{name}", description=help_text)(post)
 
-    @api.get("/api/recall", operation_id="get_recall")
-    async def get_recall(
-        query: Text,
-        limit: Limit = DEFAULT_LIMIT,
-        per_source: PerSource = 1,
-        include_raw: bool = False,
-        type: Names = (),  # noqa: A002  as in the tool
-        project: Names = (),
-    ) -> dict[str, Any]:
-        """Finds by meaning and words together; the best first answer to a question."""
-        told = {"limit": limit, "per_source": per_source, "include_raw": include_raw, "type": type, "project": project}
-        return await answered(Search.RECALL, Recall.model_validate({"query": query, **told}))
-
-    @api.post("/api/recall", operation_id="post_recall")
-    async def post_recall(asked: Recall) -> dict[str, Any]:
-        """Finds by meaning and words together; the best first answer to a question."""
-        return await answered(Search.RECALL, asked)
-
+    add("/api/recall", Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
     add("/api/search", Search.MEANING, "Finds by meaning alone, whatever words are used.")
     add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
 

@@ -80,3 +80,9 @@ def progress_shown() -> Iterator[Callable[[build.Progress], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+def say_behind(count: int) -> None:
+    """What to do where more has changed than a search indexes by itself."""
+    if count:
+        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")

@@ -12,13 +12,11 @@ from memory_server.answer_text import answer_json, explained, shortened
 from memory_server.document import TYPES, Answer, Hit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search
-from oneiros.cli.output import data, data_json, progress_shown, styled, talk
+from oneiros.cli.output import data, data_json, say_behind, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.recording import recorder_on
 
 PASSAGE_CHARS = 360
 PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
@@ -29,6 +27,7 @@ PerSource = Annotated[int, typer.Option("--per-source", help="most passages of o
 Narrow = Annotated[list[str] | None, typer.Option(show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
+TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
 NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 SYNTAX = """\b
@@ -45,10 +44,6 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
     def searching_command(
         name: str, search: Search, help_text: str, example: str, *, takes_flags: bool = False
     ) -> None:
-        type_help = "a type of frontmatter, such as semantic"
-        if search is Search.RECALL:
-            type_help += f"; or only what sessions said of it: {', '.join(TYPES)}"
-
         def command(
             words: Words,
             limit: Limit = DEFAULT_LIMIT,
@@ -57,7 +52,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             topic: Narrow = None,
             project: Narrow = None,
             machine: Narrow = None,
-            kind: Annotated[list[str] | None, typer.Option("--type", help=type_help, show_default=False)] = None,
+            kind: Annotated[list[str] | None, typer.Option("--type", help=TYPE_HELP, show_default=False)] = None,
             tag: Narrow = None,
             after: Annotated[str | None, typer.Option(show_default=False)] = None,
             before: Annotated[str | None, typer.Option(show_default=False)] = None,
@@ -66,7 +61,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             explain: Explain = False,
             no_color: NoColor = False,
         ) -> None:
-            types = recorded_types(kind or ()) if search is Search.RECALL else []
+            types = recorded_types(kind or ())
             kinds = [] if types else kind
             lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kinds, "tag": tag}
             beside = filter_of({field: values or () for field, values in lists.items()} | days_of(after, before))
@@ -149,11 +144,9 @@ def asked(environment: Environment, question: Question) -> Answer:
     try:
         answer, behind = Client(environment.variables, environment.choice.root.path).search(question)
     except DaemonLost:
-        with environment.open_memory() as memory:
-            bring_level(memory)
-            if question.types:
-                recorder_on(memory).bring_level()
-            return memory.search(question)
+        from oneiros.cli.opened import answer_here  # noqa: PLC0415  numpy and SQLite, which the daemon's answer saves
+
+        return answer_here(environment, question)
     say_behind(behind)
     return answer
 
@@ -169,22 +162,6 @@ def recorded_types(kinds: Sequence[str]) -> list[str]:
 def days_of(after: str | None, before: str | None) -> dict[str, Sequence[str]]:
     """The days as fields of a filter."""
     return {field: [day] for field, day in (("after", after), ("before", before)) if day}
-
-
-def bring_level(memory: Memory) -> None:
-    """Indexes a small change before a search, and says what a large one needs."""
-    with progress_shown() as show:
-        behind = memory.refresh(show)
-    count = len(behind.changed) + len(behind.removed)
-    if not behind.is_empty and not count:
-        talk("The indices are not complete yet. Bring them level: oneiros reindex")
-    say_behind(count)
-
-
-def say_behind(count: int) -> None:
-    """What to do where more has changed than a search indexes by itself."""
-    if count:
-        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")
 
 
 def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:

@@ -12,8 +12,9 @@ import typer
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown_line
 from oneiros import daemon, relay
+from oneiros.cli.opened import bring_level
 from oneiros.cli.output import data, data_json, progress_shown, talk
-from oneiros.cli.searching import AsJson, bring_level
+from oneiros.cli.searching import AsJson
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 from oneiros.replay import Replay, replay_answers, save_answers
