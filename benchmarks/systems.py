@@ -116,13 +116,18 @@ def ask_fts5(case: Case) -> Run:
             joined[session] = f"{joined.get(session, '')}\n{case.units[unit]}"
         sessions = _plain_index(connection, "session", joined)
         for question in case.questions:
-            words = " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", question.text)))
+            words = words_query(question.text)
             started = time.perf_counter()
             run.units[question.id] = _plain_search(connection, "unit", units, words)
             run.milliseconds.append((time.perf_counter() - started) * 1_000)
             if case.has_sessions:
                 run.sessions[question.id] = _plain_search(connection, "session", sessions, words)
     return run
+
+
+def words_query(text: str) -> str:
+    """Any of the words of a question, as FTS5 is asked; empty where there is none."""
+    return " OR ".join(f'"{word}"' for word in dict.fromkeys(re.findall(r"\w+", text)))
 
 
 def _plain_index(connection: sqlite3.Connection, table: str, texts: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,289 @@
+"""Whether recall shows the answer: questions that a person would ask of real sessions, weeks later.
+
+    python -m benchmarks.answers --data TRANSCRIPTS... --queries FILE --json [FILE]
+
+Every folder of `--data`, plain or `.xz` transcripts at any depth, is taken into one memory and asked through the call
+that `oneiros recall --json` makes. What counts is what is shown: an answer is found where one passage holds, in lower
+case with white space collapsed, a member of every group in `must`, within the first SHOWN_CHARS characters of all
+passages together. Plain FTS5 over the bare turns, cut to TURN_CHARS characters, is asked in the same run.
+
+The memory is kept below `--cache` under a hash of transcripts and of the code that makes archive, digests and indices,
+so that a change of the search is measured at once. `--chosen-on` names the projects (the `corpus` of a question) that
+constants were chosen on; the others are printed as left out.
+"""
+
+import argparse
+import datetime as dt
+import hashlib
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.layouts import read_lines
+from benchmarks.machine import machine_text
+from benchmarks.metrics import confidence, percentile
+from benchmarks.sessions import copy_transcripts
+from benchmarks.systems import hub_cache, model_text, words_query
+from crawler.archive import Archive
+from crawler.archived import ArchivedSessions
+from crawler.compress.backends import ExtractiveCompressor
+from crawler.compress.run import ClosedWhen
+from crawler.ingest import IngestSettings
+from crawler.intake import take_in
+from crawler.turns import Role, Turn
+from memory_server.answer_text import answer_json
+from memory_server.index.raw import session_of_path
+from memory_server.layers.sessions import newest_files
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+
+SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count
+FIRST = 3  # passages that a person reads
+TURN_CHARS = 800  # of a turn in the plain baseline
+OWN_WORDS = 0.5  # of a passage from which on it is the person's own turn
+LEAST_OWN = 20  # characters of a turn that is told apart from chance
+PACKAGES = Path(__file__).parents[1]
+MAKERS = ("crawler", "memory_server/embedding", "memory_server/index", "memory_server/layers")  # of what is kept
+SHARES = ("session_at_1", "answer_at_1", "answer_at_3", "question_first", "trap_first", "silent")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of the file."""
+
+    id: str
+    project: str
+    text: str
+    session: str
+    must: tuple[tuple[str, ...], ...]
+    trap: str
+
+    def is_answered_by(self, passage: str) -> bool:
+        text = plain(passage)
+        return all(any(word in text for word in group) for group in self.must)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a system showed to one question: passages best first, each with its session."""
+
+    passages: Sequence[str]
+    sessions: Sequence[str]
+    milliseconds: float
+
+
+def main() -> None:
+    """Reads the command line, builds or opens the memory, asks everything, prints the tables and writes the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, nargs="+", required=True, help="folders of transcripts, plain or .xz")
+    parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
+    parser.add_argument("--json", nargs="?", const="-", help="figures to FILE; to stdout where none is named")
+    parser.add_argument("--chosen-on", nargs="*", default=[], help="projects that constants were chosen on")
+    parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="keeps memories and vectors")
+    options = parser.parse_args()
+    asked = [as_asked(row) for row in read_lines(options.queries)]
+    with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
+        archive = Archive(memory.root.path / "sessions" / "archive")
+        turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
+        runs = {"recall": ask_recall(memory, asked), "fts5": ask_plain(turns, asked)}
+    own = own_words(turns)
+    rows = {
+        name: [judged(one, shown, own) for one, shown in zip(asked, run, strict=True)] for name, run in runs.items()
+    }
+    found = figures(asked, rows, frozenset(options.chosen_on)) | {"queries": options.queries.name}
+    print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
+    text = json.dumps(found, indent=1)
+    if options.json == "-":
+        print(text)
+    elif options.json:
+        Path(options.json).write_text(text, encoding="utf-8")
+
+
+def as_asked(row: Mapping[str, Any]) -> Asked:
+    must = tuple(tuple(plain(word) for word in group) for group in row["must"])
+    return Asked(row["id"], row["corpus"], row["question"], row["session"], must, plain(row.get("trap") or ""))
+
+
+def plain(text: str) -> str:
+    """A text in lower case with white space collapsed."""
+    return " ".join(text.lower().split())
+
+
+@contextmanager
+def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
+    """A memory of all transcripts below some folders, indexed; made where the cache has none of the same content."""
+    home = cache / content_key(folders)
+    root, now = MemoryRoot(home / "memory"), dt.datetime.now(dt.UTC)
+    archive = root.path / "sessions" / "archive"
+    if not (home / "complete").exists():
+        files, _ = copy_transcripts(folders, home / "live", {})
+        root.derived.mkdir(parents=True, exist_ok=True)
+        root.index_page.write_text("# Memory\n", encoding="utf-8")
+        for link in (root.vector_cache, root.raw_vectors):
+            (cache / link.name).mkdir(exist_ok=True)
+            if not link.is_symlink():
+                link.symlink_to(cache / link.name, target_is_directory=True)
+        settings = IngestSettings(archive, root.derived / "ingest.sqlite")
+        take_in([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
+        print(f"{files} transcripts taken in", file=sys.stderr)
+    person = PersonSettings(embedding_share=1.0, query_log=False)
+    store = ArchivedSessions(archive, root.sessions)
+    with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory:
+        memory.indices.own()
+        started = time.perf_counter()
+        memory.reindex()
+        print(f"indexed in {time.perf_counter() - started:.1f} s", file=sys.stderr)
+        (home / "complete").touch()
+        yield memory
+
+
+def content_key(folders: Sequence[Path]) -> str:
+    """A name for what a memory of these transcripts holds, made by this code."""
+    key = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.name.endswith((".jsonl", ".jsonl.xz"))):
+            key.update(f"{folder.name}/{path.relative_to(folder)}\0".encode())
+            key.update(path.read_bytes())
+    for maker in MAKERS:
+        for path in sorted((PACKAGES / maker).rglob("*.py")):
+            key.update(path.read_bytes())
+    return key.hexdigest()[:16]
+
+
+def ask_recall(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
+    """Every question as `oneiros recall --json` asks it."""
+    session_of = {str(memory.root.relative(path)): name for name, path in newest_files(memory.root.sessions).items()}
+    memory.recall("warm up")
+    run = []
+    for one in asked:
+        started = time.perf_counter()
+        hits = answer_json(memory.recall(one.text))["hits"]
+        taken = (time.perf_counter() - started) * 1_000
+        sessions = [session_of.get(hit["path"]) or session_of_path(hit["path"]) for hit in hits]
+        run.append(Shown([hit["passage"] for hit in hits], sessions, taken))
+    return run
+
+
+def ask_plain(turns: Mapping[str, Sequence[Turn]], asked: Sequence[Asked]) -> list[Shown]:
+    """Every question to FTS5 (unicode61, bm25, OR of the words) over the text of every turn, cut."""
+    texts = [(name, turn.text[:TURN_CHARS]) for name, own in turns.items() for turn in own if turn.text.strip()]
+    run = []
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create virtual table turn using fts5(x, tokenize='unicode61')")
+        connection.executemany(
+            "insert into turn(rowid, x) values(?, ?)", [(i, text) for i, (_, text) in enumerate(texts)]
+        )
+        for one in asked:
+            started = time.perf_counter()
+            select = "select rowid from turn where turn match ? order by rank limit ?"
+            words = words_query(one.text)
+            found = [texts[row] for (row,) in connection.execute(select, (words, FIRST))] if words else []
+            taken = (time.perf_counter() - started) * 1_000
+            run.append(Shown([text for _, text in found], [name for name, _ in found], taken))
+    return run
+
+
+def own_words(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
+    """What persons typed, plain; very short turns are left out."""
+    texts = {plain(turn.text) for own in turns.values() for turn in own if turn.role is Role.PERSON}
+    return [text for text in texts if len(text) >= LEAST_OWN]
+
+
+def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
+    """What one answer is worth. A first passage that answers is neither a question nor a trap."""
+    passages = within(shown.passages)
+    answers = [one.is_answered_by(passage) for passage in passages[:FIRST]]
+    first = plain(passages[0]) if passages and not answers[0] else ""
+    return {
+        "id": one.id,
+        "project": one.project,
+        "session_at_1": shown.sessions[:1] == [one.session],
+        "answer_at_1": answers[:1] == [True],
+        "answer_at_3": any(answers),
+        "question_first": bool(first) and is_own(first, own),
+        "trap_first": bool(one.trap) and one.trap in first,
+        "silent": not passages,
+        "characters": sum(map(len, shown.passages)),
+        "milliseconds": shown.milliseconds,
+        "shown": passages,
+    }
+
+
+def within(passages: Sequence[str]) -> list[str]:
+    """Passages up to SHOWN_CHARS characters in all; the last one is cut there."""
+    kept, room = [], SHOWN_CHARS
+    for passage in passages:
+        if room <= 0:
+            break
+        kept.append(passage[:room])
+        room -= len(passage)
+    return kept
+
+
+def is_own(passage: str, own: Sequence[str]) -> bool:
+    """Whether a plain passage is for the most part what a person typed in one or several turns."""
+    held = sum(len(text) for text in own if text in passage)
+    return held >= OWN_WORDS * len(passage) or any(passage.strip("… ") in text for text in own)
+
+
+def figures(asked: Sequence[Asked], rows: Mapping[str, list[dict[str, Any]]], chosen: frozenset[str]) -> dict[str, Any]:
+    """Both systems over all questions, each project, and the parts chosen on and left out."""
+    projects = list(dict.fromkeys(one.project for one in asked))
+    parts = {"all": set(projects)}
+    if chosen:
+        parts |= {"chosen on": set(chosen), "left out": set(projects) - chosen}
+    parts |= {name: {name} for name in projects}
+    table = {
+        label: {name: averages([row for row in run if row["project"] in names]) for name, run in rows.items()}
+        for label, names in parts.items()
+        if any(one.project in names for one in asked)
+    }
+    return {
+        "machine": machine_text(),
+        "model": model_text(),
+        **table["all"],
+        "parts": table,
+        "questions": [
+            {"id": one.id, "project": one.project, **{name: run[place] for name, run in rows.items()}}
+            for place, one in enumerate(asked)
+        ],
+    }
+
+
+def averages(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The shares of one system, the interval of two of them, and what it shows and takes."""
+    shares: dict[str, Any] = {name: fmean(float(row[name]) for row in rows) for name in SHARES}
+    for name in ("answer_at_1", "answer_at_3"):
+        shares[f"{name}_interval"] = confidence([float(row[name]) for row in rows])
+    lengths = [row["characters"] for row in rows]
+    return {
+        "n": len(rows),
+        **shares,
+        "characters": fmean(lengths),
+        "most_characters": max(lengths),
+        "p50_ms": percentile([row["milliseconds"] for row in rows], 0.5),
+    }
+
+
+def print_tables(found: Mapping[str, Any], stream: Any) -> None:
+    """A line for each system and part."""
+    print(f"{found['machine']}\nmodel: {found['model']}; queries: {found['queries']}", file=stream)
+    names = ("n", *SHARES, "characters", "most_characters", "p50_ms")
+    print(f"{'':<30}" + "".join(f"{name:>16}" for name in names) + "   answer_at_3, 95 %", file=stream)
+    for label, systems in found["parts"].items():
+        for system, values in systems.items():
+            cells = "".join(f"{values[name]:>16.3f}" if name in SHARES else f"{values[name]:>16.0f}" for name in names)
+            low, high = values["answer_at_3_interval"]
+            print(f"{label.rpartition('/')[2]:<22}{system:<8}{cells}   {low:.2f} to {high:.2f}", file=stream)
+
+
+if __name__ == "__main__":
+    main()
