@@ -121,7 +121,7 @@ def plain(text: str) -> str:
 def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
     """A memory of all transcripts below some folders, indexed; made where the cache has none of the same content."""
     home = cache / content_key(folders)
-    root, now = MemoryRoot(home / "memory"), dt.datetime.now(dt.UTC)
+    root, now = MemoryRoot(home / "memory", home / "state"), dt.datetime.now(dt.UTC)
     archive = root.path / "sessions" / "archive"
     if not (home / "complete").exists():
         files, _ = copy_transcripts(folders, home / "live", {})

@@ -129,7 +129,7 @@ def ask_once(house: House) -> None:
     """One request as a hook makes it."""
     connection = connected(house.variables, str(house.root), "http")
     assert connection is not None
-    request(connection, read_token(str(house.root)), "POST", "/api/hook", b'{"event": "PostCompact"}', 30)
+    request(connection, read_token(house.state), "POST", "/api/hook", b'{"event": "PostCompact"}', 30)
 
 
 # -- what hooks inject ----------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class Storm:
         pause = self._seconds / (DAEMON_KILLS + 1)
         for _ in range(DAEMON_KILLS):
             time.sleep(max(0.0, min(pause, end - time.monotonic())))
-            number = daemon_state(str(self.client.house.root)).get("pid")
+            number = daemon_state(self.client.house.state).get("pid")
             if isinstance(number, int) and psutil.pid_exists(number):
                 os.kill(number, signal.SIGKILL)
                 with self._guard:
@@ -244,7 +244,7 @@ class Storm:
         """The processes that outlive their sessions, the one daemon apart."""
 
         def left() -> list[psutil.Process]:
-            daemon = daemon_state(str(self.client.house.root)).get("pid")
+            daemon = daemon_state(self.client.house.state).get("pid")
             return [one for one in self.client.house.processes() if one.pid != daemon and not is_ended(one)]
 
         try:
@@ -271,10 +271,10 @@ def run_scenarios(house: House) -> dict[str, bool]:
     """The conformance suite in both eras, and the Inspector."""
     house.write("mail", "# Mail\n\nThe relay listens on port 2525.\n")
     house.serve()
-    wait_until(lambda: "port" in daemon_state(str(house.root)), 60)
-    port = daemon_state(str(house.root))["port"]
+    wait_until(lambda: "port" in daemon_state(house.state), 60)
+    port = daemon_state(house.state)["port"]
     assert isinstance(port, int)
-    return {**run_inspector(house), **run_conformance(house, port, read_token(str(house.root)))}
+    return {**run_inspector(house), **run_conformance(house, port, read_token(house.state))}
 
 
 if __name__ == "__main__":

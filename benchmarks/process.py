@@ -24,6 +24,7 @@ import psutil
 
 from benchmarks.machine import machine_text
 from oneiros.client import Client
+from oneiros.runtime import daemon_state, state_folder
 
 RUNS = 15
 CLIENTS = 5
@@ -89,13 +90,14 @@ def _figures(variables: Mapping[str, str], client: Client, root: Path) -> dict[s
 
 
 def _memory_figures(relay: list[str], variables: Mapping[str, str], root: Path) -> dict[str, float]:
-    state = json.loads((root / ".oneiros" / "daemon.json").read_text(encoding="utf-8"))
+    daemon = daemon_state(state_folder(variables, str(root)))["pid"]
+    assert isinstance(daemon, int)
     clients = [_open(relay, variables) for _ in range(CLIENTS)]
     try:
         for one in clients:
             _listed(one)
         sizes = [_resident_mb(one.pid) for one in clients]
-        together = sum(sizes) + _resident_mb(state["pid"])
+        together = sum(sizes) + _resident_mb(daemon)
         return {"relay_mb": round(max(sizes), 1), "five_clients_and_daemon_mb": round(together, 1)}
     finally:
         for one in clients:

@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--file", type=Path, required=True, help="where the answers are kept")
     options = parser.parse_args()
     print(machine_text())
-    root = MemoryRoot(options.memory)
+    root = MemoryRoot(options.memory, options.memory / ".state")
     if not root.index_page.exists():
         build(root, options.data)
     started = time.perf_counter()

@@ -33,7 +33,7 @@ from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
 from memory_server.memory import Memory
 from memory_server.process import settle_process
-from memory_server.root import MemoryRoot
+from memory_server.root import MemoryRoot, state_home
 from memory_server.search.arms import SemanticArm, scope_of
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
@@ -41,6 +41,7 @@ from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
 from oneiros.keeper import Keeper
+from oneiros.runtime import daemon_state
 from oneiros.watch import Watcher
 
 QUESTIONS = 100
@@ -71,7 +72,7 @@ def main() -> None:
 
 def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, Any]:
     """All figures of one run."""
-    root, model = MemoryRoot(folder), find_model("", hub_cache())
+    root, model = MemoryRoot(folder, states_of(scratch)), find_model("", hub_cache())
     corpus = write_corpus(root, chunks)
     report_step(f"{fill_vectors(root, model)} vectors in the cache")
     with open_memory(root, timed) as memory:
@@ -87,6 +88,11 @@ def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, A
     figures |= real_indexing(data, scratch)
     figures["daemon_mb"] = daemon_mb(root, scratch)
     return figures
+
+
+def states_of(scratch: Path) -> Path:
+    """What keeps the person's state of a memory in this run."""
+    return state_home({"XDG_STATE_HOME": str(scratch)}, scratch)
 
 
 def open_memory(root: MemoryRoot, make_engine: Callable[[ModelFiles], Any]) -> Memory:
@@ -233,7 +239,7 @@ def reindex_until_ended(memory: Memory) -> None:
 
 def real_indexing(data: Path, scratch: Path) -> dict[str, float]:
     """What share of a cold run the embedder has, and how much quicker a rebuild from the cache is."""
-    root = MemoryRoot(scratch / "real")
+    root = MemoryRoot(scratch / "real", states_of(scratch))
     root.topics.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     for name, text in corpus_files(data, REAL_CHUNKS * WORDS_A_REAL_CHUNK):
@@ -256,7 +262,12 @@ def real_indexing(data: Path, scratch: Path) -> dict[str, float]:
 
 def daemon_mb(root: MemoryRoot, scratch: Path) -> float:
     """What a daemon holds that serves this memory, model loaded and searched."""
-    variables = {**os.environ, "ONEIROS_ROOT": str(root.path), "XDG_RUNTIME_DIR": str(scratch)}
+    variables = {
+        **os.environ,
+        "ONEIROS_ROOT": str(root.path),
+        "XDG_RUNTIME_DIR": str(scratch),
+        "XDG_STATE_HOME": str(scratch),
+    }
     client = Client(variables, root.path)
     client.start()
     try:
@@ -266,8 +277,9 @@ def daemon_mb(root: MemoryRoot, scratch: Path) -> float:
             time.sleep(0.5)
         for tool in ("recall", "search", "exact"):
             client.ask("POST", f"/api/{tool}", {"query": "bace dina foha gufo"})
-        state = json.loads((root.derived / "daemon.json").read_text(encoding="utf-8"))
-        return round(psutil.Process(state["pid"]).memory_info().rss / 1e6, 1)
+        number = daemon_state(root.state)["pid"]
+        assert isinstance(number, int)
+        return round(psutil.Process(number).memory_info().rss / 1e6, 1)
     finally:
         subprocess.run(
             [sys.executable, "-c", "from oneiros.cli.main import run; run()", "stop"], env=variables, check=False

@@ -77,7 +77,7 @@ def main() -> None:
     print(machine_text())
     print(f"model: {model_text()}; queries: {options.queries.name}")
     with tempfile.TemporaryDirectory(prefix="oneiros-sessions-") as folder:
-        live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"))
+        live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"), Path(folder, "state"))
         files, masked = copy_transcripts(corpus_folders(options.data, rows), live, masks)
         print(f"{files} transcripts; {masked} masked lines taken out, the union over {len(rows)} queries")
         with built_from(live, root, options.vectors.resolve(), raw_vectors=options.raw_vectors) as memory:

@@ -43,7 +43,7 @@ class Run:
 def built_memory(case: Case, vectors: Path) -> Iterator[Memory]:
     """A memory root with the files of a case, indexed. `vectors`: a folder that keeps vectors between runs."""
     with tempfile.TemporaryDirectory(prefix="oneiros-bench-") as folder:
-        root = MemoryRoot(Path(folder) / "memory")
+        root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
         for name, text in {"MEMORY.md": "# Memory\n", **case.files}.items():
             file = root.path / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ What is handed in must be redacted already (`ingest.py` does that). Indices are 
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,6 +22,7 @@ import zstandard
 from crawler.entry import Entry
 from crawler.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
+from memory_server.files import append_line, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
 LEVEL = 6
@@ -304,12 +304,8 @@ class Archive:
             self._object_path(name).unlink(missing_ok=True)
 
     def _mark_forgotten(self, session_id: str, copies: Iterable[str]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         line = msgspec.json.encode(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
-        with self._forgotten.open("ab") as stream:
-            stream.write(line + b"\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        append_line(self._forgotten, line)
 
     def _forgotten_lines(self) -> Iterator["_Forgotten"]:
         if not self._forgotten.exists():
@@ -390,14 +386,7 @@ def known_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file so that a kill or a power cut leaves the old one or the new one, never a half."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    replace_file(path, content, durable=True)
 
 
 def mark_of(session_id: str) -> str:

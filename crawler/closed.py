@@ -14,6 +14,8 @@ from types import MappingProxyType
 
 import msgspec
 
+from memory_server.files import append_line, replace_file
+
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written
 END_SLACK = timedelta(seconds=30)  # between SessionEnd and what the client writes last
@@ -54,9 +56,14 @@ class _End(msgspec.Struct):
 
 def note_end(file: Path, session_id: str, at: datetime) -> None:
     """Notes that the client said a session is over."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab") as stream:
-        stream.write(msgspec.json.encode(_End(session_id, at)) + b"\n")
+    append_line(file, msgspec.json.encode(_End(session_id, at)))
+
+
+def forget_ends(file: Path, session_ids: Collection[str]) -> None:
+    """Removes what was noted of these sessions."""
+    kept = {name: at for name, at in read_ends(file).items() if name not in session_ids}
+    if file.exists():
+        replace_file(file, b"".join(msgspec.json.encode(_End(name, at)) + b"\n" for name, at in kept.items()))
 
 
 def read_ends(file: Path) -> dict[str, datetime]:

@@ -29,6 +29,7 @@ from dream.store import Approval, Event, FileChange, ProposalStore, Rejection
 from dream.targets import checked_path, checked_target, target_text
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.files import make_folder
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
 from memory_server.layers.mif import parse_frontmatter, set_field
 from memory_server.layers.topics import (
@@ -40,6 +41,7 @@ from memory_server.layers.topics import (
     topic_heads,
     topic_name,
 )
+from memory_server.places import require_memory
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -177,7 +179,8 @@ class Decisions:
     @contextmanager
     def locked(self) -> Iterator[Journal]:
         """Keeps other deciders out, and finishes what a killed one has begun."""
-        self.root.derived.mkdir(parents=True, exist_ok=True)
+        require_memory(self.root)
+        make_folder(self.root.derived)
         lock = FileLock(self.root.derived / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:

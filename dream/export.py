@@ -15,9 +15,10 @@ from pathlib import Path
 
 from dream.accept import Decisions
 from dream.blame import SOURCE
-from dream.store import Approval, Event, Rejection, write_durably
+from dream.store import Approval, Event, Rejection
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
 from memory_server.chunking import split_lines
+from memory_server.files import replace_file
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.topics import topic_name
 from memory_server.redaction import Redactor
@@ -39,7 +40,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     rejections = decisions.store.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
-    write_durably(file, "".join(lines).encode("utf-8"))
+    replace_file(file, "".join(lines), durable=True, follow=True)
     return Exported(len(lines), tuple(sorted(doubtful)))
 
 

@@ -6,7 +6,6 @@ that names any file but those of layer 1 is not carried out.
 """
 
 import logging
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,14 +14,13 @@ import msgspec
 
 from dream.hunk import Hunk, hash_of
 from dream.repository import Repository
-from dream.store import Approval, ProposalStore, write_durably
+from dream.store import Approval, ProposalStore
 from dream.targets import checked_path
 from memory_server.errors import ContentError, NeedsRepair
-from memory_server.layers.topics import is_plain_file, read_text
+from memory_server.files import replace_file
+from memory_server.layers.topics import read_text
 
 logger = logging.getLogger(__name__)
-
-NAME = ".journal.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +48,11 @@ class Journal:
     def __init__(self, store: ProposalStore, repository: Repository | None):
         self._store = store
         self._repository = repository
-        self._file = store.folder / NAME
+        self._file = store.root.journal
 
     def carry_out(self, plan: Plan) -> None:
         """Does everything, or raises before anything is done."""
-        write_durably(self._file, msgspec.json.encode(plan))
+        replace_file(self._file, msgspec.json.encode(plan), durable=True)
         logger.debug("planned")
         self.finish()
 
@@ -80,14 +78,12 @@ class Journal:
         return True
 
     def _planned(self) -> Plan | None:
-        if not self._file.is_symlink() and not self._file.exists():
-            return None
         try:
-            if not is_plain_file(self._file):
-                raise ContentError("it is no ordinary file")
             plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
             for path in (*(planned.path for planned in plan.files), *(change.path for change in plan.approval.files)):
                 checked_path(self._store.root, path)
+        except FileNotFoundError:
+            return None
         except (msgspec.MsgspecError, ContentError) as error:
             what = f"the plan of an acceptance cannot be carried out ({error})"
             raise NeedsRepair(what, where=self._file, remedy="Look at it, then remove it") from error
@@ -139,12 +135,7 @@ def _put(file: Path, text: str | None) -> None:
     if text is None:
         file.unlink(missing_ok=True)
         return
-    mode = file if file.exists() else None
-    temporary = file.with_name(f".{file.name}.accepted")
-    write_durably(temporary, text.encode("utf-8"))
-    if mode is not None:
-        shutil.copymode(mode, temporary)
-    temporary.replace(file)
+    replace_file(file, text, durable=True)
 
 
 def _text(file: Path) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from crawler.archive import Archive, SessionRecord
 from dream.extract import Mistake
-from dream.store import write_durably
+from memory_server.files import make_folder, replace_file
 from memory_server.root import MemoryRoot
 
 State = TypeVar("State")
@@ -59,7 +59,7 @@ class DreamProgress:
         return _decoded(self._file, Read, Read())
 
     def save(self, state: Read) -> None:
-        write_durably(self._file, msgspec.json.encode(state))
+        replace_file(self._file, msgspec.json.encode(state), durable=True)
 
     def glance(self, now: dt.datetime) -> bool:
         """Whether the flag is up, or should be: as `refresh_flag`, but sessions are listed and none is read.
@@ -69,7 +69,7 @@ class DreamProgress:
         state = self.read()
         is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
         if is_due and any(file.stem not in state.sessions for file in self._records.glob("*.json")):
-            self._flag.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._flag.parent)
             self._flag.touch()
         return self.is_pending
 
@@ -78,7 +78,11 @@ class DreamProgress:
         return _decoded(self._mistakes, dict[str, tuple[Mistake, ...]], {})
 
     def save_mistakes(self, mistakes: Mapping[str, Sequence[Mistake]]) -> None:
-        write_durably(self._mistakes, msgspec.json.encode({name: found for name, found in mistakes.items() if found}))
+        replace_file(
+            self._mistakes,
+            msgspec.json.encode({name: found for name, found in mistakes.items() if found}),
+            durable=True,
+        )
 
     def serve(self, archive: Archive, now: dt.datetime) -> list[str]:
         """The sessions that the assistant is to read, oldest first: the same ones until its reading is over."""
@@ -92,7 +96,7 @@ class DreamProgress:
         return list(waiting)
 
     def _save_served(self, served: Served) -> None:
-        write_durably(self._served, msgspec.json.encode(served))
+        replace_file(self._served, msgspec.json.encode(served), durable=True)
 
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""
@@ -116,7 +120,7 @@ class DreamProgress:
         state = self.read()
         is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
         if is_due and unread(archive, state):
-            self._flag.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._flag.parent)
             self._flag.touch()
         else:
             self._flag.unlink(missing_ok=True)

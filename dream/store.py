@@ -3,13 +3,16 @@
     queue.json               hunks that wait for a day with room
     <date>-<n>/hunks.json    the hunks of one proposal; beside it the same for a person, proposal.md and changes.diff
     rejected.jsonl           what was turned down, by meaning and source
+
+Beside it, in the person's state of the memory, since no clone may bring it:
+
     approvals.jsonl          which state of which approved file a person has answered for, and how to undo each change
 
 None of it is derived: it is not rebuilt, and without it the same questions would be asked again.
 """
 
 import datetime as dt
-import os
+import logging
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +26,10 @@ from dream.hunk import Hunk
 from dream.records import Quote
 from dream.splices import Splice
 from memory_server.errors import ContentError
+from memory_server.files import append_line, replace_file
 from memory_server.root import MemoryRoot
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
@@ -95,7 +100,7 @@ class ProposalStore:
         self.folder = root.path / "proposals"
         self._queue = self.folder / "queue.json"
         self._rejected = self.folder / "rejected.jsonl"
-        self._approvals = self.folder / "approvals.jsonl"
+        self._approvals = root.approvals
 
     def proposals(self) -> list[Proposal]:
         """All proposals, oldest first."""
@@ -131,11 +136,11 @@ class ProposalStore:
         return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
 
     def save_queue(self, hunks: Sequence[Hunk]) -> None:
-        write_durably(self._queue, _json(tuple(hunks)))
+        replace_file(self._queue, _json(tuple(hunks)), durable=True)
 
     def save_proposal(self, proposal: Proposal) -> None:
         """Writes the hunks of a proposal; what a person reads of them is `proposal.py`'s to write."""
-        write_durably(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
+        replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks), durable=True)
 
     def save_hunk(self, hunk: Hunk) -> None:
         """Replaces one hunk where it stands."""
@@ -205,17 +210,6 @@ def _order_of(name: str) -> tuple[str, int]:
     return day, int(number) if number.isdigit() else 0
 
 
-def write_durably(file: Path, content: bytes) -> None:
-    """Writes a file in one step that also outlives a loss of power."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(file)
-
-
 def _json(value: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
@@ -232,7 +226,7 @@ def _read(file: Path, kind: type[T], empty: T) -> T:
 
 
 def _read_lines(file: Path, kind: type[T]) -> list[T]:
-    """The lines of a file; a last one that a kill tore is passed over."""
+    """The lines of a file; a last one that a kill tore is passed over, and said."""
     try:
         lines = file.read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -246,21 +240,27 @@ def _read_lines(file: Path, kind: type[T]) -> list[T]:
                 raise ContentError(
                     f"this line cannot be read ({error})", where=file, line=number, remedy="Restore it, or remove it"
                 ) from error
+            logger.warning("%s:%d: the last line is not whole and counts for nothing", file, number)
     return found
 
 
 def _append(file: Path, value: object) -> None:
-    """Adds a line; a last one that a kill tore is cut off first."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a+b") as stream:
-        stream.seek(0)
-        whole = stream.read().rpartition(b"\n")
-        stream.truncate(len(whole[0]) + len(whole[1]))
-        stream.seek(0, os.SEEK_END)
-        stream.write(msgspec.json.encode(value) + b"\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+    """Adds a line. A last one without its end is completed where it is whole, and removed where a kill tore it."""
+    text = file.read_bytes() if file.exists() else b""
+    rest = text.rpartition(b"\n")[2]
+    if rest and not _is_json(rest):
+        logger.warning("%s: its last line was torn and is removed: %r", file, rest[:200])
+        replace_file(file, text[: -len(rest)], durable=True)
+    append_line(file, msgspec.json.encode(value))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.MsgspecError:
+        return False
+    return True
 
 
 def _rewrite(file: Path, values: Sequence[object]) -> None:
-    write_durably(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values))
+    replace_file(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values), durable=True)

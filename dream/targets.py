@@ -8,7 +8,8 @@ from pathlib import Path
 
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
-from memory_server.layers.topics import is_plain_file, read_text
+from memory_server.files import is_plain_file
+from memory_server.layers.topics import read_text
 from memory_server.root import MemoryRoot
 
 PLAIN = re.compile(r"topics/(?:[^\W_][\w .-]{0,79}/){0,3}[^\W_][\w .-]{0,79}\.md")

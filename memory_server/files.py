@@ -2,8 +2,9 @@
 
 import errno
 import os
+import secrets
 import sqlite3
-import threading
+import stat
 from pathlib import Path
 
 
@@ -27,9 +28,64 @@ def is_out_of_room(error: BaseException) -> bool:
     return error.__cause__ is not None and is_out_of_room(error.__cause__)
 
 
-def replace_file(file: Path, text: str) -> None:
-    """Writes a text file in one step: under a temporary name first, then moved over the old one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{threading.get_ident()}.tmp")
-    temporary.write_text(text, encoding="utf-8", newline="")
-    temporary.replace(file)
+def replace_file(file: Path, content: str | bytes, *, durable: bool = False, follow: bool = False) -> None:
+    """Writes a file in one step: under a temporary name first, then moved over the old one, whose rights it keeps.
+
+    A new file is its owner's alone. `durable`: it also outlives a loss of power. `follow`: a file of the person's own,
+    which may be a link to where they keep it; otherwise a link in its place is replaced. Where it fails, the old file
+    stands and the temporary one is gone.
+    """
+    file = Path(os.path.realpath(file)) if follow else file
+    make_folder(file.parent)
+    temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+            if is_plain_file(file):
+                os.fchmod(stream.fileno(), stat.S_IMODE(file.lstat().st_mode))
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        temporary.replace(file)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def append_line(file: Path, line: bytes) -> None:
+    """Adds a line, which outlives a loss of power. One before it that a kill left without an end stays by itself.
+
+    Raises OSError, also where something else than an ordinary file lies there.
+    """
+    make_folder(file.parent)
+    with os.fdopen(open_plain(file, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+b", buffering=0) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        torn = b"\n" if size and os.pread(stream.fileno(), 1, size - 1) != b"\n" else b""
+        stream.write(torn + line + b"\n")
+        os.fsync(stream.fileno())
+
+
+def open_plain(file: Path, flags: int) -> int:
+    """The descriptor of an ordinary file with one name. Raises OSError for a link, a pipe, a device or a hard link."""
+    descriptor = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, "no ordinary file", str(file))
+    return descriptor
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder with those above it; what it makes is its owner's alone."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def is_plain_file(file: Path) -> bool:
+    """Whether it is there and neither a link, a folder, a device nor a pipe, on which a reader would wait for ever."""
+    try:
+        return stat.S_ISREG(file.lstat().st_mode)
+    except OSError:
+        return False

@@ -34,9 +34,10 @@ from memory_server.layers.episodes import Episode, delete_episode, list_episodes
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.layers.topics import TopicHead, find_sources, topic_heads
 from memory_server.layers.validate import validate_root
+from memory_server.places import require_memory
 from memory_server.reading import Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot, require_memory
+from memory_server.root import MemoryRoot
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import QueryLog

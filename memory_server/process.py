@@ -1,6 +1,7 @@
 """What a process that opens a memory settles once, before it reads a text."""
 
 import ctypes
+import os
 
 from threadpoolctl import threadpool_limits
 
@@ -9,11 +10,12 @@ FILLER = 1
 
 
 def settle_process() -> None:
-    """Has freed memory overwritten, and vectors multiplied by the thread that asks.
+    """Keeps other accounts out of what is written, has freed memory overwritten, and vectors multiplied in one thread.
 
     One product takes milliseconds at most: a second thread that waits for the next one costs more than it brings, and
     takes a core from whoever else asks or embeds.
     """
+    os.umask(0o077)
     overwrite_freed_memory()
     threadpool_limits(1, user_api="blas")
 

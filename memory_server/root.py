@@ -1,8 +1,11 @@
 """The paths of one memory root, and which root is meant.
 
-Every other module asks here where something lies. Nothing is read or created by asking.
+Every other module asks here where something lies. Nothing is created by asking. What a clone of a memory must not
+bring lies outside of it, in a folder of the person's own that is found by the root's resolved path and inode.
 """
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +16,10 @@ from memory_server.errors import NeedsRepair
 
 @dataclass(frozen=True, slots=True)
 class MemoryRoot:
-    """The folder that holds one memory."""
+    """The folder that holds one memory, and where the person's state of it lies."""
 
     path: Path
+    states: Path  # `$XDG_STATE_HOME/oneiros`: a folder a root
 
     @property
     def index_page(self) -> Path:
@@ -80,19 +84,47 @@ class MemoryRoot:
         return self.derived / "lock"
 
     @property
-    def query_log(self) -> Path:
-        """Beside the indices, but not one of them: a rebuild leaves it alone."""
-        return self.derived / "queries.db"
-
-    @property
     def next_model(self) -> Path:
         """The name of the model that a change under way leads to."""
         return self.derived / "next-model"
 
     @property
+    def state(self) -> Path:
+        """The person's own folder for this root. It moves with the root, see `state.py`, and never with a clone."""
+        return self.states / state_key(self.path)
+
+    @property
     def token(self) -> Path:
         """The secret that opens the daemon's HTTP side."""
-        return self.derived / "token"
+        return self.state / "token"
+
+    @property
+    def query_log(self) -> Path:
+        return self.state / "queries.db"
+
+    @property
+    def journal(self) -> Path:
+        """The plan of a decision under way."""
+        return self.state / "journal.json"
+
+    @property
+    def approvals(self) -> Path:
+        """Which state of which approved file the person has answered for."""
+        return self.state / "approvals.jsonl"
+
+    @property
+    def ended(self) -> Path:
+        """Which sessions the client said are over."""
+        return self.state / "ended.jsonl"
+
+    @property
+    def spent(self) -> Path:
+        """What was paid on which day."""
+        return self.state / "spent.json"
+
+    @property
+    def error_log(self) -> Path:
+        return self.state / "error.log"
 
     def relative(self, file: Path) -> SourcePath:
         """The name of a file below the root, with `/` on every platform."""
@@ -114,24 +146,66 @@ class RootChoice:
 def choose_root(
     environment: Mapping[str, str], working_folder: Path, home: Path, trusted: Sequence[Path]
 ) -> RootChoice:
-    """Which memory root is meant.
+    """Which memory root is meant; its path has no link in it.
 
     `$ONEIROS_ROOT`, else the nearest `memory/` (or folder) with a `MEMORY.md` that stands in `trusted`, else
     `~/.oneiros/memory`. An untrusted one takes no effect, also not on a trusted one further up: a cloned repository
-    must not decide what is true.
+    must not decide what is true. Raises NeedsRepair where `$ONEIROS_ROOT` names such a one.
     """
-    if named := environment.get("ONEIROS_ROOT"):
-        return RootChoice(MemoryRoot(_from(named, working_folder, home)), "named by ONEIROS_ROOT")
-    own = MemoryRoot(home / ".oneiros" / "memory")
+    states = state_home(environment, home)
+    own = (home / ".oneiros" / "memory").resolve()
     known = {folder.resolve() for folder in trusted}
+    if named := environment.get("ONEIROS_ROOT"):
+        meant = _from(named, working_folder, home).resolve()
+        if meant not in {own, *known} and is_of_others(meant):
+            raise NeedsRepair(
+                "ONEIROS_ROOT names a memory that came with a repository, and you have not trusted it",
+                where=meant,
+                remedy=f"Look at it, then `oneiros trust {meant}`",
+            )
+        return RootChoice(MemoryRoot(meant, states), "named by ONEIROS_ROOT")
     ignored = None
     for found in memories_above(working_folder):
-        if found.resolve() == own.path.resolve():
+        if found.resolve() == own:
             break
         if found.resolve() in known:
-            return RootChoice(MemoryRoot(found), "the nearest memory that you trust", ignored)
+            return RootChoice(MemoryRoot(found.resolve(), states), "the nearest memory that you trust", ignored)
         ignored = ignored or found
-    return RootChoice(own, "the memory of this account", ignored)
+    return RootChoice(MemoryRoot(own, states), "the memory of this account", ignored)
+
+
+def is_of_others(folder: Path) -> bool:
+    """Whether a memory may have come with a repository: one around it, or its own where that knows of another one."""
+    if not (folder / "MEMORY.md").is_file():
+        return False
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place / ".git"):
+            return place != folder or _has_remotes(place / ".git")
+    return False
+
+
+def _has_remotes(repository: Path) -> bool:
+    """Whether a repository was cloned or has a remote; a linked work tree or what cannot be read counts as such."""
+    try:
+        settings = (repository / "config").read_bytes().lower()
+    except OSError:
+        return True
+    return b"[remote" in settings or b"[include" in settings
+
+
+def state_home(variables: Mapping[str, str], home: Path) -> Path:
+    """The folder that holds the states of all roots of a person; as `oneiros.runtime` finds it."""
+    named = variables.get("XDG_STATE_HOME", "")
+    return (Path(named) if named.startswith("/") else home / ".local" / "state") / "oneiros"
+
+
+def state_key(folder: Path) -> str:
+    """What a root's state is found by: its resolved path and its inode, so that no clone takes the place of another."""
+    try:
+        inode = folder.stat().st_ino
+    except OSError:
+        inode = 0
+    return hashlib.sha256(b"%s\0%d" % (os.fsencode(os.path.realpath(folder)), inode)).hexdigest()[:16]
 
 
 def nearest_memory(folder: Path) -> Path | None:
@@ -150,10 +224,3 @@ def memories_above(folder: Path) -> Iterator[Path]:
 def _from(named: str, working_folder: Path, home: Path) -> Path:
     """A path as typed: below the home where it starts with `~/`, else below the working folder."""
     return home / named[1:].lstrip("/") if named == "~" or named.startswith("~/") else working_folder / named
-
-
-def require_memory(root: MemoryRoot) -> MemoryRoot:
-    """The root itself; raises NeedsRepair where no memory has been made there."""
-    if not root.index_page.is_file():
-        raise NeedsRepair("there is no memory here", where=root.path, remedy="Make one with `oneiros init`")
-    return root

@@ -165,7 +165,7 @@ def change_setting(file: Path, key: str, value: object) -> None:
         text += f"{key} = {toml_value(value)}{newline}"
     if _parsed(text, file) != {**old, key: list(value) if isinstance(value, tuple) else value}:
         raise UsageError(f"{key} cannot be set here", where=file, remedy=f"Write {key} = {toml_value(value)} by hand")
-    replace_file(file, text)
+    replace_file(file, text, follow=True)
 
 
 def _value_span(text: str, key: str) -> tuple[int, int] | None:

@@ -90,16 +90,16 @@ class Setup:
         pages = [*self._read_notes().get("pages", []), str(self._page)]
         made = [*self._read_notes().get("made", []), *([] if self._page.exists() else [str(self._page)])]
         self._note(pages=sorted(set(pages)), made=sorted(set(made)))
-        replace_file(self._page, text)
+        replace_file(self._page, text, follow=True)
 
     def _switch_off(self) -> None:
         settings = self._client_settings()
         self._note(settings={"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()})
-        replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}))
+        replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
 
     def _add_skill(self) -> None:
         self._note(skill=True)
-        replace_file(self._skill, SKILL)
+        replace_file(self._skill, SKILL, follow=True)
 
     # -- undoing ------------------------------------------------------------------------------------------------
 
@@ -108,14 +108,14 @@ class Setup:
         if not text.strip() and str(page) in self._read_notes().get("made", []):
             page.unlink()
         else:
-            replace_file(page, text)
+            replace_file(page, text, follow=True)
 
     def _switch_back(self, noted: dict[str, Any]) -> None:
         settings = {key: value for key, value in self._client_settings().items() if key != AUTO_DREAM}
         if noted["was"] is not None:
             settings[AUTO_DREAM] = noted["was"]
         if settings or noted["had_file"]:
-            replace_file(self._settings, _as_json(settings))
+            replace_file(self._settings, _as_json(settings), follow=True)
         else:
             self._settings.unlink()
 
@@ -134,7 +134,7 @@ class Setup:
         return _read_object(self._notes)
 
     def _note(self, **more: object) -> None:
-        replace_file(self._notes, _as_json({**more, **self._read_notes(), **_lists(more)}))
+        replace_file(self._notes, _as_json({**more, **self._read_notes(), **_lists(more)}), follow=True)
 
 
 def with_block(text: str, inside: str, where: Path) -> str:

@@ -9,7 +9,7 @@ from memory_server.answer_text import answer_of_json
 from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.search.question import Question, Search, question_json
-from oneiros.runtime import DaemonUnreachable, connected, read_token, request, started
+from oneiros.runtime import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
 ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}
@@ -43,7 +43,8 @@ class Client:
             raise DaemonLost
         content = json.dumps(body).encode() if body is not None else b""
         try:
-            status, text = request(connection, read_token(self._root), method, path, content, seconds)
+            token = read_token(state_folder(self._variables, self._root))
+            status, text = request(connection, token, method, path, content, seconds)
             answer = json.loads(text)
         except (OSError, ValueError) as error:
             raise DaemonLost from error

@@ -21,15 +21,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.files import replace_file
+from memory_server.root import MemoryRoot
+from memory_server.state import settle_state
 from oneiros.runtime import (
     DaemonUnreachable,
-    derived_file,
-    ensure_derived,
     ensure_private,
+    ensure_state,
     is_memory,
-    open_own,
+    lock_file,
     runtime_folder,
     socket_path,
+    state_folder,
 )
 
 BACKLOG = 256
@@ -46,6 +49,7 @@ class Listening:
     """The sockets of a daemon, open and listening."""
 
     root: Path
+    state: Path
     mcp: socket.socket
     http: socket.socket
     token: str  # opens the HTTP side
@@ -54,16 +58,17 @@ class Listening:
     def is_locked(self) -> bool:
         """Whether the lock that is held is still the one on the disk: another daemon would take a new one."""
         try:
-            return os.path.samestat(os.fstat(self.lock), lock_file(self.root).stat())
+            return os.path.samestat(os.fstat(self.lock), Path(lock_file(str(self.root))).stat())
         except OSError:
             return False
 
 
 def run() -> None:
     """The entry of the daemon's process."""
+    os.umask(0o077)
     arguments = sys.argv[1:]
     ready = int(arguments[1]) if arguments[:1] == ["--ready"] else None
-    root = Path(arguments[-1]).absolute()
+    root = Path(arguments[-1]).resolve()
     sys.exit(serve(root, ready=ready))
 
 
@@ -96,8 +101,8 @@ def daemon_lock(root: Path) -> Iterator[int]:
     """
     if not is_memory(str(root)):
         raise DaemonUnreachable(f"there is no memory at {root}. Make one with `oneiros init`.")
-    ensure_derived(str(root))
-    descriptor = open_own(str(lock_file(root)), os.O_RDWR)
+    ensure_derived(root)
+    descriptor = open_own(Path(lock_file(str(root))), os.O_RDWR)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,8 +113,29 @@ def daemon_lock(root: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def lock_file(root: Path) -> Path:
-    return Path(derived_file(str(root), "daemon.lock"))
+def ensure_derived(root: Path) -> None:
+    """Makes the derived folder; raises DaemonUnreachable where a link lies in its place."""
+    folder = root / ".oneiros"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise DaemonUnreachable(f"{folder} is no folder of its own. Remove it: it is made anew.") from None
+
+
+def open_own(file: Path, flags: int) -> int:
+    """Opens a file of ours, made where it is missing, and never anything but an ordinary file with one name.
+
+    Raises DaemonUnreachable for a link, a pipe or a device in its place: a cloned memory may bring one.
+    """
+    try:
+        found = file.lstat()
+        is_own = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    except FileNotFoundError:
+        is_own = True
+    if not is_own:
+        raise DaemonUnreachable(f"{file} is no ordinary file. Remove it.")
+    return os.open(file, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 @contextlib.contextmanager
@@ -117,7 +143,10 @@ def listening(root: Path, lock: int) -> Iterator[Listening]:
     """The daemon's sockets, and the file that names them. Call under the lock: what lies there is stale."""
     folder = runtime_folder(os.environ)
     ensure_private(folder)
-    token = settle_token(Path(derived_file(str(root), "token")))
+    state = Path(state_folder(os.environ, str(root)))
+    ensure_state(str(state))
+    settle_state(MemoryRoot(root, state.parent))
+    token = settle_token(state / "token")
     paths = {kind: Path(socket_path(os.environ, str(root), kind)) for kind in ("mcp", "http")}
     opened = {}
     try:
@@ -127,14 +156,14 @@ def listening(root: Path, lock: int) -> Iterator[Listening]:
             opened[kind].bind(str(path))
             path.chmod(0o600)
             opened[kind].listen(BACKLOG)
-        write_state(root, **{kind: str(path) for kind, path in paths.items()})
-        yield Listening(root, opened["mcp"], opened["http"], token, lock)
+        write_state(state, **{kind: str(path) for kind, path in paths.items()})
+        yield Listening(root, state, opened["mcp"], opened["http"], token, lock)
     finally:
         for kind, open_socket in opened.items():
             open_socket.close()
             paths[kind].unlink(missing_ok=True)
         with contextlib.suppress(OSError):
-            Path(derived_file(str(root), "daemon.json")).unlink()
+            (state / "daemon.json").unlink()
 
 
 def settle_token(file: Path) -> str:
@@ -157,18 +186,14 @@ def settle_token(file: Path) -> str:
     return token
 
 
-def write_state(root: Path, **more: object) -> None:
+def write_state(folder: Path, **more: object) -> None:
     """Notes what clients may want to know of this process; earlier notes of it are kept."""
-    file = Path(derived_file(str(root), "daemon.json"))
+    file = folder / "daemon.json"
     state: dict[str, object] = {"pid": os.getpid(), "started": time.time()}
     with contextlib.suppress(OSError, ValueError):
         old = json.loads(file.read_text(encoding="utf-8"))
         state |= old if old.get("pid") == os.getpid() else {}
-    temporary = file.with_name("daemon.json.new")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(state | more))
-    temporary.replace(file)
+    replace_file(file, json.dumps(state | more))
 
 
 def _say(descriptor: int | None, text: bytes) -> None:

@@ -23,8 +23,9 @@ from dream.run import Bounds, Dream, DreamReport, Extractor, Suggested
 from memory_server.errors import UsageError
 from memory_server.files import replace_file
 from memory_server.memory import Memory
+from memory_server.places import require_memory
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot, require_memory
+from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now

@@ -14,7 +14,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot, RootChoice, choose_root
+from memory_server.root import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 
 
@@ -44,6 +44,15 @@ class Environment:
         """The memory root that is meant, and why."""
         trusted = [Path(root) for root in self.person.trusted_roots]
         return choose_root(self.variables, self.working_folder, self.home, trusted)
+
+    @property
+    def own_root(self) -> MemoryRoot:
+        """The memory of this account, whether it exists or not."""
+        return self.root_at(self.home / ".oneiros" / "memory")
+
+    def root_at(self, folder: Path) -> MemoryRoot:
+        """A memory by its folder, as a person names it."""
+        return MemoryRoot((self.working_folder / folder.expanduser()).resolve(), state_home(self.variables, self.home))
 
     @property
     def hub_cache(self) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from crawler.closed import forget_ends
 from crawler.intake import forget, sessions_meant
 from memory_server.document import Layer
 from memory_server.layers.sessions import files_of, id8_of
@@ -53,6 +54,7 @@ def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
     settings = ingest_settings(environment, root)
     for session_id in wanted.session_ids:
         forget(session_id, settings, root.sessions)
+    forget_ends(root.ended, wanted.session_ids)
     forget_proposals(root, environment, wanted)
     memory.forget(wanted.session_ids)
 

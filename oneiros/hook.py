@@ -19,7 +19,17 @@ import select
 import sys
 import time
 
-from oneiros.runtime import chosen_root, derived_file, is_memory, is_private, read_token, started, trusted_roots
+from oneiros.runtime import (
+    DaemonUnreachable,
+    chosen_root,
+    ensure_state,
+    is_memory,
+    is_private,
+    read_token,
+    started,
+    state_folder,
+    trusted_roots,
+)
 
 SECONDS = {"SessionStart": 4.5, "SessionEnd": 1.0}  # the client allows 5 s; a plugin's SessionEnd is killed after 1.3
 OTHER_SECONDS = 2.5  # of 3
@@ -40,6 +50,7 @@ GUARDED = (b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"oneiros"
 def run() -> None:
     """The console script. Never returns: the process ends with 0."""
     event = sys.argv[1] if len(sys.argv) > 1 else ""
+    os.umask(0o077)
     try:
         _signal.signal(_signal.SIGALRM, lambda *_: _end_late(event))
         _signal.setitimer(_signal.ITIMER_REAL, SECONDS.get(event, OTHER_SECONDS))
@@ -59,7 +70,7 @@ def answer(event: str) -> bytes:
     if not told or not is_memory(root):
         return b""
     if event == "SessionEnd":
-        _note_end(told, root)
+        _note_end(told, state_folder(os.environ, root))
     if event == "SessionStart":
         return _start_of_session(root, told)
     connection = _connected(root)
@@ -143,7 +154,7 @@ def _root() -> str:
 
 def _connected(root: str) -> _socket.socket | None:
     """A connection to the running daemon; None where there is none."""
-    with open(derived_file(root, "daemon.json"), encoding="utf-8") as stream:
+    with open(os.path.join(state_folder(os.environ, root), "daemon.json"), encoding="utf-8") as stream:
         path = stream.read().partition('"http": "')[2].partition('"')[0]  # as `daemon.write_state` writes it
     if not path or "\\" in path or not is_private(os.path.dirname(path)):
         return None
@@ -157,8 +168,9 @@ def _asked(connection: _socket.socket, root: str, event: str, told: bytes, secon
     """The daemon's answer about an event: an object of JSON, or nothing. Raises ValueError for anything else."""
     opening = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
     body = opening.encode() + told + b"}"
+    token = read_token(state_folder(os.environ, root))
     head = (
-        f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {read_token(root)}\r\n"
+        f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
         f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     connection.settimeout(seconds)
@@ -176,17 +188,19 @@ def _asked(connection: _socket.socket, root: str, event: str, told: bytes, secon
     return content
 
 
-def _note_end(told: bytes, root: str) -> None:
-    """Notes that a session is over as `crawler.closed.note_end` does, for whoever takes sessions in next."""
+def _note_end(told: bytes, state: str) -> None:
+    """Notes that a session is over as `crawler.closed.note_end` does, for whoever takes sessions in next.
+
+    An empty line is passed over by its reader, and keeps a line that a kill tore from running into this one.
+    """
     import json  # noqa: PLC0415  once a session
 
     session_id = json.loads(told).get("session_id", "")
     if not session_id.replace("-", "").isalnum():
         return
-    notes = derived_file(root, "ended.jsonl")
-    os.makedirs(os.path.dirname(notes), exist_ok=True)
-    line = f'{{"session_id":"{session_id}","at":"{time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}"}}\n'
-    descriptor = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    ensure_state(state)
+    line = f'\n{{"session_id":"{session_id}","at":"{time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}"}}\n'
+    descriptor = os.open(os.path.join(state, "ended.jsonl"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(descriptor, line.encode())
     os.close(descriptor)
 
@@ -200,7 +214,11 @@ def _denial(told: bytes) -> bytes:
     call = json.loads(told)
     home = os.path.expanduser("~")
     own = os.path.join(home, ".oneiros", "memory")
-    roots = [root for root in {_root(), own, *trusted_roots(os.environ, home)} if is_memory(root)]
+    try:
+        meant = _root()
+    except DaemonUnreachable:
+        meant = own  # the one that is named is not trusted; the others are guarded all the same
+    roots = [root for root in {meant, own, *trusted_roots(os.environ, home)} if is_memory(root)]
     folder = call.get("cwd") or os.getcwd()
     reason = reason_to_deny(call["tool_name"], call["tool_input"], folder, roots, os.environ)
     if not reason:
@@ -232,8 +250,9 @@ def _log(text: str) -> None:
         root = _root()
         if not is_memory(root):
             return
-        log = derived_file(root, "hook.log")
-        os.makedirs(os.path.dirname(log), exist_ok=True)
+        state = state_folder(os.environ, root)
+        ensure_state(state)
+        log = os.path.join(state, "hook.log")
         too_long = os.path.exists(log) and os.path.getsize(log) > MAX_LOG_BYTES
         flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if too_long else os.O_APPEND)
         descriptor = os.open(log, flags, 0o600)

@@ -133,7 +133,7 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
 
 def ends_file(root: MemoryRoot) -> Path:
     """Where the ends of sessions are noted that the client told."""
-    return root.derived / "ended.jsonl"
+    return root.ended
 
 
 def note_event(root: MemoryRoot, event: str, told: object, now: datetime) -> bool:
@@ -156,7 +156,7 @@ def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budge
     """The money of one run, with what other runs of the day have spent."""
     person = environment.person
     limits = {"run_usd": person.budget_run_usd, "day_usd": person.budget_day_usd}
-    return Budget(root.derived / "spent.json", today=now.date(), **limits)
+    return Budget(root.spent, today=now.date(), **limits)
 
 
 def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:

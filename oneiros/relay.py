@@ -209,7 +209,8 @@ class Relay:
         self._starts.append(now)
         for seconds in ENDING_SECONDS:
             try:
-                self._daemon = started(os.environ, self._root, "mcp")
+                root = self._root or chosen_root(os.environ, os.getcwd(), os.path.expanduser("~"))
+                self._daemon = started(os.environ, root, "mcp")
                 if repeat_initialize and self._initialize is not None:
                     self._repeat_initialize()
                 self._daemon.setblocking(False)
@@ -238,8 +239,9 @@ class Relay:
             self._daemon.sendall(self._initialized + b"\n")
 
 
-def serve(root: str) -> None:
-    """Relays stdin and stdout of this process until the client goes."""
+def serve(root: str = "") -> None:
+    """Relays stdin and stdout of this process until the client goes. Where no root is named, the one that is meant."""
+    os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     with contextlib.suppress(BrokenPipeError):  # the client went without waiting for its answers
@@ -248,7 +250,7 @@ def serve(root: str) -> None:
 
 def run() -> None:
     """The console script `oneiros-mcp`."""
-    serve(chosen_root(os.environ, os.getcwd(), os.path.expanduser("~")))
+    serve()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def save_answers(memory: Memory, file: Path) -> int:
     """Asks the logged questions and writes the answers to a file; returns how many there were."""
     asked = answers_now(memory, questions_of(memory))
     content = {"version": VERSION, "model": memory.model.card.name, "answers": [asdict(one) for one in asked]}
-    replace_file(file, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+    replace_file(file, json.dumps(content, ensure_ascii=False, indent=1) + "\n", follow=True)
     return len(asked)
 
 

@@ -32,27 +32,54 @@ class DaemonUnreachable(Exception):
 
 
 def chosen_root(variables: Mapping[str, str], working_folder: str, home: str) -> str:
-    """The memory root that is meant, whether it exists or not. See `memory_server.root.choose_root`."""
+    """The memory root that is meant, whether it exists or not, without links. See `memory_server.root.choose_root`.
+
+    Raises DaemonUnreachable where ONEIROS_ROOT names one that came with a repository and is not trusted.
+    """
+    own = os.path.realpath(os.path.join(home, ".oneiros", "memory"))
     if named := variables.get("ONEIROS_ROOT"):
         if named == "~" or named.startswith("~/"):
-            return os.path.normpath(os.path.join(home, named[1:].lstrip("/")))
-        return os.path.normpath(os.path.join(working_folder, named))
-    own = os.path.join(home, ".oneiros", "memory")
+            meant = os.path.realpath(os.path.join(home, named[1:].lstrip("/")))
+        else:
+            meant = os.path.realpath(os.path.join(working_folder, named))
+        if meant != own and is_of_others(meant) and meant not in trusted_roots(variables, home):
+            raise DaemonUnreachable(
+                f"ONEIROS_ROOT names a memory that came with a repository, and you have not trusted it: {meant}."
+                f" Look at it, then `oneiros trust {meant}`."
+            )
+        return meant
     trusted: set[str] | None = None
     folder = working_folder
     while True:
         for place in (os.path.join(folder, "memory"), folder):
             if os.path.isfile(os.path.join(place, "MEMORY.md")):
-                if os.path.realpath(place) == os.path.realpath(own):
+                if os.path.realpath(place) == own:
                     return own
                 if trusted is None:
                     trusted = trusted_roots(variables, home)
                 if os.path.realpath(place) in trusted:
-                    return place
+                    return os.path.realpath(place)
         parent = os.path.dirname(folder)
         if parent == folder:
             return own
         folder = parent
+
+
+def is_of_others(root: str) -> bool:
+    """Whether a memory may have come with a repository. See `memory_server.root.is_of_others`."""
+    if not is_memory(root):
+        return False
+    place = root
+    while not os.path.lexists(os.path.join(place, ".git")):
+        if place == os.path.dirname(place):
+            return False
+        place = os.path.dirname(place)
+    try:
+        with open(os.path.join(place, ".git", "config"), "rb") as stream:
+            settings = stream.read().lower()
+    except OSError:
+        return True
+    return place != root or b"[remote" in settings or b"[include" in settings
 
 
 def trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
@@ -113,52 +140,68 @@ def socket_path(variables: Mapping[str, str], root: str, kind: str) -> str:
     return os.path.join(runtime_folder(variables), f"{name}.{kind}")
 
 
-def derived_file(root: str, name: str) -> str:
-    """A file of the derived folder of a root."""
-    return os.path.join(root, ".oneiros", name)
+# -- the person's state of a root -----------------------------------------------------------------------------------
 
 
-def ensure_derived(root: str) -> None:
-    """Makes the derived folder; raises DaemonUnreachable where a link lies in its place."""
-    folder = os.path.join(root, ".oneiros")
+def state_folder(variables: Mapping[str, str], root: str) -> str:
+    """The person's own folder for a root, whether it exists or not. See `memory_server.root.MemoryRoot.state`."""
     try:
-        os.mkdir(folder, 0o700)
-    except FileExistsError:
-        if (os.lstat(folder).st_mode & 0o170000) != 0o040000:
-            raise DaemonUnreachable(f"{folder} is no folder of its own. Remove it: it is made anew.") from None
-
-
-def open_own(file: str, flags: int) -> int:
-    """Opens a file of ours, made where it is missing, and never anything but an ordinary file with one name.
-
-    Raises DaemonUnreachable for a link, a pipe or a device in its place: a cloned memory may bring one.
-    """
+        from _sha2 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415  as in hashlib, which loads OpenSSL
+    except ImportError:
+        try:
+            from _sha256 import sha256  # type: ignore[import-not-found]  # noqa: PLC0415  its name up to Python 3.11
+        except ImportError:
+            from hashlib import sha256  # noqa: PLC0415
     try:
-        found = os.lstat(file)
-        is_own = (found.st_mode & 0o170000) == 0o100000 and found.st_nlink == 1
-    except FileNotFoundError:
-        is_own = True
-    if not is_own:
-        raise DaemonUnreachable(f"{file} is no ordinary file. Remove it.")
-    return os.open(file, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        inode = os.stat(root).st_ino
+    except OSError:
+        inode = 0
+    key: str = sha256(b"%s\0%d" % (os.fsencode(os.path.realpath(root)), inode)).hexdigest()[:16]
+    return os.path.join(states_folder(variables), key)
 
 
-def daemon_state(root: str) -> dict[str, object]:
+def states_folder(variables: Mapping[str, str]) -> str:
+    """What holds the states of all roots of a person. See `memory_server.root.state_home`."""
+    named = variables.get("XDG_STATE_HOME", "")
+    home = named if named.startswith("/") else os.path.join(_home(variables), ".local", "state")
+    return os.path.join(home, "oneiros")
+
+
+def _home(variables: Mapping[str, str]) -> str:
+    return variables.get("HOME") or os.path.expanduser("~")
+
+
+def ensure_state(folder: str) -> None:
+    """Makes the state of a root, with the folders above it. Raises DaemonUnreachable where it is not ours alone."""
+    try:
+        os.makedirs(folder, 0o700, exist_ok=True)
+    except OSError as error:
+        raise DaemonUnreachable(f"{folder} cannot be made ({error.strerror}). Set XDG_STATE_HOME.") from error
+    if not is_private(folder):
+        raise DaemonUnreachable(f"{folder} is not a private folder of this account. Run `chmod 700` on it.")
+
+
+def daemon_state(state: str | os.PathLike[str]) -> dict[str, object]:
     """What the daemon last wrote of itself: pid, started, mcp, http, port, version; empty where nothing is known."""
     import json  # noqa: PLC0415
 
     try:
-        with open(derived_file(root, "daemon.json"), "rb") as stream:
+        with open(os.path.join(state, "daemon.json"), "rb") as stream:
             found = json.load(stream)
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
+def lock_file(root: str) -> str:
+    """What a daemon holds while it runs. It goes with the indices, so that whoever removes them is noticed."""
+    return os.path.join(root, ".oneiros", "daemon.lock")
+
+
 def is_running(root: str) -> bool:
     """Whether a daemon holds the root's daemon lock."""
     try:
-        descriptor = os.open(derived_file(root, "daemon.lock"), os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(lock_file(root), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return False
     try:
@@ -177,7 +220,7 @@ def connected(variables: Mapping[str, str], root: str, kind: str) -> socket.sock
     """A connection to the running daemon; None where there is none."""
     if found := _connected_to(socket_path(variables, root, kind)):
         return found
-    told = daemon_state(root).get(kind)  # started with another runtime folder
+    told = daemon_state(state_folder(variables, root)).get(kind)  # started with another runtime folder
     return _connected_to(told) if isinstance(told, str) else None
 
 
@@ -224,7 +267,7 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
                 return found
     finally:
         os.close(lock)
-    raise DaemonUnreachable(f"the daemon did not start in time. See {derived_file(root, 'daemon.log')}.")
+    raise DaemonUnreachable(f"the daemon did not start in time. See {log_file(variables, root)}.")
 
 
 def connected_once(variables: Mapping[str, str], root: str, kind: str) -> bool:
@@ -241,8 +284,8 @@ def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
     It is a grandchild in a session of its own, so that neither a signal to our group nor our end reaches it and nobody
     has to wait for it. Over a pipe it says that it listens, or why it cannot.
     """
-    ensure_derived(root)
-    os.close(open_own(derived_file(root, "daemon.log"), os.O_WRONLY))  # here, where a refusal reaches the caller
+    ensure_state(state_folder(variables, root))
+    log = log_file(variables, root)
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
     # -P: the working folder of a client must not bring modules of its own
@@ -252,22 +295,24 @@ def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
         try:
             os.setsid()
             if os.fork() == 0:
-                _become(command, variables, root)
+                _become(command, variables, log)
         finally:
             os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
     said = _read_until_closed(reading, seconds)
     if said != b"ok":
-        sentence = (
-            said.decode("utf-8", "replace") or f"the daemon ended at once. See {derived_file(root, 'daemon.log')}."
-        )
-        raise DaemonUnreachable(sentence)
+        raise DaemonUnreachable(said.decode("utf-8", "replace") or f"the daemon ended at once. See {log}.")
 
 
-def _become(command: list[str], variables: Mapping[str, str], root: str) -> None:
+def log_file(variables: Mapping[str, str], root: str) -> str:
+    """Where the daemon says what it does."""
+    return os.path.join(state_folder(variables, root), "daemon.log")
+
+
+def _become(command: list[str], variables: Mapping[str, str], log_path: str) -> None:
     """Replaces this process by the daemon, with nothing of the client's left open."""
-    log = open_own(derived_file(root, "daemon.log"), os.O_WRONLY | os.O_APPEND)
+    log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     if os.fstat(log).st_size > MAX_LOG_BYTES:
         os.ftruncate(log, 0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -347,10 +392,10 @@ def _unchunked(content: bytes) -> bytes:
     return b"".join(parts)
 
 
-def read_token(root: str) -> str:
+def read_token(state: str | os.PathLike[str]) -> str:
     """The secret that opens the daemon's HTTP side; empty where there is none."""
     try:
-        with open(derived_file(root, "token"), encoding="ascii") as stream:
+        with open(os.path.join(state, "token"), encoding="ascii") as stream:
             return stream.read().strip()
     except (OSError, ValueError):
         return ""

@@ -20,7 +20,6 @@ from crawler.archive import Archive
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.process import settle_process
-from memory_server.root import MemoryRoot
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
 from oneiros.dreaming import assistant_tools, decisions_on, dream_jobs
@@ -69,7 +68,7 @@ def run_service(sockets: Listening) -> bool:
     for chatty in ("mcp", "uvicorn", "httpx", "chromadb", "watchdog"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     environment = Environment.of_process()
-    with environment.open_memory(MemoryRoot(sockets.root)) as memory:
+    with environment.open_memory(environment.root_at(sockets.root)) as memory:
         return Service(sockets, environment, memory).run()
 
 
@@ -229,7 +228,7 @@ class Service:
         self._end.set()
 
     def _note_port(self, port: int) -> None:
-        write_state(self._sockets.root, port=port, version=program_version())
+        write_state(self._sockets.state, port=port, version=program_version())
 
 
 def resident_mb() -> float:

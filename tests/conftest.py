@@ -28,12 +28,12 @@ MakeEngine = Callable[[ModelFiles], Engine]
 @pytest.fixture(scope="session", autouse=True)
 def no_real_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home of the test run's own; whatever oneiros keeps in the real one must be as it was."""
-    own = [REAL_HOME / ".oneiros", REAL_HOME / ".config" / "oneiros"]
+    own = [REAL_HOME / ".oneiros", *(REAL_HOME / folder / "oneiros" for folder in (".config", ".local/state"))]
     before = [_stamps(folder) for folder in own]
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
-        for name in ("ONEIROS_ROOT", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "HF_HOME", "HF_HUB_CACHE"):
+        for name in ("ONEIROS_ROOT", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "HF_HOME", "HF_HUB_CACHE"):
             patch.delenv(name, raising=False)
         yield home
     assert [_stamps(folder) for folder in own] == before, "a test touched the real home"

@@ -1,6 +1,7 @@
 """Builds memory roots, topics and sessions, and opens them, with the real packaged model read once a test run."""
 
 import datetime as dt
+import os
 import textwrap
 import threading
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root import MemoryRoot, state_home
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import Search
 from memory_server.settings import PersonSettings
@@ -52,12 +53,17 @@ def folder_of(place: Place) -> Path:
     return place.path if isinstance(place, MemoryRoot) else place
 
 
+def root_at(folder: Path) -> MemoryRoot:
+    """A memory root whose state lies where the processes of this test run keep it."""
+    return MemoryRoot(folder, state_home(os.environ, Path.home()))
+
+
 def new_root(folder: Path) -> MemoryRoot:
     """A root that holds nothing but an empty index page."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     (folder / "topics").mkdir(exist_ok=True)
-    return MemoryRoot(folder)
+    return root_at(folder)
 
 
 def open_memory(
@@ -68,7 +74,7 @@ def open_memory(
     hub_cache: Path = NOWHERE,
 ) -> Memory:
     """A memory with a clock that stands still."""
-    root = MemoryRoot(folder_of(place))
+    root = root_at(folder_of(place))
     person = person or PersonSettings()
     return Memory(root, person=person, hub_cache=hub_cache, now=lambda: NOON, make_engine=make_engine)
 

@@ -24,6 +24,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
+from memory_server.files import replace_file
 from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
@@ -125,7 +126,7 @@ class Indices:
                 where=self._root.lock,
                 remedy="Check the folder's rights",
             ) from error
-        owner_file(self._root).write_text(f"{os.getpid()}\n", encoding="utf-8")
+        replace_file(owner_file(self._root), f"{os.getpid()}\n")
         return True
 
     def disown(self) -> None:

@@ -3,9 +3,7 @@
 One Markdown file an episode below `episodes/YYYY/`, masked before it is written, never changed afterwards.
 """
 
-import contextlib
 import datetime as dt
-import os
 import re
 import uuid
 from collections.abc import Mapping, Sequence
@@ -16,9 +14,10 @@ import yaml
 
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.files import is_plain_file, replace_file
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
-from memory_server.layers.topics import is_plain_file, markdown_files, read_text
+from memory_server.layers.topics import markdown_files, read_text
 from memory_server.redaction import Redactor
 from memory_server.root import MemoryRoot
 
@@ -136,17 +135,9 @@ def _body(text: str) -> str:
 
 
 def _write(file: Path, text: str) -> None:
-    temporary = file.with_name(f".{file.name}.tmp")
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(file)
+        replace_file(file, text, durable=True)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise NeedsRepair(
             f"the episode cannot be written ({error.strerror})", where=file.parent, remedy="Free disk space, try again"
         ) from error

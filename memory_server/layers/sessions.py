@@ -5,7 +5,6 @@ line, each ending with the ids of the archive entries it came from. A session th
 higher revision, which supersedes the older ones. Who writes the statements is the crawler's business.
 """
 
-import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from typing import Any
 import yaml
 
 from memory_server.errors import ContentError
+from memory_server.files import replace_file
 
 NAMESPACE = uuid.UUID("6f1c0b0e-6d0b-5c8e-9a55-0c1f3a7d2b11")  # for ids of compressed sessions
 STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
@@ -106,13 +106,7 @@ def write_session(folder: Path, session: CompressedSession) -> Path:
         if path.read_text(encoding="utf-8") == content:
             return path
         raise ContentError("this revision is written already", where=path, remedy="Write the next revision instead")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    replace_file(path, content, durable=True)
     return path
 
 

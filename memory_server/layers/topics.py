@@ -8,7 +8,6 @@ import datetime as dt
 import os
 import posixpath
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
+from memory_server.files import is_plain_file
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
 from memory_server.root import MemoryRoot
@@ -86,14 +86,6 @@ def markdown_files(folder: Path) -> Iterator[Path]:
 def is_editors_file(name: str) -> bool:
     """Whether a file is hidden, or what an editor leaves beside the one it edits."""
     return name.startswith((".", "#")) or name.endswith("~")
-
-
-def is_plain_file(file: Path) -> bool:
-    """Whether it is there and neither a link, a folder, a device nor a pipe, on which a reader would wait for ever."""
-    try:
-        return stat.S_ISREG(file.lstat().st_mode)
-    except OSError:
-        return False
 
 
 def is_utf8(name: str) -> bool:

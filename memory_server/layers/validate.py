@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.files import is_plain_file
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
@@ -26,7 +27,6 @@ from memory_server.layers.topics import (
     as_named,
     find_sources,
     is_editors_file,
-    is_plain_file,
     is_utf8,
     markdown_files,
     names_of,

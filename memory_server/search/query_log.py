@@ -1,6 +1,6 @@
 """The local query log: what was asked, what came back, and what of it was read.
 
-It lies beside the indices and survives their rebuild; it never leaves the machine. Secrets are masked before a row is
+It lies in the person's state of the memory; it never leaves the machine. Secrets are masked before a row is
 written, and the whole log can be switched off. It feeds the weekly report and the replay of queries.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.document import ChunkId, SourcePath
+from memory_server.files import make_folder
 
 MAX_ROWS = 50_000  # the oldest go first; a year of heavy use is some 20,000
 MAX_QUERY_CHARS = 500
@@ -120,7 +121,7 @@ class QueryLog:
     def _open(self) -> Iterator[sqlite3.Connection]:
         with self._guard:
             if self._connection is None:
-                self._file.parent.mkdir(exist_ok=True)
+                make_folder(self._file.parent)
                 self._connection = _connect(self._file)
             yield self._connection
 

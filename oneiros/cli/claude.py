@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.root import require_memory
+from memory_server.places import require_memory
 from oneiros.claude_setup import Change, Setup
 from oneiros.cli.output import data, talk
 from oneiros.environment import Environment

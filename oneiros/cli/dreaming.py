@@ -131,8 +131,8 @@ def _add_review(app: typer.Typer, environment: Environment) -> None:
 def page_address(environment: Environment) -> str:
     """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
     person_at_terminal(environment.variables)
-    root = environment.choice.root.path
-    client = Client(environment.variables, root)
+    root = environment.choice.root
+    client = Client(environment.variables, root.path)
     client.start()
     code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
     return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"

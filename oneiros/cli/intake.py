@@ -17,8 +17,8 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown
 from memory_server.index import build
 from memory_server.layers.mif import parse_date
+from memory_server.places import require_memory
 from memory_server.redaction import Redactor
-from memory_server.root import require_memory
 from oneiros import forgetting
 from oneiros.cli.keeping import brought_level
 from oneiros.cli.output import data, data_json, data_line, progress_shown, talk

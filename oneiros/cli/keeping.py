@@ -67,7 +67,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             found = memory.status()
         left = waiting(environment, environment.choice.root, now())
         choice = environment.choice
-        process = daemon_json(choice.root.path)
+        process = daemon_json(choice.root)
         receipts = read_receipts(receipts_file(choice.root))
         keeping = _indexing(environment) if process["pid"] else None
         if as_json:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import OneirosError
+from memory_server.files import replace_file
 from memory_server.process import settle_process
 from oneiros.cli import claude, dreaming, intake, keeping, searching, serving, settling, trainer
 from oneiros.cli.output import talk
@@ -106,9 +107,9 @@ def _bug_sentence(environment: Environment) -> str:
     """Where the traceback of the current error was written; the traceback itself where it could not be."""
     report = traceback.format_exc()
     try:
-        log = environment.choice.root.derived / "error.log"
+        log = environment.choice.root.error_log
         if log.parent.is_dir():
-            log.write_text(report, encoding="utf-8")
+            replace_file(log, report)
             return f"oneiros failed unexpectedly. The traceback is in {log}; please report it."
     except (OneirosError, OSError):
         pass

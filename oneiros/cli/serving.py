@@ -11,6 +11,7 @@ import typer
 
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown_line
+from memory_server.root import MemoryRoot
 from oneiros import daemon, relay
 from oneiros.cli.opened import bring_level
 from oneiros.cli.output import data, data_json, progress_shown, talk
@@ -52,7 +53,7 @@ def _add_daemon(app: typer.Typer, environment: Environment) -> None:
         client = Client(environment.variables, root)
         client.start()
         client.ask("GET", "/api/indexing")  # the first answer comes when everything behind the socket is up
-        state = daemon_json(root)
+        state = daemon_json(environment.choice.root)
         if as_json:
             data_json(state)
             return
@@ -66,7 +67,7 @@ def _add_daemon(app: typer.Typer, environment: Environment) -> None:
         if not is_running(str(root)):
             talk("No daemon runs.")
             raise typer.Exit(1)
-        process = daemon_state(str(root)).get("pid")
+        process = daemon_state(str(environment.choice.root.state)).get("pid")
         if not isinstance(process, int):
             raise NeedsRepair("the daemon has not said which process it is", where=root, remedy="Try again in a second")
         os.kill(process, signal.SIGTERM)
@@ -78,9 +79,9 @@ def _add_daemon(app: typer.Typer, environment: Environment) -> None:
         talk(f"Process {process} has ended.")
 
 
-def daemon_json(root: Path) -> dict[str, object]:
+def daemon_json(root: MemoryRoot) -> dict[str, object]:
     """The running daemon for programs; all empty where none runs."""
-    state = daemon_state(str(root)) if is_running(str(root)) else {}
+    state = daemon_state(str(root.state)) if is_running(str(root.path)) else {}
     return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http")}
 
 

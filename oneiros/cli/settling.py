@@ -18,7 +18,7 @@ from memory_server.embedding.model import (
     model_card,
 )
 from memory_server.errors import UsageError
-from memory_server.root import MemoryRoot, require_memory
+from memory_server.places import require_memory
 from memory_server.settings import (
     MemorySettings,
     PersonSettings,
@@ -46,13 +46,13 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
     ) -> None:
         """Make a memory, settle its embedding model, and index what is there."""
-        root = environment.choice.root if folder is None else MemoryRoot(folder.expanduser().absolute())
+        root = environment.choice.root if folder is None else environment.root_at(folder)
         settings = read_memory_settings(root.settings)
         files = settle_model(model or settings.model, environment.hub_cache, download=download)
         for line in found_memory(root, files.card.name, with_example=example):
             talk(line)
         talk(f"Model: {files.card.name}, {files.reason}.")
-        if environment.choice.root != root:
+        if root != environment.own_root:
             trusted_with(environment.person_file, environment.person, root.path)
             talk(f"Trusted: {root.path}, noted in {environment.person_file}")
         with environment.open_memory(root) as memory, progress_shown() as show:
@@ -65,7 +65,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         remove: Annotated[bool, typer.Option("--remove", help="trust it no longer")] = False,
     ) -> None:
         """Let a memory that lies in a repository take effect, or stop it from doing so."""
-        path = folder.expanduser().absolute()
+        path = environment.root_at(folder).path
         if remove:
             trusted_without(environment.person_file, environment.person, path)
             talk(f"Not trusted any more: {path}")

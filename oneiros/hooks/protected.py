@@ -10,6 +10,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
+from oneiros.runtime import states_folder
+
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 ACCEPTING = frozenset({"review", "apply", "accept", "adopt", "revert", "trust"})  # behind `oneiros` or `oneiros dream`
@@ -50,16 +52,15 @@ def reason_to_deny(
 
 
 def protected_path(path: str, folder: str, roots: Sequence[str], variables: Mapping[str, str]) -> str:
-    """The path itself, resolved, where it lies in the approved part of a memory, or holds it; else empty."""
+    """The path itself, resolved, where it lies in the approved part of a memory or the person's state; else empty."""
     path = _expanded(path, variables)
     whole = os.path.realpath(os.path.join(folder, path))
     pattern = os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole))
-    for root in roots:
-        for name in APPROVED:
-            guarded = os.path.join(os.path.realpath(root), name)
-            for one in (whole, pattern):
-                if one == guarded or one.startswith(guarded + os.sep):
-                    return one
+    places = [os.path.join(os.path.realpath(root), name) for root in roots for name in APPROVED]
+    for guarded in (*places, os.path.realpath(states_folder(variables))):
+        for one in (whole, pattern):
+            if one == guarded or one.startswith(guarded + os.sep):
+                return one
     return ""
 
 

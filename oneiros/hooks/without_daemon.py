@@ -13,7 +13,7 @@ from pathlib import Path
 from dream.approvals import Approvals
 from dream.doubts import doubts_for_model, doubts_for_person
 from dream.store import ProposalStore
-from memory_server.root import MemoryRoot
+from memory_server.root import MemoryRoot, state_home
 from memory_server.settings import person_settings_file, read_person_settings
 from oneiros.hooks.injection import HookAnswer, tagged
 
@@ -29,7 +29,7 @@ def start_without_daemon(root: MemoryRoot, max_bytes: int) -> HookAnswer:
 
 def main() -> None:
     person = read_person_settings(person_settings_file(os.environ, Path.home()))
-    answer = start_without_daemon(MemoryRoot(Path(sys.argv[1])), person.hook_bytes)
+    answer = start_without_daemon(MemoryRoot(Path(sys.argv[1]), state_home(os.environ, Path.home())), person.hook_bytes)
     sys.stdout.write(answer.as_json("SessionStart"))
 
 

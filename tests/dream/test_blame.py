@@ -44,7 +44,7 @@ def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
 def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     lines = taken_up(root, tmp_path)
-    (root.path / "proposals" / "approvals.jsonl").unlink()
+    root.approvals.unlink()
     line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
 
     [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root))

@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from dream.hunk import hash_of
-from dream.journal import NAME, Plan, PlannedFile
+from dream.journal import Plan, PlannedFile
 from dream.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
+from memory_server.files import replace_file
 from memory_server.root import MemoryRoot
-from tests.dream.builders import NOW, decisions_on
+from tests.dream.builders import NOW, decisions_on, git
 from tests.memories import new_root
 
 
@@ -18,9 +19,8 @@ def leave_plan(root: MemoryRoot, path: str) -> Path:
     """A plan under way that writes one file, as a killed acceptance leaves it."""
     change = FileChange(path, "", hash_of("evil"), hash_of("evil"))
     plan = Plan((PlannedFile(path, "", "evil"),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
-    file = root.path / "proposals" / NAME
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(msgspec.json.encode(plan))
+    file = root.journal
+    replace_file(file, msgspec.json.encode(plan))
     return file
 
 
@@ -57,16 +57,28 @@ def test_a_plan_that_leads_out_of_layer_1_is_refused_before_anything_is_written(
     assert [name for name in below(tmp_path) if not name.endswith("dream.lock")] == before
 
 
-def test_a_plan_that_is_no_ordinary_file_is_refused(tmp_path: Path) -> None:
+def test_a_plan_that_came_with_a_clone_is_not_carried_out(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
-    plan = leave_plan(root, "topics/mail.md")
-    plan.rename(tmp_path / "plan")
-    plan.symlink_to(tmp_path / "plan")
+    leave_plan(root, "topics/mail.md")
+    (root.path / "proposals").mkdir()
+    root.journal.rename(root.path / "proposals" / ".journal.json")
+    git(root.path, "init", "--quiet")
+    git(root.path, "add", ".")
 
-    with pytest.raises(NeedsRepair, match="no ordinary file"):
-        decisions_on(root).unexplained()
+    decisions_on(root).unexplained()
 
-    assert below(root.topics) == []
+    assert below(root.topics) == [] and not root.journal.exists()
+
+
+def test_a_plan_of_an_earlier_version_is_carried_out_where_it_was_made(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    leave_plan(root, "topics/mail.md")
+    (root.path / "proposals").mkdir()
+    root.journal.rename(root.path / "proposals" / ".journal.json")
+
+    decisions_on(root).unexplained()
+
+    assert below(root.topics) == ["mail.md"] and below(root.path / "proposals") == []
 
 
 def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:

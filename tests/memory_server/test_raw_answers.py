@@ -18,10 +18,9 @@ from crawler.intake import take_in
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import SESSION, settings_in, working_session, write_transcript
-from tests.memories import recall, search_exact
+from tests.memories import recall, root_at, search_exact
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 
@@ -29,7 +28,7 @@ NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 @contextmanager
 def archived(folder: Path) -> Iterator[Memory]:
     """A memory that took one session in."""
-    root = MemoryRoot(folder / "mem")
+    root = root_at(folder / "mem")
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *working_session())

@@ -8,10 +8,9 @@ from pathlib import Path
 from crawler.archived import ArchivedSessions
 from crawler.ingest import Ingester
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, settings_in, write_transcript
-from tests.memories import recall
+from tests.memories import recall, root_at
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
 QUESTION = "a kitten that dozes in a warm place layer:raw"  # shares no word with what was said
@@ -20,7 +19,7 @@ QUESTION = "a kitten that dozes in a warm place layer:raw"  # shares no word wit
 @contextmanager
 def opened(folder: Path, *, raw_vectors: bool) -> Iterator[Memory]:
     """A memory with two archived sessions, one on a cat and one on a printer."""
-    root = MemoryRoot(folder / "mem")
+    root = root_at(folder / "mem")
     root.derived.mkdir(parents=True, exist_ok=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", person(1, "Our old cat sleeps on the heater all day long."))

@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from memory_server.root import MemoryRoot, choose_root, nearest_memory, require_memory
+from memory_server.places import require_memory
+from memory_server.root import choose_root, nearest_memory
+from tests.memories import root_at
 
 
 @pytest.fixture
@@ -85,11 +87,11 @@ def test_a_folder_is_a_memory_by_its_index_page_alone(tmp_path: Path) -> None:
 
 def test_a_missing_memory_is_named_with_the_next_command(tmp_path: Path) -> None:
     with pytest.raises(NeedsRepair, match="oneiros init"):
-        require_memory(MemoryRoot(tmp_path))
+        require_memory(root_at(tmp_path))
 
 
 def test_sources_are_named_with_slashes(tmp_path: Path) -> None:
-    root = MemoryRoot(tmp_path)
+    root = root_at(tmp_path)
 
     source = root.relative(root.topics / "shop" / "mail.md")
 

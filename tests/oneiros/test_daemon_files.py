@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.daemon import daemon_lock, write_state
-from oneiros.runtime import DaemonUnreachable, daemon_state, spawn
+from oneiros.daemon import daemon_lock
+from oneiros.runtime import DaemonUnreachable
 from tests.memories import new_root
 
 
@@ -47,30 +47,6 @@ def pipe(at: Path, _: Path) -> None:
 
 
 PLANTED = [symlink, hard_link, dangling, pipe]
-
-
-@pytest.mark.parametrize("plant", PLANTED)
-def test_the_state_is_written_past_whatever_lies_there(
-    root: Path, victim: Path, plant: Callable[[Path, Path], None]
-) -> None:
-    plant(root / ".oneiros" / "daemon.json.new", victim)
-
-    write_state(root, port=1)
-
-    assert daemon_state(str(root))["port"] == 1
-    assert around(root) == {"memory": None, "victim": "precious\n"}
-
-
-@pytest.mark.parametrize("plant", PLANTED)
-def test_a_log_that_is_no_file_of_its_own_keeps_the_daemon_from_starting(
-    root: Path, victim: Path, plant: Callable[[Path, Path], None]
-) -> None:
-    plant(root / ".oneiros" / "daemon.log", victim)
-
-    with pytest.raises(DaemonUnreachable, match=r"daemon\.log is no ordinary file"):
-        spawn(os.environ, str(root), 1.0)
-
-    assert around(root) == {"memory": None, "victim": "precious\n"}
 
 
 @pytest.mark.parametrize("plant", PLANTED)

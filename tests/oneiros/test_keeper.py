@@ -11,11 +11,10 @@ from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros import keeper as keeper_module
 from oneiros.keeper import Keeper
-from tests.memories import search_exact, search_memory
+from tests.memories import root_at, search_exact, search_memory
 
 
 class HeldEngine(OnnxEngine):
@@ -40,7 +39,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "topics" / "mail.md").write_text("# Mail\n\nThe relay listens on port 2525.\n", encoding="utf-8")
     HeldEngine.may_go.clear()
     opened = Memory(
-        MemoryRoot(tmp_path),
+        root_at(tmp_path),
         person=PersonSettings(),
         hub_cache=tmp_path,
         now=lambda: dt.datetime.now(dt.UTC),

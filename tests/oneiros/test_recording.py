@@ -19,13 +19,14 @@ from tests.crawler.builders import (
     working_session,
     write_transcript,
 )
+from tests.memories import root_at
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 
 def archived(folder: Path) -> MemoryRoot:
     """A memory that has taken one session in."""
-    root = MemoryRoot(folder / "memory")
+    root = root_at(folder / "memory")
     transcript = write_transcript(folder / "transcripts", *working_session())
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([transcript])

@@ -158,10 +158,9 @@ def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_i
 
 @pytest.mark.client
 def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> None:
-    derived = client.house.root / ".oneiros"
-    derived.mkdir()
-    (derived / "token").write_text("open to all", encoding="utf-8")
-    (derived / "token").chmod(0o644)  # the daemon refuses to start on it
+    client.house.state.mkdir(mode=0o700, parents=True)
+    (client.house.state / "token").write_text("open to all", encoding="utf-8")
+    (client.house.state / "token").chmod(0o644)  # the daemon refuses to start on it
 
     told = client.ask("hello")
 
@@ -173,15 +172,15 @@ def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> Non
 def test_the_client_connects_over_http_with_the_token_from_its_environment(client: GenuineClient) -> None:
     client.house.serve()
     client.api.on("relay", Call("mcp__oneiros__recall", {"query": "relay port"}), "2525")
-    state = daemon_state(str(client.house.root))
-    wait_until(lambda: "port" in daemon_state(str(client.house.root)), 60)
+    state = daemon_state(client.house.state)
+    wait_until(lambda: "port" in daemon_state(client.house.state), 60)
     config = str(CHECKOUT / "plugin" / "http.mcp.json")
 
     told = client.ask(
         "which port has the relay?",
         *("--mcp-config", config, "--strict-mcp-config"),
         allowed=["mcp__oneiros"],
-        ONEIROS_TOKEN=read_token(str(client.house.root)),
+        ONEIROS_TOKEN=read_token(client.house.state),
         ONEIROS_URL=f"http://127.0.0.1:{state['port']}/mcp",
     )
 

@@ -20,7 +20,7 @@ import psutil
 
 from memory_server.root import MemoryRoot
 from oneiros.client import Client
-from oneiros.runtime import daemon_state
+from oneiros.runtime import daemon_state, states_folder
 
 CHECKOUT = Path(__file__).parent.parent.parent
 ANSWER_SECONDS = 60.0
@@ -89,7 +89,12 @@ class House:
 
     @property
     def memory_root(self) -> MemoryRoot:
-        return MemoryRoot(self.root)
+        return MemoryRoot(self.root, Path(states_folder(self.variables)))
+
+    @property
+    def state(self) -> Path:
+        """The person's state of the memory."""
+        return self.memory_root.state
 
     @property
     def client(self) -> Client:
@@ -126,7 +131,7 @@ class House:
 
     def daemon(self) -> psutil.Process:
         """The process of the daemon that runs."""
-        number = daemon_state(str(self.root))["pid"]
+        number = daemon_state(self.state)["pid"]
         assert isinstance(number, int)
         return psutil.Process(number)
 
@@ -156,7 +161,7 @@ class House:
         wait_until(lambda: self.client.ask("GET", "/health")["status"] == "ok")
 
     def log(self) -> str:
-        file = self.root / ".oneiros" / "daemon.log"
+        file = self.state / "daemon.log"
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def close(self) -> None:

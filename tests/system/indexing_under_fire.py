@@ -19,7 +19,7 @@ from pathlib import Path
 import memory_server.embedding.onnx_engine  # imported before the forks
 import memory_server.index.semantic  # noqa: F401
 from memory_server.root import MemoryRoot
-from tests.memories import new_root, open_memory, write_topic
+from tests.memories import new_root, open_memory, root_at, write_topic
 from tests.states import WordEngine, differences, state_of
 
 WORDS = "relay port server queue ledger vector cache lock token archive panel invoice robot valve wheel copper".split()
@@ -90,7 +90,7 @@ def index(root: MemoryRoot, kill_after: float | None = None) -> None:
 
 def compared(root: MemoryRoot, folder: Path) -> dict[str, object]:
     """Repairs by an ordinary reindex and compares with a build from nothing."""
-    fresh = MemoryRoot(folder / "fresh")
+    fresh = root_at(folder / "fresh")
     shutil.rmtree(fresh.path, ignore_errors=True)
     shutil.copytree(root.path, fresh.path, ignore=shutil.ignore_patterns(".oneiros"))
     codes = []

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.runtime import daemon_state
-from tests.memories import search_exact
+from tests.memories import root_at, search_exact
 from tests.system.house import House, wait_until
 
 HEAVY_AT_ANY_AGE = """
@@ -66,7 +65,7 @@ def test_a_daemon_above_its_memory_ceiling_starts_anew_by_itself(house: House) -
     starts: set[object] = set()
 
     def has_started_twice() -> bool:
-        starts.update({daemon_state(str(house.root)).get("started")} - {None})
+        starts.update({daemon_state(house.state).get("started")} - {None})
         return len(starts) == 2
 
     wait_until(has_started_twice)
@@ -106,7 +105,7 @@ def jumping(tmp_path: Path) -> Iterator[tuple[Memory, list[dt.datetime]]]:
     clock = [dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)]
     (tmp_path / "topics").mkdir()
     (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
-    with Memory(MemoryRoot(tmp_path), person=PersonSettings(), hub_cache=tmp_path, now=lambda: clock[-1]) as memory:
+    with Memory(root_at(tmp_path), person=PersonSettings(), hub_cache=tmp_path, now=lambda: clock[-1]) as memory:
         yield memory, clock
 
 

@@ -87,11 +87,11 @@ def test_a_daemon_that_is_killed_again_and_again_is_replaced_each_time(house: Ho
 
 def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> None:
     house.serve()
-    first = daemon_state(str(house.root))["started"]
+    first = daemon_state(house.state)["started"]
 
     shutil.rmtree(house.root / ".oneiros")
 
-    wait_until(lambda: daemon_state(str(house.root)).get("started", first) != first)
+    wait_until(lambda: daemon_state(house.state).get("started", first) != first)
     client = house.relay().initialize()
     assert "2525" in client.text("search_exact", query="2525")
     assert is_running(str(house.root))
@@ -211,8 +211,8 @@ def test_a_stale_lock_and_socket_are_taken_over(house: House) -> None:
 
 
 def test_a_log_that_has_grown_long_starts_anew_with_the_next_daemon(house: House) -> None:
-    (house.root / ".oneiros").mkdir()
-    (house.root / ".oneiros" / "daemon.log").write_text("x" * (MAX_LOG_BYTES + 1), encoding="utf-8")
+    house.state.mkdir(mode=0o700, parents=True)
+    (house.state / "daemon.log").write_text("x" * (MAX_LOG_BYTES + 1), encoding="utf-8")
 
     house.serve()
 
@@ -248,10 +248,10 @@ def test_a_long_request_passes_whole(house: House) -> None:
 
 def test_a_daemon_that_starts_anew_keeps_its_clients(house: House) -> None:
     client = house.relay().initialize()
-    started = house.client.ask("GET", "/api/indexing") and daemon_state(str(house.root))["started"]
+    started = house.client.ask("GET", "/api/indexing") and daemon_state(house.state)["started"]
 
     house.client.ask("POST", "/api/restart")
-    wait_until(lambda: daemon_state(str(house.root)).get("started", started) != started)
+    wait_until(lambda: daemon_state(house.state).get("started", started) != started)
 
     assert "2525" in client.text("search_exact", query="2525")
 

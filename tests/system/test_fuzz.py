@@ -15,8 +15,8 @@ BUSY = 503  # the index is being written: an episode just taken in, say
 
 
 def test_no_request_that_the_description_allows_breaks_the_daemon(served: House) -> None:
-    base = f"http://127.0.0.1:{daemon_state(str(served.root))['port']}"
-    headers = {"Authorization": f"Bearer {read_token(str(served.root))}"}
+    base = f"http://127.0.0.1:{daemon_state(served.state)['port']}"
+    headers = {"Authorization": f"Bearer {read_token(served.state)}"}
     described = requests.get(f"{base}/openapi.json", headers=headers, timeout=30).json()
     for path in ("/api/stop", "/api/restart", "/api/reindex", "/api/model"):
         del described["paths"][path]  # they end or occupy the daemon that is under test

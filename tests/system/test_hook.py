@@ -66,8 +66,8 @@ def answering(house: House, answer: bytes | None) -> Iterator[list[bytes]]:
     """What listens in a daemon's place and gives one answer, or none; the requests that it was sent."""
     ensure_private(runtime_folder(house.variables))
     path, asked = socket_path(house.variables, str(house.root), "http"), list[bytes]()
-    state = house.root / ".oneiros" / "daemon.json"
-    state.parent.mkdir(exist_ok=True)
+    state = house.state / "daemon.json"
+    state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     state.write_text(json.dumps({"http": path}), encoding="utf-8")
 
     def serve() -> None:
@@ -98,7 +98,7 @@ def test_a_daemon_that_is_slow_or_answers_garbage_is_not_waited_for(house: House
             done = run_hook(house, told="not json at all")
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    log = (house.root / ".oneiros" / "hook.log").read_text(encoding="utf-8")
+    log = (house.state / "hook.log").read_text(encoding="utf-8")
     assert ("took too long" if answer is None else "gave no answer") in log
 
 
@@ -150,14 +150,14 @@ def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands
 def test_the_end_of_a_session_is_noted_without_a_daemon(house: House) -> None:
     run_hook(house, event="SessionEnd")
 
-    assert set(read_ends(house.root / ".oneiros" / "ended.jsonl")) == {"a-1"}
+    assert set(read_ends(house.state / "ended.jsonl")) == {"a-1"}
     assert house.processes() == []
 
 
 def test_a_session_id_that_is_a_path_is_not_noted(house: House) -> None:
     run_hook(house, told='{"session_id": "../../topics/x"}', event="SessionEnd")
 
-    assert not (house.root / ".oneiros" / "ended.jsonl").exists()
+    assert not (house.state / "ended.jsonl").exists()
 
 
 def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -> None:

@@ -16,11 +16,11 @@ def ask(
     house: House, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
 ) -> tuple[int, dict[str, Any]]:
     """One request over TCP, with the token unless `headers` say otherwise."""
-    port = daemon_state(str(house.root))["port"]
+    port = daemon_state(house.state)["port"]
     assert isinstance(port, int)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
-        sent = {"Authorization": f"Bearer {read_token(str(house.root))}", "Content-Type": "application/json"}
+        sent = {"Authorization": f"Bearer {read_token(house.state)}", "Content-Type": "application/json"}
         sent |= dict(headers or {})
         connection.request(method, path, body, {name: value for name, value in sent.items() if value})
         response = connection.getresponse()
@@ -33,12 +33,12 @@ def ask(
 
 
 def test_nobody_passes_without_the_token_from_another_host_or_origin(served: House) -> None:
-    port = daemon_state(str(served.root))["port"]
+    port = daemon_state(served.state)["port"]
     cases: list[tuple[dict[str, str], int]] = [
         ({}, 200),
         ({"Authorization": ""}, 401),
         ({"Authorization": "Bearer wrong"}, 401),
-        ({"Authorization": f"Basic {read_token(str(served.root))}"}, 401),
+        ({"Authorization": f"Basic {read_token(served.state)}"}, 401),
         ({"Host": "evil.example"}, 421),
         ({"Host": f"evil.example:{port}"}, 421),
         ({"Host": "127.0.0.1:1"}, 421),
@@ -70,7 +70,7 @@ def test_a_body_that_is_too_long_or_malformed_is_a_clear_error(served: House) ->
 
 
 def test_the_token_is_readable_for_its_owner_alone(served: House) -> None:
-    assert (served.root / ".oneiros" / "token").stat().st_mode & 0o777 == 0o600
+    assert (served.state / "token").stat().st_mode & 0o777 == 0o600
     folder = served.folder / "run" / "oneiros"
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}

@@ -11,10 +11,9 @@ import psutil
 import pytest
 
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.runtime import is_running
-from tests.memories import searches_of
+from tests.memories import root_at, searches_of
 from tests.states import alike
 from tests.system.house import House, wait_until
 
@@ -45,7 +44,7 @@ def answers(memory: Memory) -> list[object]:
 
 def opened(folder: Path) -> Memory:
     return Memory(
-        MemoryRoot(folder),
+        root_at(folder),
         person=PersonSettings(query_log=False),
         hub_cache=folder / "no",
         now=lambda: dt.datetime.now(dt.UTC),

@@ -15,9 +15,8 @@ from memory_server.embedding.model import ModelFiles, packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import Interrupted
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings, read_memory_settings
-from tests.memories import search_memory
+from tests.memories import root_at, search_memory
 
 OTHER = "bge-small-en-v1.5"
 
@@ -59,7 +58,7 @@ def engine_of(files: ModelFiles) -> OnnxEngine | Mirrored:
 
 def open_memory(folder: Path) -> Memory:
     return Memory(
-        MemoryRoot(folder),
+        root_at(folder),
         person=PersonSettings(),
         hub_cache=folder,
         now=lambda: dt.datetime.now(dt.UTC),

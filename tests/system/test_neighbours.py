@@ -30,7 +30,7 @@ def half_open(family: int, address: str | tuple[str, int]) -> Iterator[None]:
 
 @pytest.mark.parametrize("side", ["loopback", "private"])
 def test_300_half_open_requests_leave_everybody_else_untouched(served: House, side: str) -> None:
-    port = daemon_state(str(served.root))["port"]
+    port = daemon_state(served.state)["port"]
     assert isinstance(port, int)
     sides = {
         "loopback": half_open(socket.AF_INET, ("127.0.0.1", port)),

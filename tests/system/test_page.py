@@ -14,7 +14,6 @@ from dream.hunk import State
 from dream.pages import PageSessions
 from dream.presence import Consent
 from memory_server.errors import UsageError
-from memory_server.root import MemoryRoot
 from oneiros.runtime import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
@@ -25,7 +24,7 @@ from tests.system.test_http import ask
 @pytest.fixture
 def hunk(house: House) -> str:
     """A hunk that waits for a decision in a served memory; its id."""
-    root = MemoryRoot(house.root)
+    root = house.memory_root
     archive_said(root, "The relay listens on port 2526.")
     [made] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     house.serve()
@@ -33,11 +32,11 @@ def hunk(house: House) -> str:
 
 
 def state_of(house: House, hunk: str) -> State:
-    return decisions_on(MemoryRoot(house.root)).store.hunk(hunk).state
+    return decisions_on(house.memory_root).store.hunk(hunk).state
 
 
 def address(house: House) -> str:
-    return f"http://127.0.0.1:{daemon_state(str(house.root))['port']}"
+    return f"http://127.0.0.1:{daemon_state(house.state)['port']}"
 
 
 def curl(house: House, path: str, *arguments: str, body: object = None) -> tuple[int, Any]:
@@ -50,7 +49,7 @@ def curl(house: House, path: str, *arguments: str, body: object = None) -> tuple
 
 
 def bearer(house: House) -> tuple[str, str]:
-    return "-H", f"Authorization: Bearer {read_token(str(house.root))}"
+    return "-H", f"Authorization: Bearer {read_token(house.state)}"
 
 
 def asking_for_a_code(house: House) -> list[str]:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from dream.hunk import State
-from memory_server.root import MemoryRoot
 from tests.dream.builders import archive_said, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.system.at_terminal import ONEIROS, WORD, at_terminal
 from tests.system.house import House
@@ -24,7 +23,7 @@ def proposal(house: House) -> str:
     git(house.root, "init", "--quiet")
     git(house.root, "add", ".")
     git(house.root, "commit", "--quiet", "-m", "Begin")
-    root = MemoryRoot(house.root)
+    root = house.memory_root
     archive_said(root, "The relay listens on port 2526.")
     [hunk] = proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
     return hunk.id
@@ -51,7 +50,7 @@ def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
 
 
 def test_a_hunk_whose_quote_nobody_said_is_shown_as_altered_and_not_accepted(house: House) -> None:
-    root = MemoryRoot(house.root)
+    root = house.memory_root
     proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
 
     seen = at_terminal(house, [YES, WORD], "review")
@@ -116,7 +115,7 @@ def test_git_apply_cannot_be_prevented_but_is_named(house: House, proposal: str)
 
 
 def test_the_keys_of_a_review_do_what_they_say(house: House) -> None:
-    root = MemoryRoot(house.root)
+    root = house.memory_root
     archive_said(root, "Backups run at 03:00.", "It needs TLS.", "It needs a key.", "It hums.")
     decisions = decisions_on(root)
     updates = [

@@ -10,11 +10,10 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.keeper import Keeper
 from oneiros.watch import Watcher
-from tests.memories import search_exact
+from tests.memories import root_at, search_exact
 from tests.observers import Exhausted
 from tests.system.house import wait_until
 
@@ -24,7 +23,7 @@ def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> It
     (folder / "topics").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     memory = Memory(
-        MemoryRoot(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
+        root_at(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
     )
     keeper = Keeper(memory)
     watcher = Watcher(memory, keeper.poke, make_observer or Observer)

@@ -13,9 +13,8 @@ from dream.report.statements import contradictions, lost_evidence
 from dream.topics import read_topics, topics_of
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
 from tests.dream.builders import NOW, PERSON, decisions_on, extending, new_topic, proposed
-from tests.memories import write_topic
+from tests.memories import root_at, write_topic
 
 SHIPPED = Path(__file__).parent.parent.parent.parent / "memory"
 
@@ -55,7 +54,7 @@ def test_statements_that_contradict_each_other_are_named(one: str, other: str) -
 
 
 def test_a_memory_in_order_has_no_contradictions() -> None:
-    assert list(contradictions(read_topics(MemoryRoot(SHIPPED)))) == []
+    assert list(contradictions(read_topics(root_at(SHIPPED)))) == []
 
 
 def test_a_statement_whose_session_is_gone_is_named(memory: Memory) -> None:

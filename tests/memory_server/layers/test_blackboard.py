@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
-from memory_server.root import MemoryRoot
+from tests.memories import root_at
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 
 
 def board_in(folder: Path) -> Blackboard:
-    return Blackboard(MemoryRoot(folder))
+    return Blackboard(root_at(folder))
 
 
 def handoff(session_id: str, ended: dt.datetime, *done: str) -> Handoff:

@@ -11,8 +11,8 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.index_page import find_markers, pointer, target_of, with_pointers, write_index_page
 from memory_server.layers.topics import TopicHead
-from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings
+from tests.memories import root_at
 
 SETTINGS = MemorySettings()
 
@@ -139,7 +139,7 @@ def test_markers_shown_as_code_are_not_the_markers() -> None:
 
 
 def test_a_missing_page_is_made_and_a_level_one_is_not_touched(tmp_path: Path) -> None:
-    root = MemoryRoot(tmp_path)
+    root = root_at(tmp_path)
     root.topics.mkdir()
     (root.topics / "mail relay.md").write_text("# Mail\n\nIt listens on 2525.\n", encoding="utf-8")
 
@@ -152,7 +152,7 @@ def test_a_missing_page_is_made_and_a_level_one_is_not_touched(tmp_path: Path) -
 
 
 def test_a_page_that_is_no_text_is_named_and_kept(tmp_path: Path) -> None:
-    root = MemoryRoot(tmp_path)
+    root = root_at(tmp_path)
     root.index_page.write_bytes(b"\xff\xfe")
 
     with pytest.raises(ContentError, match=r"^MEMORY\.md:1: "):

@@ -6,10 +6,10 @@ from memory_server.document import Layer, SourcePath
 from memory_server.layers.index_page import with_pointers
 from memory_server.layers.topics import SourceFile, find_sources, read_document, topic_heads
 from memory_server.layers.validate import Rule, validate_root
-from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
+from tests.memories import root_at
 
-ROOT = MemoryRoot(Path(__file__).parents[3] / "memory")
+ROOT = root_at(Path(__file__).parents[3] / "memory")
 
 
 def test_the_shipped_memory_has_no_problem() -> None:

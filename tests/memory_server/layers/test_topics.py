@@ -22,13 +22,14 @@ from memory_server.layers.topics import (
     topic_name,
 )
 from memory_server.root import MemoryRoot
+from tests.memories import root_at
 
 MAIL = SourceFile(SourcePath("topics/mail.md"), Layer.TOPIC)
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> MemoryRoot:
-    return MemoryRoot(tmp_path)
+    return root_at(tmp_path)
 
 
 def write(root: MemoryRoot, path: str, text: str | bytes = "# A title\n") -> None:
@@ -212,6 +213,6 @@ def test_of_a_session_only_the_newest_revision_is_a_source(tmp_path: Path) -> No
         own = f"extensions:\n  oneiros:\n    sessionId: {session}\n    revision: {revision}\n"
         (folder / name).write_text(f"---\n{own}---\n\n# A\n", encoding="utf-8")
 
-    names = [Path(source.path).name for source in find_sources(MemoryRoot(tmp_path))]
+    names = [Path(source.path).name for source in find_sources(root_at(tmp_path))]
 
     assert names == ["2026-03-01-a-1111aaaa-r2.md", "2026-03-02-b-1111aaaa.md"]

@@ -11,6 +11,7 @@ from memory_server.layers.index_page import write_index_page
 from memory_server.layers.validate import Rule, validate_root
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings
+from tests.memories import root_at
 
 HEAD = "id: 0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d\ntype: semantic\ncreated: 2026-03-01\n"
 
@@ -18,7 +19,7 @@ HEAD = "id: 0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d\ntype: semantic\ncreated: 2026-
 @pytest.fixture
 def root(tmp_path: Path) -> MemoryRoot:
     """A sound memory with one topic."""
-    root = MemoryRoot(tmp_path)
+    root = root_at(tmp_path)
     write(root, "topics/mail.md", f"---\n{HEAD}---\n# Mail\n\nThe relay listens on port 2525.\n")
     write_index_page(root, MemorySettings())
     return root

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer
 
+from memory_server.root import MemoryRoot, state_home
 from oneiros.cli.main import create_app, main
 from oneiros.environment import Environment
 from tests.memories import new_root, write_topic
@@ -31,10 +32,15 @@ class Shell:
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
         """Exit code, stdout and stderr."""
         self.capture.readouterr()
-        environment = Environment({"HF_HUB_CACHE": "/nonexistent", **self.variables}, self.home, self.folder)
+        variables = {"HOME": str(self.home), "HF_HUB_CACHE": "/nonexistent", **self.variables}
+        environment = Environment(variables, self.home, self.folder)
         code = main(list(arguments), environment)
         out, error = self.capture.readouterr()
         return code, out, error
+
+    def root(self, folder: Path) -> MemoryRoot:
+        """A memory as this person has it."""
+        return MemoryRoot(folder, state_home(self.variables, self.home))
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self(*arguments, "--json")[1])
@@ -111,7 +117,7 @@ def test_a_bug_exits_with_3_and_names_the_log(shell: Shell, own: Path, monkeypat
 
     assert (code, out) == (3, "")
     assert "Traceback" not in error
-    assert "RuntimeError: a bug" in (own / ".oneiros" / "error.log").read_text(encoding="utf-8")
+    assert "RuntimeError: a bug" in shell.root(own).error_log.read_text(encoding="utf-8")
 
 
 def test_an_interrupted_command_exits_with_130(shell: Shell, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
