@@ -49,7 +49,7 @@ class ClaudeCliClient:
 
     def _arguments(self) -> list[str]:
         arguments = [self.command, "-p", "--output-format", "json", "--no-session-persistence", "--strict-mcp-config"]
-        arguments += ["--settings", '{"disableAllHooks":true}', "--allowedTools", ""]
+        arguments += ["--settings", '{"disableAllHooks":true}', "--tools", ""]
         return [*arguments, "--model", self.model] if self.model else arguments
 
 

@@ -9,12 +9,15 @@ fi
 
 # find_program NAME OWN_FOLDER: sets `found` to the program's path; false where there is none. Relative entries of PATH
 # are passed over, since a repository must not bring programs of its own; so is the plugin's bin/, which the client puts
-# on PATH.
+# on PATH. For the same reason the setting counts as an absolute path alone.
 find_program() {
     own=${2%/}
     if [ -n "${CLAUDE_PLUGIN_OPTION_PROGRAM_FOLDER:-}" ]; then
         found=${CLAUDE_PLUGIN_OPTION_PROGRAM_FOLDER%/}/$1
-        [ -f "$found" ] && [ -x "$found" ]
+        case $found in
+        /*) [ -f "$found" ] && [ -x "$found" ] ;;
+        *) false ;;
+        esac
         return
     fi
     share=${XDG_DATA_HOME:-${HOME:-/nonexistent}/.local/share}

@@ -105,6 +105,7 @@ def test_the_claude_command_line_writes_the_digest_without_hooks_or_transcript(
     asked = json.loads((tmp_path / "own" / "asked.json").read_text())
     assert session.compressor == "claude-cli"
     assert {"--no-session-persistence", "--strict-mcp-config", '{"disableAllHooks":true}'} <= set(asked[0])
+    assert asked[0][asked[0].index("--tools") + 1] == ""
     assert (is_own_session(asked[1]), asked[2]) == (True, "1")
 
 

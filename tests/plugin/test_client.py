@@ -6,9 +6,12 @@ import psutil
 import pytest
 
 from crawler.archive import Archive
+from crawler.compress.budget import Price
+from crawler.compress.claude_cli import ClaudeCliClient
+from crawler.compress.prompt import Prompt
 from crawler.turns import Role
 from oneiros.runtime import daemon_state, read_token
-from tests.plugin.genuine_client import PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
+from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call
 from tests.system.house import CHECKOUT, command_of, wait_until
 
@@ -28,6 +31,17 @@ def test_the_model_calls_recall_and_gets_a_hit(client: GenuineClient) -> None:
     assert f"{TOOLS}recall" in told.tools
     assert "topics/mail.md" in told.results()[0]
     assert "The relay listens on port 2525." in told.results()[0]
+
+
+def test_a_compressor_that_asks_the_client_offers_the_model_no_tool(client: GenuineClient) -> None:
+    client.api.on("Which port", Call("Bash", {"command": "touch taken", "description": "x"}), "2525.")
+    own = client.house.folder / "own"
+    compressor = ClaudeCliClient(own, Price(), command=str(CLIENT), environment=client.variables)
+
+    said = compressor.complete(Prompt("Answer shortly.", "Which port does the relay use?", 100))
+
+    assert client.api.requests and not any(request.get("tools") for request in client.api.requests)
+    assert said.text == "2525." and not (own / "taken").exists()
 
 
 def test_a_session_is_told_of_the_memory_its_prompt_of_a_topic_and_a_write_past_the_person_is_denied(

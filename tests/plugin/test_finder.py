@@ -6,8 +6,11 @@ import stat
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.system.house import CHECKOUT
 
@@ -60,6 +63,15 @@ def test_the_installed_program_is_found(tmp_path: Path, place: str, variables: d
     assert run("oneiros-mcp", variables={"HOME": str(tmp_path), "PATH": "", **given}) == "found \n"
 
 
+def test_a_program_folder_that_is_not_absolute_is_never_found(tmp_path: Path) -> None:
+    program(tmp_path / "bin")
+    program(tmp_path / ".local" / "bin")
+    for folder in ("bin", "./bin", "../bin"):
+        given = {"HOME": str(tmp_path), "PATH": "", "CLAUDE_PLUGIN_OPTION_PROGRAM_FOLDER": folder}
+
+        assert run("oneiros-mcp", cwd=tmp_path / "bin" if folder == "../bin" else tmp_path, variables=given) == ""
+
+
 def test_the_setting_for_the_memory_goes_before_the_variable(tmp_path: Path) -> None:
     program(tmp_path / ".local" / "bin")
     home = {"HOME": str(tmp_path), "PATH": "", "ONEIROS_ROOT": "/a"}
@@ -98,6 +110,40 @@ def test_without_a_program_and_with_an_empty_path_one_tool_says_how_to_install_i
         assert [tool["name"] for tool in listed["result"]["tools"]] == ["install_oneiros"]
         assert f"pipx install '{CHECKOUT}[offline]'" in called["result"]["content"][0]["text"]
         assert (hook["id"], hook["result"]["content"]) == (3, [])
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["id", "method", "name"]), inner),
+    max_leaves=6,
+)
+SENT = st.tuples(st.booleans(), st.booleans(), st.sampled_from([(",", ":"), (", ", ": ")]), VALUES, VALUES)
+
+
+@settings(max_examples=10)
+@given(st.lists(SENT, min_size=20, max_size=20))
+def test_the_install_server_answers_any_id_with_valid_json(sent: list[tuple[bool, bool, Any, object, object]]) -> None:
+    told, expected = "", []
+    for id_is_last, is_ascii, separators, identity, params in sent:
+        request = {"id": identity, "method": "ping", "params": params}
+        order = sorted(request, reverse=id_is_last)
+        told += json.dumps({key: request[key] for key in order}, ensure_ascii=is_ascii, separators=separators) + "\n"
+        is_answered = isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool))
+        expected.append((identity, "result") if is_answered else (None, "error"))
+
+    lines = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).splitlines()
+
+    found = [json.loads(line) for line in lines]
+    assert [(one["id"], "result" if "result" in one else "error") for one in found] == expected
+
+
+@pytest.mark.parametrize("identity", [r'"\x"', '"a\tb"', "1-2", "01", "1 2", r'"\u12"', '"', "-"])
+def test_the_install_server_answers_what_is_no_json_with_an_error(identity: str) -> None:
+    told = '{"method":"ping","id":' + identity + "}\n"
+
+    [answer] = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).splitlines()
+
+    assert json.loads(answer)["error"]["code"] == -32700
 
 
 @pytest.mark.parametrize(
