@@ -17,6 +17,9 @@ from memory_server.errors import UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name
 
+ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer
+SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
+
 
 class ArchivedSessions:
     """The sessions of one memory root. `archive` is layer 3, `compressed` the folder of layer 2."""
@@ -57,7 +60,9 @@ def archived_turn(turn: Turn) -> ArchivedTurn:
     """A turn as text: what was called with what, and what came back."""
     who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     arguments = "\n".join(f"{name}: {plain(value)}" for name, value in arguments_of(turn).items())
-    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip())
+    is_person = turn.role is Role.PERSON or turn.tool == ASKING_TOOL
+    said = turn.text.strip() if is_person or turn.role in SPEAKERS else ""
+    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), said, is_person)
 
 
 def plain(value: object) -> str:

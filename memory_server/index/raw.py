@@ -35,6 +35,8 @@ class ArchivedTurn:
 
     who: str  # person, assistant, sub-agent, system, or `tool Bash`
     text: str
+    said: str = ""  # what of it somebody said, rather than a tool returned
+    is_person: bool = False  # whether the person said that
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +192,13 @@ def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[Chunk]:
     return chunks
 
 
-def pieces_of(text: str) -> Iterator[str]:
-    """A text in pieces of some PIECE_CHARS characters, cut at the end of a line or a word where there is one."""
+def pieces_of(text: str, chars: int = PIECE_CHARS) -> Iterator[str]:
+    """A text in pieces of some `chars` characters, cut at the end of a line or a word where there is one."""
     position = 0
     while position < len(text):
-        end = position + PIECE_CHARS
+        end = position + chars
         if end < len(text):
-            least = position + PIECE_CHARS // 2
+            least = position + chars // 2
             at = max(text.rfind("\n", least, end), 0) or max(text.rfind(" ", least, end), 0)
             if at:
                 end = at + 1

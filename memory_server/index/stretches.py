@@ -1,0 +1,64 @@
+"""What was said in a session, in stretches of a size to be ranked and shown: what recall reads an answer from.
+
+Neighbouring turns of an exchange are joined, since replies between two calls of tools are a line or two; long ones are
+cut. What tools returned is left out: it is sixteen times as much, and whatever of it mattered was said. A stretch
+never begins in one exchange and ends in the next, and it knows the request that it answers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_server.document import LineRange
+from memory_server.index.raw import ArchivedTurn, pieces_of
+
+STRETCH_CHARS = 800
+REQUEST_CHARS = 200
+PERSON = "you: "  # before the words of the person; all others are the assistant's
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Some of what was said in one exchange, at most STRETCH_CHARS characters and the marks of who speaks."""
+
+    text: str
+    turns: LineRange  # the first and the last turn that it holds words of, from 1
+    request: str  # what the person had asked for or said, on one line; empty before the first
+
+
+def stretches_of(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
+    """What was said in a session, in its order."""
+    return [
+        Stretch("\n".join(text for _, text in part), LineRange(part[0][0], part[-1][0]), request)
+        for request, said in exchanges_of(turns)
+        for part in _joined(said)
+    ]
+
+
+Said = list[tuple[int, str]]  # the number of a turn, and words of it
+
+
+def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:
+    """Every time the person spoke: their words on one line, cut, and all that was said from there on."""
+    request, said = "", Said()
+    for number, turn in enumerate(turns, start=1):
+        if turn.is_person and turn.said:
+            if said:
+                yield request, said
+            request, said = " ".join(turn.said.split())[:REQUEST_CHARS], []
+        mark = PERSON if turn.is_person else ""
+        said += [(number, f"{mark}{piece}") for piece in pieces_of(turn.said, STRETCH_CHARS)]
+    if said:
+        yield request, said
+
+
+def _joined(said: Said) -> Iterator[Said]:
+    """Pieces in groups of at most STRETCH_CHARS characters; a longer piece stands alone."""
+    part, chars = Said(), 0
+    for number, text in said:
+        if part and chars + len(text) > STRETCH_CHARS:
+            yield part
+            part, chars = [], 0
+        part.append((number, text))
+        chars += len(text) + 1
+    if part:
+        yield part
