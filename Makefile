@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 DATA ?= ../shared/data
 OUT := benchmarks/out
 
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-torch setup-trainer demo serve reindex test test-client test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-client setup-torch setup-trainer demo serve reindex test test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,11 +67,17 @@ serve: setup  ## run the daemon of the chosen memory here, until interrupted
 reindex: setup  ## the same as `oneiros reindex`
 	$(BIN)/oneiros reindex
 
-test: setup  ## every test but the slow, client, torch and trainer ones
-	if command -v npm > /dev/null; then $(MAKE) setup-client; fi
-	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer and not client'
+# One process a core. A file stays in one process, which makes what its tests share once.
+JOBS ?= logical
+PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-test-client: setup-client  ## longer conversations of the genuine Claude Code, and the conformance suite of MCP
+test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
+	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
+
+test-wheel: setup  ## the program installed from its wheel, as people install it
+	$(BIN)/python -m pytest -m wheel
+
+test-client: setup-client  ## conversations of the genuine Claude Code, and the conformance suite of MCP
 	$(BIN)/python -m pytest -m client
 
 test-torch: setup-torch  ## the torch engine's tests

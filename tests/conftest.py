@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,9 +21,16 @@ from tests.system.house import House, is_living, outliving
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
 settle_process()  # from the start, as the processes do that open a memory
+# A job in the background was started with SIGINT ignored, which all that the tests start would inherit.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_HOME = Path.home()
 MakeEngine = Callable[[ModelFiles], Engine]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files of whole processes first: they take longest, and the short ones level what is left at the end."""
+    items.sort(key=lambda item: item.path.parent.name != "system")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,6 +15,7 @@ from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, 
 from tests.plugin.messages_api import Call
 from tests.system.house import CHECKOUT, command_of, wait_until
 
+pytestmark = pytest.mark.client
 TOOLS = "mcp__plugin_oneiros_memory__"
 
 
@@ -103,7 +104,6 @@ def taken_in(client: GenuineClient, session_id: str, *said: str) -> None:
     wait_until(lambda: entries_said(client, session_id) == list(said), 60)
 
 
-@pytest.mark.client
 def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_turns(client: GenuineClient) -> None:
     client.api.on("first", "one")
     client.api.on("second", "two")
@@ -124,7 +124,6 @@ def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_t
     assert "oneiros-memory" not in "".join(entries_said(client, session_id))
 
 
-@pytest.mark.client
 def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client: GenuineClient) -> None:
     client.api.on("count the sheep", Call("Bash", {"command": "sleep 600", "description": "sleep"}))
     session_id = new_session_id()
@@ -146,7 +145,6 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
     assert len(client.house.running("oneiros.daemon")) == 1
 
 
-@pytest.mark.client
 def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
     client.api.on("relay", Call(f"{TOOLS}recall", {"query": "relay port"}), "2525")
     prompts = [f"which port has the relay, question {number}?" for number in range(2)]
@@ -158,7 +156,6 @@ def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
     assert len(client.house.running("oneiros.daemon")) == 1
 
 
-@pytest.mark.client
 def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_is_said(client: GenuineClient) -> None:
     client.api.on("hello", Call(f"{TOOLS}install_oneiros"), "Install it.")
 
@@ -170,7 +167,6 @@ def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_i
     assert client.house.processes() == []
 
 
-@pytest.mark.client
 def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> None:
     client.house.state.mkdir(mode=0o700, parents=True)
     (client.house.state / "token").write_text("open to all", encoding="utf-8")
@@ -182,7 +178,6 @@ def test_a_broken_memory_stands_in_no_sessions_way(client: GenuineClient) -> Non
     assert told.injected() == []
 
 
-@pytest.mark.client
 def test_the_client_connects_over_http_with_the_token_from_its_environment(client: GenuineClient) -> None:
     client.house.serve()
     client.api.on("relay", Call("mcp__oneiros__recall", {"query": "relay port"}), "2525")

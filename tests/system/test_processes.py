@@ -24,16 +24,14 @@ def root(tmp_path: Path) -> MemoryRoot:
     return found
 
 
-def started(root: MemoryRoot, *arguments: str | bytes, **options: object) -> "subprocess.Popen[bytes]":
+def started(root: MemoryRoot, *arguments: str | bytes) -> "subprocess.Popen[bytes]":
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")]),
         "HOME": str(root.path.parent / "home"),
         "ONEIROS_ROOT": str(root.path),
     }
-    return subprocess.Popen(  # type: ignore[call-overload,no-any-return]  # options as given
-        [*ONEIROS, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-    )
+    return subprocess.Popen([*ONEIROS, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_a_closed_pipe_ends_quietly_with_0(root: MemoryRoot) -> None:
@@ -62,8 +60,7 @@ def test_an_argument_that_is_not_utf8_is_only_text(root: MemoryRoot) -> None:
 def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> None:
     for number in range(300):
         write_topic(root, f"more{number}", f"# More {number}\n\n" + f"Sentence {number} about a port. " * 30)
-    # a job in the background may have been started with SIGINT ignored, which its children inherit
-    process = started(root, "reindex", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    process = started(root, "reindex")
     vectors = root.vector_cache
     wait_until(
         lambda: process.poll() is not None or any(file.stat().st_size for file in vectors.glob("*/vectors.f32")), 120
