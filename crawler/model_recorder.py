@@ -101,7 +101,7 @@ def _line(item: object, known: Mapping[str, tuple[str, Turn]], project: str) -> 
     source = "\n".join(f"{turn.text}\n{turn.arguments}" for _, turn in found)
     if not (_is_short(text) and _is_short(why)) or unknown_names(f"{text}\n{why}", source):
         return None
-    return DigestLine(kind, text, f"a model: {why}", project, tuple(entry for entry, _ in found))
+    return DigestLine(kind, text, f"a model: {why}", project, tuple(entry for entry, _ in found), found[0][1].time)
 
 
 def _is_short(text: str) -> bool:

@@ -7,6 +7,7 @@ session: they are no evidence (the quote is) and never become a topic.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from crawler.compress.candidates import SUPERSEDED, Candidate, SectionName, candidates_of
@@ -36,6 +37,7 @@ class DigestLine:
     why: str  # what made it this type
     project: str
     entries: tuple[str, ...]  # of the archive
+    time: datetime | None = None  # of the first of them, aware
 
 
 PREFERENCE = re.compile(
@@ -66,6 +68,7 @@ NAMED = re.compile(r"`[^`]+`|\b\d[\d.:,]*\b|\b\w+[./_-]\w[\w./-]*|\b[a-z]+[A-Z]\
 
 def digest_lines(turns: Sequence[Turn], facts: SessionFacts, project: str) -> list[DigestLine]:
     """The typed lines of a session, in the order in which they were said, none twice."""
+    times = {entry: turn.time for turn in turns for entry in turn.entries}
     said_by_person = {entry for turn in turns if turn.role is Role.PERSON for entry in turn.entries}
     lines: dict[str, DigestLine] = {}
     goal = next((turn.entries for turn in turns if turn.role is Role.PERSON and turn.text), ())
@@ -74,7 +77,8 @@ def digest_lines(turns: Sequence[Turn], facts: SessionFacts, project: str) -> li
         found = type_of(candidate, is_persons=is_persons, is_goal=candidate.entries == goal)
         if found is not None:
             text = candidate.text.removeprefix("Person: ")
-            lines.setdefault(text, DigestLine(found[0], text, found[1], project, candidate.entries))
+            said = times.get(candidate.entries[0])
+            lines.setdefault(text, DigestLine(found[0], text, found[1], project, candidate.entries, said))
     return list(lines.values())[:MAX_LINES]
 
 

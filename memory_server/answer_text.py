@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.document import TYPES, Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
 from memory_server.escaping import shown, shown_line
 
 CHARS_A_TOKEN = 4
@@ -133,7 +133,7 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
 
 
 def _head(number: int, hit: Hit) -> str:
-    marks = ["decides"] if hit.decides else []
+    marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
     if hit.replaced_by:
         marks.append(f"replaced by {shown_line(hit.replaced_by)}")
     if hit.more_lines:

@@ -90,7 +90,7 @@ def recorder_on(memory: Memory) -> Recorder:
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
     """A session's lines as they are kept."""
     return [
-        TypedLine(session_id, ordinal, line.type, line.text, line.why, line.project, line.entries)
+        TypedLine(session_id, ordinal, line.type, line.text, line.why, line.project, line.entries, line.time)
         for ordinal, line in enumerate(lines)
     ]
 

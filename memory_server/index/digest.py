@@ -5,6 +5,7 @@ beside the other indices: it says which passages of a session are of a type, and
 have no compressed file yet.
 """
 
+import datetime as dt
 import json
 import sqlite3
 import threading
@@ -12,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SCHEMA = """
 create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
 create table if not exists line (
     id integer primary key, session text not null, ordinal integer not null, type text not null, text text not null,
-    why text not null, entries text not null
+    why text not null, entries text not null, time text not null default ''
 );
 create index if not exists line_session on line (session);
 create virtual table if not exists line_words using fts5(text, content='line', content_rowid='id', tokenize='porter');
@@ -41,6 +43,7 @@ class TypedLine:
     why: str
     project: str
     entries: tuple[str, ...]  # of the archive
+    time: dt.datetime | None = None  # when it was said, aware
 
 
 class DigestStore:
@@ -70,8 +73,8 @@ class DigestStore:
             self._remove(connection, session_id)
             connection.execute("insert into session values (?, ?, ?)", (session_id, mark, project))
             connection.executemany(
-                "insert into line (session, ordinal, type, text, why, entries) values (?, ?, ?, ?, ?, ?)",
-                [(session_id, one.ordinal, one.type, one.text, one.why, json.dumps(one.entries)) for one in lines],
+                "insert into line (session, ordinal, type, text, why, entries, time) values (?, ?, ?, ?, ?, ?, ?)",
+                [_row(session_id, one) for one in lines],
             )
             connection.execute("commit")
 
@@ -107,16 +110,13 @@ class DigestStore:
         source = "line join session on session.session = line.session"
         if "line_words" in where:
             source += " join line_words on line_words.rowid = line.id"
-        columns = "line.session, line.ordinal, line.type, line.text, line.why, session.project, line.entries"
+        columns = "line.session, line.ordinal, line.type, line.text, line.why, session.project, line.entries, line.time"
         with self._open() as connection:
             rows = connection.execute(
                 f"select {columns} from {source} where {where} order by {order} limit ?",  # noqa: S608  clauses of our own
                 (*values, limit),
             ).fetchall()
-        return [
-            TypedLine(session, ordinal, kind, text, why, project, tuple(json.loads(entries)))
-            for session, ordinal, kind, text, why, project, entries in rows
-        ]
+        return [_line(row) for row in rows]
 
     @staticmethod
     def _remove(connection: sqlite3.Connection, session_id: str) -> None:
@@ -135,12 +135,30 @@ class DigestStore:
                 self._connection.execute("pragma journal_mode=wal")
                 self._connection.execute("pragma secure_delete=on")  # what a person forgets leaves no bytes behind
                 self._connection.executescript(SCHEMA)
+                _add_time(self._connection)
             try:
                 yield self._connection
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
+
+
+def _row(session_id: str, line: TypedLine) -> tuple[object, ...]:
+    said = line.time.isoformat() if line.time else ""
+    return session_id, line.ordinal, line.type, line.text, line.why, json.dumps(line.entries), said
+
+
+def _line(row: Sequence[Any]) -> TypedLine:
+    session, ordinal, kind, text, why, project, entries, said = row
+    time = dt.datetime.fromisoformat(said) if said else None
+    return TypedLine(session, ordinal, kind, text, why, project, tuple(json.loads(entries)), time)
+
+
+def _add_time(connection: sqlite3.Connection) -> None:
+    """Gives the lines of an older version, of which a model may have written some, a column for their time."""
+    if "time" not in {row[1] for row in connection.execute("pragma table_info(line)")}:
+        connection.execute("alter table line add column time text not null default ''")
 
 
 def _of_types(where: str, values: list[str], types: Sequence[str]) -> tuple[str, list[str]]:

@@ -92,8 +92,10 @@ def filter_of(fields: Mapping[str, Sequence[str]]) -> Filter:
     """A filter from values by the names that the syntax has for them. Raises UsageError as `parse_query` does."""
     allowed = NO_FILTER
     for field, values in fields.items():
-        for value in values:
-            allowed = _with_filter(allowed, field, clean(value))
+        for value in map(clean, values):
+            if not value:
+                raise UsageError(f"{field} is empty", remedy="Name one, or leave it out")
+            allowed = _with_filter(allowed, field, value)
     return allowed
 
 

@@ -77,7 +77,8 @@ class Typing:
         line = next((line for line in self._lines_of(hit.path) if folded(line.text) in passage), None)
         if line is None:
             return hit
-        return replace(hit, type=line.type, why=(*hit.why, Reason("type", f"{line.type}: {line.why}")))
+        why = (*hit.why, Reason("type", f"{line.type}: {line.why}"))
+        return replace(hit, type=line.type, why=why, time=line.time)
 
     def _lines_of(self, path: str) -> list[TypedLine]:
         session_id = session_of_path(path) or id8_in(path)
@@ -95,8 +96,9 @@ def _hit(line: TypedLine) -> Hit:
         lines=LineRange(1, 1),
         layer=Layer.RAW,
         title=f"{line.type}: {line.why}",
-        date=None,
+        date=line.time.date() if line.time else None,
         score=LINE_SCORE,
         why=(Reason("keyword", line.why),),
         type=line.type,
+        time=line.time,
     )

@@ -71,7 +71,8 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             )
             answer = asked(environment, question)
             if as_json:
-                data_json({"query": question.asked, **answer_json(answer)} | (explained(answer) if explain else {}))
+                more = {"explain": explained(answer)} if explain else {}
+                data_json({"query": question.asked, **answer_json(answer), **more})
             else:
                 print_answer(answer, styled(no_color=no_color), explain=explain)
             if not answer.hits:
@@ -186,6 +187,7 @@ def _headline(number: int, hit: Hit) -> Text:
     date = hit.date.isoformat() if hit.date else "undated"
     marks = "".join(
         [
+            f"  {hit.type}" if hit.type in TYPES else "",
             "  decides" if hit.decides else "",
             f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",

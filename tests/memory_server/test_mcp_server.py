@@ -155,6 +155,19 @@ def large_root(folder: Path) -> Path:
     return root.path
 
 
+def test_several_projects_and_types_are_asked_for_as_a_list(memory: Memory) -> None:
+    for name in ("mail", "shop", "web"):
+        write_topic(memory, name, f"The relay of {name} listens on a port.", project=name)
+    memory.reindex()
+
+    several = text_of(call(memory, "recall", query="relay port", project=["mail", "WEB"]))
+    one = text_of(call(memory, "recall", query="relay port", project="shop"))
+
+    assert [name in several for name in ("topics/mail.md", "topics/web.md", "topics/shop.md")] == [True, True, False]
+    assert [name in one for name in ("topics/mail.md", "topics/web.md", "topics/shop.md")] == [False, False, True]
+    assert "without a type" in text_of(call(memory, "recall", query="relay", type=["lesson", "fact"]))
+
+
 def test_an_answer_carries_structured_content_only_where_a_setting_asks_for_it(
     garden: Memory, garden_root: Path, make_engine: MakeEngine
 ) -> None:

@@ -1,11 +1,19 @@
 """Recall filtered by what the recorder says of a session's lines."""
 
+import datetime as dt
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from memory_server.document import Layer, Reason
 from memory_server.errors import UsageError
 from memory_server.index.digest import DigestStore, TypedLine
 from memory_server.memory import Memory
-from tests.memories import recall, write_session
+from tests.garden import write_garden
+from tests.memories import recall, write_session, write_topic
 
 SESSION = "a1b2c3d4-0000-4000-8000-000000000000"
 OPEN = "ffffffff-0000-4000-8000-000000000000"
@@ -64,6 +72,84 @@ def test_no_question_loosens_the_project_that_is_asked_for(memory: Memory, query
         assert recall(memory, query, project="nowhere", types=types).hits == ()
         found = [hit.path for hit in recall(memory, query, project="shop", types=types).hits]
         assert found in ([], ["sessions/compressed/2026/2026-02-01-orders-a1b2c3d4.md"])
+
+
+def test_a_topic_that_answers_the_same_decides_over_what_a_session_decided(memory: Memory) -> None:
+    record(memory)
+    write_topic(memory, "orders", "We keep the orders in PostgreSQL.", modified="2026-02-20")
+    write_topic(memory, "cakes", "The cake for a birthday is ordered at the bakery.", modified="2026-02-20")
+    memory.reindex()
+
+    topic, session = recall(memory, "where do we keep orders in PostgreSQL", types=["decision"], project="shop").hits
+
+    assert (topic.path, topic.decides) == ("topics/orders.md", True)
+    assert (session.type, session.replaced_by) == ("decision", "topics/orders.md")
+    assert recall(memory, "keep orders layer:session", types=["decision"]).hits[0].layer is Layer.SESSION
+
+
+def test_a_topic_of_another_project_decides_nothing(memory: Memory) -> None:
+    record(memory)
+    write_topic(memory, "orders", "We keep the orders in PostgreSQL.", modified="2026-02-20", project="post")
+    memory.reindex()
+
+    (session,) = recall(memory, "where do we keep orders", types=["decision"], project="shop").hits
+
+    assert session.replaced_by is None
+
+
+def test_a_line_that_only_its_words_find_is_shown_as_its_passage_with_what_replaces_it(memory: Memory) -> None:
+    write_garden(memory.root)
+    text = "We decided that Wombat the printer stays where it is."
+    write_session(memory, "2026-02-01-printer-a1b2c3d4", text)
+    write_topic(memory, "wombat", "Wombat the printer stays where it is, we decided.", modified="2026-02-20")
+    memory.reindex()
+    memory.digest.replace(SESSION, "1", "shop", [line(SESSION, 0, "decision", text)])
+
+    silent = recall(memory, "which opera has a wombat in Casablanca tonight layer:session")
+    answer = recall(memory, "which opera has a wombat in Casablanca tonight", types=["decision"])
+
+    assert silent.hits == ()
+    assert [(hit.path, hit.replaced_by) for hit in answer.hits] == [
+        ("topics/wombat.md", None),
+        ("sessions/compressed/2026/2026-02-01-printer-a1b2c3d4.md", "topics/wombat.md"),
+    ]
+
+
+def test_lines_of_several_types_are_alternatives(memory: Memory) -> None:
+    record(memory)
+
+    answer = recall(memory, "where do we keep orders in PostgreSQL", types=["lesson", "decision"], project="shop")
+
+    assert {hit.type for hit in answer.hits} == {"lesson", "decision"}
+
+
+def test_a_hit_says_what_the_recorder_says_of_it(memory: Memory) -> None:
+    text, said = "Orders are kept in PostgreSQL.", dt.datetime(2026, 2, 1, 8, 30, tzinfo=dt.UTC)
+    write_session(memory, "2026-02-01-orders-a1b2c3d4", text, type="episodic", tags=["Shop"])
+    memory.reindex()
+    fact = replace(line(SESSION, 0, "fact", text), time=said)
+
+    before = recall(memory, "where are orders kept").hits[0]
+    memory.digest.replace(SESSION, "1", "shop", [fact])
+    after = recall(memory, "where are orders kept").hits[0]
+
+    assert (before.type, before.tags, before.time) == ("episodic", ("shop",), None)
+    assert (after.type, after.tags, after.time) == ("fact", ("shop",), said)
+    assert after.why[-1] == Reason("type", "fact: because")
+
+
+def test_lines_of_an_older_version_stay_and_have_no_time(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "digest.db")) as old, old:
+        old.executescript(
+            "create table session (session text primary key, mark text, project text) without rowid;"
+            "create table line (id integer primary key, session text, ordinal integer, type text, text text, why text,"
+            " entries text);"
+            "insert into session values ('s', '1', 'shop');"
+            "insert into line values (1, 's', 0, 'fact', 'Orders are numbered.', 'because', '[]');"
+        )
+
+    with closing(DigestStore(tmp_path / "digest.db")) as store:
+        assert [(one.text, one.time) for one in store.of_session("s")] == [("Orders are numbered.", None)]
 
 
 def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memory: Memory) -> None:

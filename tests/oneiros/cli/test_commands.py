@@ -140,10 +140,10 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     reindexed = shell.json("reindex")
 
     assert list(found) == ["query", "hits", "note", "explain"]
-    assert list(found["explain"]) == ["terms", "scores"]
+    assert list(found["explain"]) == ["terms", "confidence", "scores"]
     assert list(found["hits"][0]) == [
         *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "passage"),
-        *("why", "more_lines", "decides", "replaced_by"),
+        *("why", "type", "tags", "time", "more_lines", "decides", "replaced_by"),
     ]
     assert list(shell.json("read", "mail:1-2")) == ["path", "layer", "first_line", "last_line", "of_lines", "text"]
     assert list(shell.json("topics")["topics"][0]) == ["name", "title", "date", "summary", "path"]
@@ -193,6 +193,18 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     assert code == 0
     assert out.splitlines()[0] == " 1  topic      topics/mail.md:6-8  2026-02-10  1.00  Mail"
     assert error == "1 hit. Read on: oneiros read topics/mail.md:6\n"
+
+
+def test_a_value_of_a_filter_is_taken_as_it_is_whatever_stands_in_it(shell: Shell, own: Path) -> None:
+    write_topic(own, "shop", "# Shop\n\nThe relay of the shop.\n", project='a"b')
+    write_topic(own, "b", "# Other\n\nThe relay: b, of another.\n", project="a")
+
+    found = shell.json("exact", "relay", "--project", 'a"b')
+
+    assert [hit["path"] for hit in found["hits"]] == ["topics/shop.md"]
+    assert found["query"] == 'project:"a""b" relay'
+    assert [hit["path"] for hit in shell.json("exact", found["query"])["hits"]] == ["topics/shop.md"]
+    assert shell("exact", "relay", "--project", " ")[0] == 2
 
 
 def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own: Path) -> None:

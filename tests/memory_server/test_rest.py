@@ -1,0 +1,87 @@
+"""The REST face in the test's own process: the same question from JSON, from data, and from the query syntax."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from memory_server.memory import Memory
+from memory_server.rest import Asked, create_api
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import LISTS, Search, question_json
+from oneiros.keeper import Keeper
+from tests.memories import write_topic
+
+NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.strip), max_size=2)
+
+
+@pytest.fixture
+def api(memory: Memory) -> Iterator[TestClient]:
+    with closing(Keeper(memory)) as keeper:
+        app = create_api(memory, keeper, "1.0", on_stop=lambda: None, on_restart=lambda: None)
+        with TestClient(app) as client:
+            yield client
+
+
+def paths(answer: dict[str, Any]) -> list[str]:
+    return sorted(hit["path"] for hit in answer["hits"])
+
+
+@given(
+    st.fixed_dictionaries({field: NAMES for field in LISTS if field != "layer"}),
+    st.lists(st.sampled_from(["topic", "session", "raw"]), max_size=2),
+    st.sampled_from(["", "relay project:b", 'relay "a phrase', "after:2026 relay"]),
+)
+def test_a_question_is_the_same_as_json_and_as_it_is_logged(
+    fields: dict[str, list[str]], layers: list[str], text: str
+) -> None:
+    beside = filter_of({**fields, "layer": layers, "before": ["2027"]})
+    question = parse_query(f"{text} x", Search.EXACT, beside=beside, types=["fact"], limit=3, include_raw=True)
+
+    assert Asked.model_validate(question_json(question)).question(Search.EXACT) == question
+    logged = parse_query(question.asked)
+    assert (logged.text, logged.filter) == (question.text, question.filter)
+
+
+@pytest.mark.parametrize("route", ["recall", "search", "exact"])
+def test_projects_are_asked_for_one_or_several_by_body_and_by_address(
+    api: TestClient, memory: Memory, route: str
+) -> None:
+    for name, project in (("mail", "post"), ("shop", 'a"b'), ("web", "a")):
+        write_topic(memory, name, f"The relay of {name} listens on a port.", project=project)
+    memory.reindex()
+
+    def asked(*projects: str) -> list[str]:
+        body = {"query": "relay port", "project": list(projects)}
+        found = paths(api.post(f"/api/{route}", json=body).json())
+        assert paths(api.get(f"/api/{route}", params=body).json()) == found
+        return found
+
+    assert asked('a"b') == ["topics/shop.md"]
+    assert asked("POST", "a") == ["topics/mail.md", "topics/web.md"]
+    assert paths(api.post(f"/api/{route}", json={"query": "relay port", "project": "a"}).json()) == ["topics/web.md"]
+
+
+def test_every_filter_has_a_key_and_a_key_that_nobody_knows_is_an_error(api: TestClient, memory: Memory) -> None:
+    write_topic(memory, "mail", "The relay listens.", type="semantic", tags=["smtp"], modified="2026-02-10")
+    memory.reindex()
+
+    for key, right, wrong in (
+        ("layer", "topic", "session"),
+        ("topic", "mail", "post"),
+        ("kind", "semantic", "episodic"),
+        ("tag", "smtp", "dns"),
+        ("after", "2026-02", "2026-03"),
+        ("before", "2026-03", "2026-02"),
+    ):
+        assert paths(api.post("/api/exact", json={"query": "relay", key: right}).json()) == ["topics/mail.md"], key
+        assert paths(api.post("/api/exact", json={"query": "relay", key: wrong}).json()) == [], key
+    assert api.post("/api/exact", json={"query": "relay", "layer": "attic"}).status_code == 400
+    assert api.post("/api/exact", json={"query": "relay", "type": "opinion"}).status_code == 400
+    for told in (api.post("/api/exact", json={"query": "x", "projct": "a"}), api.get("/api/exact?query=x&projct=a")):
+        assert told.status_code == 422
+        assert "projct" in told.json()["error"]["what"]
