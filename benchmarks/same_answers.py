@@ -25,12 +25,11 @@ from benchmarks.machine import machine_text
 from benchmarks.sessions import built_from, copy_transcripts
 from benchmarks.systems import hub_cache
 from crawler.archived import ArchivedSessions
-from memory_server.index.build import Report
-from memory_server.indexing import IndexingState
 from memory_server.memory import Memory
 from memory_server.rest import create_api
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings
+from oneiros.keeper import Keeper
 from oneiros.recording import recorder_on
 
 ROUTES = ("recall", "search", "exact")
@@ -154,28 +153,13 @@ def varied(text: str, number: int, route: str) -> dict[str, Any]:
 # -- the answers ----------------------------------------------------------------------------------------------------
 
 
-class NoKeeper:
-    """Nobody keeps the indices level: they are as they were built."""
-
-    last_report: Report | None = None
-
-    def poke(self, *, rebuild: bool = False, anyway: bool = False) -> int:  # noqa: ARG002  the protocol's signature
-        return 0
-
-    def wait(self, ticket: int, seconds: float) -> bool:  # noqa: ARG002  the protocol's signature
-        return True
-
-    def state(self) -> IndexingState:
-        return IndexingState("idle")
-
-
 def asked(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Every question with its answer."""
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     person = PersonSettings(embedding_share=1.0, query_log=False)
     with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: NOON, sessions=store) as memory:
         memory.indices.own()
-        api = create_api(memory, NoKeeper(), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
+        api = create_api(memory, Keeper(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(api) as client:
             return [{"asked": one, "answer": answer_to(client, one)} for one in wanted]
 
