@@ -52,14 +52,14 @@ $(VENV)/.trainer: $(VENV)/.ready
 
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
-demo: setup  ## index the shipped memory/ and answer questions of both kinds
-	@ONEIROS_ROOT=memory $(BIN)/oneiros reindex
-	@echo; echo '$$ oneiros recall "how are filtered questions answered" -n 3'
-	@ONEIROS_ROOT=memory $(BIN)/oneiros recall "how are filtered questions answered" -n 3
-	@echo; echo '$$ oneiros search "who may change what is true" -n 3'
-	@ONEIROS_ROOT=memory $(BIN)/oneiros search "who may change what is true" -n 3
-	@echo; echo '$$ oneiros exact "--rebuild" -n 3'
-	@ONEIROS_ROOT=memory $(BIN)/oneiros exact "--rebuild" -n 3
+demo: setup  ## index a copy of the shipped memory/ and answer questions of both kinds
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; cp -R memory "$$copy"; \
+	export ONEIROS_ROOT="$$copy/memory" XDG_STATE_HOME="$$copy/state"; \
+	$(BIN)/oneiros reindex; \
+	ask() { echo; echo "\$$ oneiros $$1 \"$$2\" -n 3"; $(BIN)/oneiros "$$@" -n 3; }; \
+	ask recall 'how are filtered questions answered'; \
+	ask search 'who may change what is true'; \
+	ask exact --rebuild
 
 serve: setup  ## run the daemon of the chosen memory here, until interrupted
 	$(BIN)/oneiros serve --foreground

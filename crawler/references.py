@@ -24,6 +24,7 @@ from crawler.archive import write_whole
 from crawler.choice import git_common_directory
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
+from memory_server.state import SAFE_GIT
 
 MAX_BYTES = 64 * 1024  # of a file; what is longer is data or generated
 SKIPPED_FOLDERS = frozenset(
@@ -161,7 +162,7 @@ def _files_below(root: Path) -> Iterator[Path]:
 
 def _listed_by_git(root: Path) -> list[str] | None:
     """What git knows of or would add, from the root; None outside a repository or without git."""
-    command = ["git", "-C", str(root), "-c", "core.fsmonitor=false", "ls-files", "-coz", "--exclude-standard"]
+    command = ["git", "-C", str(root), *SAFE_GIT, "ls-files", "-coz", "--exclude-standard"]
     try:
         found = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
+from memory_server.state import SAFE_GIT
 
 SECONDS = 60.0
 UNDER_WAY = {
@@ -152,7 +153,7 @@ def _git(
     folder: Path, arguments: Sequence[str], data: bytes | None, more: Mapping[str, str]
 ) -> subprocess.CompletedProcess[bytes]:
     own = {name: value for name, value in os.environ.items() if name not in HEREDITARY}
-    command = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false", *arguments]
+    command = ["git", "-C", str(folder), *SAFE_GIT, "-c", "core.quotePath=false", *arguments]
     environment = {**own, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", **more}
     try:
         return subprocess.run(

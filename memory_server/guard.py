@@ -82,7 +82,11 @@ class Guard:
         if not sites <= OWN_SITES:
             return 403, "pages of another port or site may not ask here", "Open the address in a tab of its own"
         if not self._has_token(headers) and not self._is_of_page(scope):
-            return 401, "the token is missing or wrong", "Send `Authorization: Bearer` with the text of .oneiros/token"
+            return (
+                401,
+                "the token is missing or wrong",
+                "Send `Authorization: Bearer` with the text of the file that `oneiros serve` names",
+            )
         lengths = [value for name, value in headers if name == b"content-length"]
         if lengths and lengths[0].isdigit() and int(lengths[0]) > MAX_BODY_BYTES:
             return 413, *REFUSED_BODY[413]

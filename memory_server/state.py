@@ -39,6 +39,8 @@ EARLIER = {  # where these files lay inside the root -> what they are called in 
     ".oneiros/queries.db-shm": "queries.db-shm",
 }
 GIT_SECONDS = 60.0
+# runs nothing that a folder brought with it: no hook, no monitor, no settings of a bare repository among its files
+SAFE_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
 
 
 def settle_state(root: MemoryRoot) -> None:
@@ -97,6 +99,14 @@ def _state_of_gone(root: MemoryRoot, name: str) -> Path | None:
         if known.get("name") == name and state_key(Path(known["path"])) != mark.parent.name:
             return mark.parent
     return None
+
+
+def states_without_root(states: Path) -> Iterator[tuple[Path, str]]:
+    """The states whose root has gone, with the path where it was."""
+    for mark in sorted(states.glob(f"*/{MARK}")):
+        path = _mark(mark.parent).get("path", "")
+        if state_key(Path(path)) != mark.parent.name:
+            yield mark.parent, path
 
 
 def _mark(state: Path) -> Mapping[str, str]:
@@ -169,7 +179,6 @@ def tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
     """Which files at or below these paths git has in its index; none where there is no git or no repository."""
     if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)) or not shutil.which("git"):
         return frozenset()
-    safe = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")  # runs nothing that the folder brought
-    command = ["git", "-C", str(folder), *safe, "ls-files", "-z", "--", *paths]
+    command = ["git", "-C", str(folder), *SAFE_GIT, "ls-files", "-z", "--", *paths]
     done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
     return frozenset(os.fsdecode(path) for path in done.stdout.split(b"\0") if path)

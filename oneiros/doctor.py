@@ -14,6 +14,7 @@ from memory_server.escaping import shown_line
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
 from memory_server.memory import Memory
+from memory_server.state import states_without_root
 from oneiros.claude_checks import check_client
 from oneiros.claude_files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
@@ -43,10 +44,11 @@ def examine(environment: Environment) -> Iterator[Finding]:
     try:
         memory = environment.open_memory()
     except OneirosError as error:
-        yield Finding("memory", "failed", error.what, error.remedy)
+        yield Finding("memory", "failed", _told(error), error.remedy)
         return
     checks: list[tuple[str, Callable[[Memory], Iterator[Finding]]]] = [
         ("memory", _check_root),
+        ("state", _check_state),
         ("model", _check_model),
         ("ledger", _check_ledger),
         ("disk", _check_disk),
@@ -66,9 +68,13 @@ def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Find
     try:
         yield from check()
     except OneirosError as error:
-        yield Finding(name, "failed", error.what, error.remedy)
+        yield Finding(name, "failed", _told(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
         yield Finding(name, "failed", str(error), "Run `oneiros reindex --rebuild`; it loses no knowledge")
+
+
+def _told(error: OneirosError) -> str:
+    return f"{error.where}: {error.what}" if error.where is not None else error.what
 
 
 def _check_platform() -> Iterator[Finding]:
@@ -93,6 +99,13 @@ def _check_settings(environment: Environment) -> Iterator[Finding]:
         yield Finding(
             "trust", "warning", f"{choice.ignored} is not trusted and has no effect", f"oneiros trust {choice.ignored}"
         )
+
+
+def _check_state(memory: Memory) -> Iterator[Finding]:
+    yield Finding("state", "ok", str(memory.root.state))
+    for folder, path in states_without_root(memory.root.states):
+        what = f"{folder} is of a memory that is no longer at {path}"
+        yield Finding("state", "warning", what, "Open that memory where it lies now, or remove the folder")
 
 
 def _check_root(memory: Memory) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
+from oneiros.runtime import runtime_folder
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,18 @@ class Environment:
             return Path(named)
         home = self.variables.get("HF_HOME")
         return (Path(home) if home else self.home / ".cache" / "huggingface") / "hub"
+
+    def places(self, root: MemoryRoot) -> dict[str, str]:
+        """Every place in which oneiros keeps something of this memory or this person, whether it exists yet or not."""
+        return {
+            "root": str(root.path),
+            "derived": str(root.derived),
+            "archive": str(root.path / "sessions" / "archive"),
+            "state": str(root.state),
+            "settings": str(self.person_file),
+            "sockets": runtime_folder(self.variables),
+            "models": str(self.hub_cache),
+        }
 
     def open_memory(self, root: MemoryRoot | None = None) -> Memory:
         """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""

@@ -17,6 +17,7 @@ from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from memory_server.state import SAFE_GIT
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment
 from oneiros.intake import ingest_settings
@@ -93,7 +94,7 @@ def commits_holding(root: MemoryRoot, files: list[Path]) -> list[str]:
     """The commits of the memory's repository that touch one of these files, newest first, as `hash subject`."""
     if not files:
         return []
-    command = ["git", "-C", str(root.path), "log", "--all", "--format=%h %s", "--", *map(str, files)]
+    command = ["git", "-C", str(root.path), *SAFE_GIT, "log", "--all", "--format=%h %s", "--", *map(str, files)]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):

@@ -9,6 +9,7 @@ from memory_server.files import replace_file
 from memory_server.layers.index_page import write_index_page
 from memory_server.root import MemoryRoot
 from memory_server.settings import PersonSettings, change_setting, read_memory_settings
+from memory_server.state import SAFE_GIT
 
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
@@ -82,7 +83,7 @@ def _add_lines(file: Path, wanted: str) -> None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     """What git prints; None where it fails or is not installed."""
-    command = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", *arguments]
+    command = ["git", "-C", str(folder), *SAFE_GIT, *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
     except (OSError, subprocess.SubprocessError):

@@ -73,7 +73,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         if as_json:
             ignored = str(choice.ignored) if choice.ignored else None
             counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
-            chosen = {"chosen": choice.reason, "ignored": ignored}
+            chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
             jobs = [dataclasses.asdict(job) for job in read_states(schedule_file(choice.root))]
             running = {
                 "daemon": process,
@@ -84,6 +84,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
             data_json({**status_json(found), **counts_left, **chosen, **running})
             return
         data(f"memory    {found.root}  ({choice.reason})")
+        data(f"state     {choice.root.state}")
         if choice.ignored:
             data(f"ignored   {choice.ignored}  (not trusted; `oneiros trust {choice.ignored}` lets it take effect)")
         counts = ", ".join(f"{number} {layer.value}" for layer, number in found.sources.items() if number)

@@ -1,6 +1,7 @@
 """What a process freed does not come to lie in the files of the semantic index, and a product takes one thread."""
 
 import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,15 @@ def test_vectors_are_multiplied_by_the_thread_that_asks() -> None:
     settle_process()
 
     assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == [1]
+
+
+def test_what_a_process_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        settle_process()
+        (tmp_path / "file").write_text("x", encoding="utf-8")
+        (tmp_path / "folder").mkdir()
+    finally:
+        os.umask(before)
+
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("file", "folder")] == [0o600, 0o700]

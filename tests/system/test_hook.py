@@ -147,6 +147,20 @@ def test_the_start_of_a_session_starts_the_daemon_and_says_how_the_memory_stands
     assert "[Mail](topics/mail.md)" in said["hookSpecificOutput"]["additionalContext"]
 
 
+def test_all_that_a_hook_and_its_daemon_write_is_for_the_person_alone(house: House) -> None:
+    for place in (house.root, *house.root.rglob("*")):
+        place.chmod(0o755)  # as a clone lies there
+    told = '{"session_id": "a-1"}'
+    command = [sys.executable, "-m", "oneiros.hook"]
+    for event in ("SessionStart", "SessionEnd"):
+        subprocess.run([*command, event], input=told, env=dict(house.variables), text=True, umask=0, check=True)
+    house.warm_up()
+
+    written = [house.root / ".oneiros", *(house.root / ".oneiros").rglob("*"), house.state, *house.state.rglob("*")]
+    assert {"ledger.db", "token", "ended.jsonl", "daemon.log"} <= {place.name for place in written}
+    assert [place for place in written if place.lstat().st_mode & 0o077] == []
+
+
 def test_the_end_of_a_session_is_noted_without_a_daemon(house: House) -> None:
     run_hook(house, event="SessionEnd")
 

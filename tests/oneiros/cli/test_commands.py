@@ -155,7 +155,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("reindex", "--dry-run")) == ["changed", "removed", "unchanged"]
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "passages", "semantic", "changed", "removed", "problems"),
-        *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored"),
+        *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored", "places"),
         *("daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
