@@ -37,8 +37,8 @@ START_SECONDS = 4.0  # for a daemon that has to be started first
 PATIENCE_SECONDS = 1.5  # with which a session's start waits for it alone
 LAST_SECONDS = 0.2  # of a session's start, to take down what was found without it
 NOBODY_LOOKED = (
-    b'{"systemMessage":"oneiros did not answer in time: nobody has looked whether approved files were changed without'
-    b' you. `oneiros report` does."}'
+    b'{"systemMessage":"oneiros cannot tell whether approved files were changed without you. `oneiros report` tells, or'
+    b' `oneiros doctor` why not."}'
 )
 MAX_INPUT = 1 << 20  # bytes of what the client tells
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
@@ -89,11 +89,12 @@ def _start_of_session(root: str, told: bytes) -> bytes:
             raise ValueError("the daemon had nothing to say")
         return said
     except Exception as error:  # noqa: BLE001  whatever it is, the warning does not depend on the daemon
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
+        other.hurry_no_more()
         _log(f"SessionStart without the daemon: {error!r}")
         other.begin()
         return other.said()
     finally:
+        other.hurry_no_more()
         other.end()
 
 
@@ -116,6 +117,9 @@ class OtherWay:
             raise TimeoutError("the daemon took too long")
         self.begin()
         _signal.setitimer(_signal.ITIMER_REAL, max(0.01, self.left() - LAST_SECONDS))
+
+    def hurry_no_more(self) -> None:
+        _signal.setitimer(_signal.ITIMER_REAL, 0)
 
     def begin(self) -> None:
         """Starts the program, unless it has been."""

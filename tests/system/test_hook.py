@@ -131,6 +131,13 @@ def test_the_warning_about_changes_does_not_depend_on_a_daemon_that_can_be_reach
     assert "topics/mail.md (changed)" in said["systemMessage"] and "oneiros doctor" in said["systemMessage"]
 
 
+def test_where_nobody_can_look_the_session_is_told_so(house: House) -> None:
+    (house.folder / "run" / "oneiros").write_text("a file where a daemon would listen", encoding="utf-8")
+    (house.state / "approvals.jsonl").mkdir(parents=True)
+
+    assert run_hook(house, event="SessionStart").stdout.encode() == NOBODY_LOOKED
+
+
 @pytest.mark.parametrize("answer", [b"garbage\r\n\r\n", b"HTTP/1.1 503 Busy\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n", None])
 def test_the_warning_about_changes_does_not_depend_on_what_a_daemon_answers(house: House, answer: bytes | None) -> None:
     changed_by_nobody(house)
