@@ -83,20 +83,30 @@ class Archive:
 
     def session_ids(self) -> list[str]:
         """Every session that is archived, sorted."""
-        return sorted(path.stem for path in self._sessions.glob("*.json"))
+        return sorted(path.stem for path in self._sessions.glob("*.json") if SAFE_ID.match(path.stem))
+
+    def records(self) -> Iterator[SessionRecord]:
+        """What is held of each session; those whose record is damaged are left out, and `verify` names them."""
+        for session_id in self.session_ids():
+            with suppress(ContentError):
+                yield self.record(session_id)
+
+    def holds(self, session_id: str) -> bool:
+        """Whether anything is held of a session, damaged or not."""
+        return bool(SAFE_ID.match(session_id)) and self._record_path(session_id).exists()
 
     def record(self, session_id: str) -> SessionRecord:
         """What is held of a session; an empty record for one that is not archived."""
+        path = self._record_path(session_id)
         try:
-            return msgspec.json.decode(self._record_path(session_id).read_bytes(), type=SessionRecord)
+            record = msgspec.json.decode(path.read_bytes(), type=SessionRecord)
         except FileNotFoundError:
             return SessionRecord(session_id)
-        except msgspec.MsgspecError as error:
-            raise ContentError(
-                "the archive's record of this session cannot be read",
-                where=self._record_path(session_id),
-                remedy="Run `oneiros archive verify`, then ingest the transcript again if it still exists",
-            ) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+            raise _damaged_record(path) from error
+        if record.session_id != session_id:
+            raise _damaged_record(path)
+        return record
 
     def add(self, key: SessionKey, entries: Iterable[Entry]) -> int:
         """Appends those entries that the session does not have yet; returns how many hold speech or a tool's work.
@@ -198,7 +208,7 @@ class Archive:
             try:
                 segments = self.record(session_id).segments
             except ContentError as error:
-                problems.append(self._problem(self._record_path(session_id), error.what))
+                problems.append(self._problem(self._record_path(session_id), error.what, remedy=error.remedy))
                 continue
             for segment in segments:
                 named.add(segment.object)
@@ -217,8 +227,11 @@ class Archive:
         path = self._record_path(session_id)
         if not path.exists():
             return False
-        with suppress(ContentError):
-            self._remove_objects({segment.object for segment in self.record(session_id).segments}, without=session_id)
+        try:
+            own = {segment.object for segment in self.record(session_id).segments}
+        except ContentError:
+            own = self._objects_there()  # nothing tells its own from those of other damaged records: all of them go
+        self._remove_objects(own, without=session_id)
         path.unlink()
         return True
 
@@ -230,15 +243,18 @@ class Archive:
         return {key for line in self._forgotten_lines() for key in line.copies}
 
     def remove_orphans(self) -> int:
-        """Removes objects that no session names, which only a kill leaves behind; returns how many."""
-        orphans = {path.stem for path in self._objects.glob("*/*.zst")}
-        for session_id in self.session_ids():
-            orphans -= {segment.object for segment in self.record(session_id).segments}
-        for name in orphans:
-            self._object_path(name).unlink(missing_ok=True)
+        """Removes objects that no session names, which only a kill leaves behind; returns how many.
+
+        Where a record is damaged nothing is removed: what it names may be wanted when it was restored.
+        """
+        is_whole = len(list(self.records())) == len(self.session_ids())
+        orphans = self._remove_objects(self._objects_there()) if is_whole else 0
         for stray in self.folder.rglob("*.tmp"):
             stray.unlink(missing_ok=True)
-        return len(orphans)
+        return orphans
+
+    def _objects_there(self) -> set[str]:
+        return {path.stem for path in self._objects.glob("*/*.zst")}
 
     def _store(self, writer: "_ObjectWriter", source: str) -> Segment:
         segment, packed = writer.finish(source)
@@ -289,19 +305,19 @@ class Archive:
         if state.hexdigest() != segment.object or tuple(ids) != segment.entries:
             yield self._problem(path, "the content is not what its name says")
 
-    def _problem(self, path: Path, what: str, *, rule: str = "archive-damaged") -> Problem:
-        remedy = "Ingest the transcript again if it still exists; a backup of the archive has it otherwise"
+    def _problem(self, path: Path, what: str, *, rule: str = "archive-damaged", remedy: str = "") -> Problem:
+        remedy = remedy or "Ingest the transcript again if it still exists; a backup of the archive has it otherwise"
         if rule == "archive-orphan":
             remedy = "The next ingest removes it"
         return Problem(str(path.relative_to(self.folder)), 1, what, remedy, rule)
 
-    def _remove_objects(self, names: set[str], *, without: str = "") -> None:
-        """Removes objects unless another session names them too."""
-        for other in self.session_ids():
-            if other != without:
-                names = names - {segment.object for segment in self.record(other).segments}
-        for name in names:
+    def _remove_objects(self, names: set[str], *, without: str = "") -> int:
+        """Removes objects unless another session names them too; returns how many."""
+        others = (record for record in self.records() if record.session_id != without)
+        gone = names - {segment.object for record in others for segment in record.segments}
+        for name in gone:
             self._object_path(name).unlink(missing_ok=True)
+        return len(gone)
 
     def _mark_forgotten(self, session_id: str, copies: Iterable[str]) -> None:
         line = msgspec.json.encode(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
@@ -400,6 +416,14 @@ def resolve_session(archive: Archive, wanted: str) -> str:
         return wanted if wanted in found else found[0]
     what = f"{len(found)} archived sessions begin with `{wanted}`" if found else f"no archived session is `{wanted}`"
     raise ContentError(what, remedy="Give more of the id" if found else "Run `oneiros ingest` first")
+
+
+def _damaged_record(path: Path) -> ContentError:
+    return ContentError(
+        "the archive's record of this session cannot be read",
+        where=path,
+        remedy="Restore it from a backup, or move it away: the next `oneiros ingest` reads its transcripts again",
+    )
 
 
 def _damaged(path: Path) -> ContentError:

@@ -13,7 +13,7 @@ from crawler.compress.extractive import title_of
 from crawler.facts import arguments_of, facts_of
 from crawler.levels import Depth, SessionReader
 from crawler.turns import Role, Turn
-from memory_server.errors import UsageError
+from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name
 
@@ -35,9 +35,11 @@ class ArchivedSessions:
         return {session_id: f"{stat.st_size}/{stat.st_mtime_ns}" for session_id, stat in stats}
 
     def session(self, session_id: str) -> ArchivedSession:
-        """One session with all its turns."""
-        record = self._archive.record(session_id)
-        turns = list(self._archive.turns(session_id))
+        """One session with all its turns; with none while its archive is damaged, which every ingest names."""
+        try:
+            record, turns = self._archive.record(session_id), list(self._archive.turns(session_id))
+        except ContentError:
+            return ArchivedSession(session_id, "", None, "", "", ())
         facts = facts_of(turns)
         return ArchivedSession(
             session_id=session_id,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from crawler.grammar import as_line
 
+MAX_GIT_CHARS = 8_192  # of a file that holds one path
 EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # anywhere in a prompt of the person: the session is left out
 
 
@@ -72,23 +73,31 @@ def covers(rule: str, path: str) -> bool:
 def git_common_directory(folder: Path) -> Path | None:
     """The directory that all worktrees of a repository share, read from its files without running git.
 
-    A worktree's `.git` is a file that names its own directory, whose `commondir` names the shared one.
+    A worktree's `.git` is a file that names its own directory, whose `commondir` names the shared one. None outside a
+    repository, and where its files cannot be read.
     """
     for candidate in (folder, *folder.parents):
         marker = candidate / ".git"
-        if marker.is_dir():
-            return marker.resolve()
-        if marker.is_file():
-            return _behind(marker)
+        try:
+            if marker.is_dir():
+                return marker.resolve()
+            if marker.is_file():
+                return _behind(marker)
+        except (OSError, ValueError):  # a folder out of a transcript may be anything
+            return None
     return None
 
 
 def _behind(marker: Path) -> Path | None:
-    line = marker.read_text(encoding="utf-8", errors="replace").strip()
+    line = _line_of(marker)
     if not line.startswith("gitdir:"):
         return None
     directory = (marker.parent / line.removeprefix("gitdir:").strip()).resolve()
     shared = directory / "commondir"
-    if not shared.is_file():
-        return directory
-    return (directory / shared.read_text(encoding="utf-8").strip()).resolve()
+    return (directory / _line_of(shared)).resolve() if shared.is_file() else directory
+
+
+def _line_of(file: Path) -> str:
+    """What a small file of git says."""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        return stream.read(MAX_GIT_CHARS).strip()

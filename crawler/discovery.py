@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,9 @@ from pathlib import Path
 
 from crawler.archive import MAIN
 from crawler.tail import is_uuid
-from crawler.transcript import agent_of
+from crawler.transcript import agent_of, not_a_file, reading
+from memory_server.errors import ContentError, Problem
+from memory_server.escaping import shown_line
 
 SUFFIXES = (".jsonl", ".jsonl.xz")
 NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
@@ -38,27 +41,75 @@ class FoundFile:
         return self.path.suffix == ".xz"
 
 
-def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) -> list[FoundFile]:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies below some folders: the candidates, and what has the name of one and cannot be read."""
+
+    files: tuple[FoundFile, ...]
+    problems: tuple[Problem, ...]
+
+
+def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) -> Found:
     """The candidates in the order in which to read them: conversations before sub-agents, older files before newer.
 
     The order decides which session owns the entries that a fork copied: the older file.
     """
     found: dict[Path, FoundFile] = {}
+    problems: list[Problem] = []
     for path in paths:
-        for candidate in _candidates(path):
-            resolved = candidate.absolute()
-            stat = candidate.stat()
-            if since is None or stat.st_mtime >= since.timestamp():
-                found[resolved] = FoundFile(resolved, stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    return sorted(found.values(), key=lambda file: (file.is_agents, file.changed_ns, str(file.path)))
+        for candidate in _candidates(path.absolute(), problems):
+            try:
+                file = file_at(candidate)
+            except ContentError as error:
+                problems.append(problem_of(error, candidate))
+                continue
+            if since is None or file.changed_ns >= since.timestamp() * 1e9:
+                found[file.path] = file
+    files = sorted(found.values(), key=lambda file: (file.is_agents, file.changed_ns, str(file.path)))
+    return Found(tuple(files), tuple(problems))
 
 
-def _candidates(path: Path) -> Iterator[Path]:
-    if path.is_file():
-        yield path
+def file_at(path: Path) -> FoundFile:
+    """A file as the disk shows it. Raises ContentError for what is none, or is named so that nothing can be noted."""
+    if not is_utf8(path):
+        raise ContentError("its name is not UTF-8", where=path, remedy="Rename it")
+    with reading(path):
+        found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise not_a_file(path)
+    return FoundFile(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a path can be written down as text."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def problem_of(error: ContentError, path: Path) -> Problem:
+    """An error as one finding among others; `path` is where it was met, unless the error knows better."""
+    return Problem(shown_line(str(error.where or path)), error.line or 1, error.what, error.remedy, "transcript")
+
+
+def _candidates(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    """What is named like a transcript at or below a path; folders that cannot be read are noted."""
+
+    def note(error: OSError) -> None:
+        what, remedy = f"this folder cannot be read ({error.strerror})", "Check its rights"
+        problems.append(Problem(shown_line(str(error.filename)), 1, what, remedy, "transcript"))
+
+    if not path.is_dir():
+        yield from (path,) if os.path.lexists(path) else ()
         return
-    for folder, folders, names in os.walk(path):
+    for folder, folders, names in os.walk(path, onerror=note):
         folders[:] = sorted(name for name in folders if name not in NO_TRANSCRIPTS)
+        for name in folders:
+            if name.endswith(SUFFIXES):
+                what, remedy = "this folder has the name of a transcript", "Rename it; what lies in it is read"
+                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
 
 

@@ -6,8 +6,11 @@ ingesting once. What a person sees of it (progress, tables) is the face's work.
 """
 
 import logging
+import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -18,15 +21,17 @@ import filelock
 
 from crawler.archive import Archive, SessionKey
 from crawler.choice import Choice, Projects, covers
-from crawler.discovery import FoundFile, find_transcripts, session_of, source_of
+from crawler.discovery import FoundFile, find_transcripts, problem_of, session_of, source_of
 from crawler.entry import Entry, PartKind, in_side_chain
 from crawler.foreign import RECORDS_JUDGED, judge
 from crawler.foreign import Verdict as Whose
+from crawler.grammar import is_made_of_another
 from crawler.injected import is_own_session
 from crawler.masking import EntryRedactor
 from crawler.tail import FileState, PrefixHash, TailState, Verdict, copy_key
-from crawler.transcript import BadLine, TranscriptReader, open_transcript
-from memory_server.errors import NeedsRepair
+from crawler.transcript import BadLine, TranscriptReader, open_transcript, reading
+from memory_server.errors import ContentError, NeedsRepair, Problem
+from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 
@@ -85,6 +90,7 @@ class IngestReport:
     sessions: set[str] = field(default_factory=set)  # that gained entries
     refused: list[Refusal] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)  # files and lines that somebody may want to mend
     skipped: Counter[str] = field(default_factory=Counter)  # records passed over, by type
 
 
@@ -135,9 +141,10 @@ class Ingester:
         archive for longer than the settings allow.
         """
         roots = [path.absolute() for path in paths]
-        found = find_transcripts(roots, since=since)
+        there = find_transcripts(roots, since=since)
+        found = there.files
         known = self._tail.files()
-        report = IngestReport(is_dry_run=dry_run, files=len(found))
+        report = IngestReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
         bytes_done, bytes_all = 0, sum(file.size for file in found)
         for done, file in enumerate(found, start=1):
             if limit is not None and report.read >= limit:
@@ -146,7 +153,10 @@ class Ingester:
             if state and self._is_settled(state, file):
                 report.unchanged += 1
             else:
-                self._ingest_file(file, report, project=project)
+                try:
+                    self._ingest_file(file, report, project=project)
+                except ContentError as error:
+                    report.problems.append(problem_of(error, file.path))
             bytes_done += file.size
             if progress:
                 progress(Progress(file.path, done, len(found), bytes_done, bytes_all))
@@ -174,7 +184,12 @@ class Ingester:
             self.archive.seal(session_id)
 
     def _is_settled(self, state: FileState, file: FoundFile) -> bool:
-        return state.is_untouched(file.size, file.changed_ns, file.inode) and state.rules == self._rules(state)
+        is_same = state.is_untouched(file.size, file.changed_ns, file.inode) and state.rules == self._rules(state)
+        return is_same and self._is_kept(state)
+
+    def _is_kept(self, state: FileState) -> bool:
+        """Whether the archive has what was read of a file; it has not where somebody moved a damaged record away."""
+        return state.verdict is not Verdict.TAKEN or not state.session_id or self.archive.holds(state.session_id)
 
     def _rules(self, state: FileState | None) -> str:
         """What must be equal for an old verdict to hold: the choice, for files that the choice judged."""
@@ -188,8 +203,9 @@ class Ingester:
             if state and self._is_settled(state, file):
                 report.unchanged += 1  # another ingester was faster
                 return
-            read = _FileRead(file, stream, state)
-            refusal = read.judge()
+            with reading(file.path):
+                read = _FileRead(file, stream, state if state and self._is_kept(state) else None)
+                refusal = read.judge()
             if refusal is None and not self._takes(read):
                 refusal = Refusal(file.path, Verdict.DENIED, self._reason_to_deny(read))
             if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
@@ -197,6 +213,7 @@ class Ingester:
             report.read += 1
             if refusal is None and self.archive.is_forgotten(read.session_id):
                 refusal = Refusal(file.path, Verdict.EXCLUDED, "a person excluded or forgot this session")
+            report.problems += read.problems
             if refusal:
                 self._refuse(read, refusal, report)
             else:
@@ -229,11 +246,14 @@ class Ingester:
         report.secrets += masker.masked
         report.bytes_read += reader.offset - read.offset
         report.bad_lines += reader.bad_lines
+        report.problems += reader.problems
         report.skipped += reader.skipped
         if added:
             report.sessions.add(read.session_id)
         if not report.is_dry_run:
-            self._tail.put(read.state_after(reader, self._rules(None)), fresh.keys)
+            state = read.state_after(reader, self._rules(None))
+            is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
+            self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
 
     def _add(self, key: SessionKey, entries: Iterator[Entry], report: IngestReport) -> int:
         if not report.is_dry_run:
@@ -271,11 +291,12 @@ class Ingester:
         return len(gone)
 
     def _archived_copies(self) -> Iterator[tuple[str, str]]:
-        for session_id in self.archive.session_ids():
-            for source in self.archive.sources(session_id):
-                for entry in self.archive.entries(session_id, source):
-                    if entry.parts:
-                        yield copy_key(entry), session_id
+        for record in self.archive.records():
+            with suppress(ContentError):  # a damaged object: `archive verify` names it
+                for source in self.archive.sources(record.session_id):
+                    for entry in self.archive.entries(record.session_id, source):
+                        if entry.parts:
+                            yield copy_key(entry), record.session_id
 
     def _locked(self) -> "_Locked":
         return _Locked(self._lock)
@@ -308,6 +329,7 @@ class _FileRead:
         self.file = file
         self.session_id = self.source = self.cwd = ""
         self.offset = self.line = 0
+        self.problems: list[Problem] = []
         self._stream = stream
         self._hash = PrefixHash()
         if known and known.verdict is Verdict.TAKEN and not file.is_packed:
@@ -321,7 +343,10 @@ class _FileRead:
         self._stream.seek(0)
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
-        whose = judge(islice(TranscriptReader(self._stream).records(), RECORDS_JUDGED), head)
+        reader = TranscriptReader(self._stream, path=str(self.file.path), end=self._end)
+        whose = judge(islice(reader.records(), RECORDS_JUDGED), head)
+        if whose.verdict is not Whose.CLAUDE_CODE:
+            self.problems += reader.problems  # of a file that is taken they are found again
         if whose.verdict is Whose.OPEN:
             return Refusal(self.file.path, Verdict.OPEN, "no complete line yet")
         if whose.verdict is Whose.FOREIGN:
@@ -337,13 +362,26 @@ class _FileRead:
                 break
         self.session_id = session_of(self.file.path, first_session_id, head)
         self.source = source_of(self.file.path)
+        if is_made_of_another(first_session_id):
+            self.problems.append(self._named_oddly())
         if is_own_session(first_prompt):
             return Refusal(self.file.path, Verdict.OWN, "a session of the compressor or of dream")
         return None
 
     def reader(self) -> TranscriptReader:
         self._stream.seek(self.offset)
-        return TranscriptReader(self._stream, path=str(self.file.path), offset=self.offset, line=self.line)
+        path = str(self.file.path)
+        return TranscriptReader(self._stream, path=path, offset=self.offset, line=self.line, end=self._end)
+
+    @property
+    def _end(self) -> float:
+        """Where reading ends: what is written meanwhile is left for the next run, or there might be no end of it."""
+        return math.inf if self.file.is_packed else os.fstat(self._stream.fileno()).st_size
+
+    def _named_oddly(self) -> Problem:
+        remedy = f"It is kept as session {self.session_id}. If it is not yours, remove it and forget that"
+        what = "what its first entry calls its session is no id"
+        return Problem(shown_line(str(self.file.path)), 1, what, remedy, "session-id")
 
     def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
         return replace(

@@ -14,7 +14,7 @@ from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
 from crawler.tail import is_uuid
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
 
 
@@ -24,6 +24,12 @@ class IntakeReport:
 
     ingest: IngestReport
     compress: CompressReport | None
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What somebody may want to mend, each once."""
+        compressing = self.compress.problems if self.compress else []
+        return list({problem.path: problem for problem in [*self.ingest.problems, *compressing]}.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ file is known by its content, so one that moved is renamed here and not read aga
 import hashlib
 import os
 import re
+import stat
 import subprocess
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ import yaml
 
 from crawler.archive import write_whole
 from crawler.choice import git_common_directory
+from crawler.discovery import is_utf8
+from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 from memory_server.state import SAFE_GIT
@@ -86,16 +89,21 @@ def scan(settings: ReferenceSettings, folder: Path) -> ScanReport:
     present: dict[str, _Known] = {}
     fresh: list[tuple[_Candidate, bytes, _Known]] = []
     for candidate in _candidates(settings):
-        stat = candidate.path.stat()
         old = known.get(candidate.name)
-        is_same = old and (old.path, old.size, old.changed_ns) == (str(candidate.path), stat.st_size, stat.st_mtime_ns)
-        if old and is_same and old.content.endswith(_short(rules)) and (folder / candidate.name).exists():
-            present[candidate.name] = old
-            report.unchanged += 1
+        try:
+            found = candidate.path.stat()
+            told = (str(candidate.path), found.st_size, found.st_mtime_ns)
+            is_same = old and (old.path, old.size, old.changed_ns) == told
+            if old and is_same and old.content.endswith(_short(rules)) and (folder / candidate.name).exists():
+                present[candidate.name] = old
+                report.unchanged += 1
+                continue
+            content = candidate.path.read_bytes()
+        except OSError as error:
+            report.problems.append(f"{shown_line(str(candidate.path))}: it cannot be read ({error.strerror}).")
             continue
-        content = candidate.path.read_bytes()
         mark = f"{hashlib.sha256(content).hexdigest()[:32]}-{_short(rules)}"
-        fresh.append((candidate, content, _Known(str(candidate.path), stat.st_size, stat.st_mtime_ns, mark)))
+        fresh.append((candidate, content, _Known(str(candidate.path), found.st_size, found.st_mtime_ns, mark)))
     taken = {name for name in known if name in present} | {candidate.name for candidate, _, _ in fresh}
     left = {old.content: name for name, old in known.items() if name not in taken and (folder / name).exists()}
     for candidate, content, entry in fresh:
@@ -171,7 +179,11 @@ def _listed_by_git(root: Path) -> list[str] | None:
 
 
 def _fits(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink() and 0 < path.stat().st_size <= MAX_BYTES
+    try:
+        found = path.lstat()
+    except OSError:
+        return False  # it went away, or lies where nobody may look
+    return stat.S_ISREG(found.st_mode) and 0 < found.st_size <= MAX_BYTES and is_utf8(path)
 
 
 def _text_of(path: Path, content: bytes) -> str | None:

@@ -2,29 +2,43 @@
 
 Promised: no line stops the reading. A line that cannot be parsed is reported with its place, two records on one line
 are both taken, a torn last line is left for the next run, and unknown types are counted and passed over. Memory is
-bounded by the longest line.
+bounded, since a line beyond all measure is passed over, and a file that goes on growing is read to where it was.
 It judges one line at a time; `classify.py` says what a record is, `turns.py` joins them.
 """
 
+import io
 import json
-import lzma
 import math
+import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import msgspec
 
 from crawler.classify import Record, classify
 from crawler.entry import Entry, in_side_chain
+from crawler.packed import Unpacked
+from memory_server.errors import ContentError, Problem
+from memory_server.escaping import shown_line
 
+MAX_LINE_BYTES = 32_000_000  # what a client may send to its model in one request
+MAX_WORDS_BYTES = (
+    6_000_000  # of a line without its images: parsed and searched for secrets, a byte may take 50 of memory
+)
+IMAGE = re.compile(rb'"(data|base64)"\s*:\s*"[A-Za-z0-9+/=]{1000,}"')
 BUFFER_BYTES = 1 << 18  # of a plain file: lines of some kilobytes come out of the default buffer in pieces
 HEAD_BYTES = 4096  # enough of a line to see that it is a request log, whose bodies repeat the whole conversation
 API_REQUEST = b'"type":"api-request'
-RECORD_START = re.compile(rb'\{\s*"[A-Za-z_]+"\s*:')
+RECORD_START = re.compile(r'\{\s*"[A-Za-z_]+"\s*:')
+BLANKS = re.compile(r"\s*")
+SURROGATES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
+HALF = 6  # bytes that `\ud83d` takes, whose other half is missing
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for broken JSON
 MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
 
@@ -39,25 +53,27 @@ class BadLine:
     what: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.path}:{self.line}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
-        )
+        place = f"{shown_line(self.path)}:{self.line}"
+        return f"{place}: {self.what} (byte {self.offset}). Nothing to mend: the rest of the file is read."
 
 
 class TranscriptReader:
     """Iterates over the entries of one transcript from a byte offset on.
 
     After the iteration `offset` and `line` stand behind the last complete line, `bad_lines` names what could not be
-    read and `skipped` counts the records passed over by type.
+    read, `problems` what a person may want to mend, and `skipped` counts the records passed over by type. Lines that
+    begin at the byte `end` or behind it are left for the next run. Raises ContentError where the file cannot be read.
     """
 
-    def __init__(self, stream: BinaryIO, *, path: str = "", offset: int = 0, line: int = 0):
+    def __init__(self, stream: BinaryIO, *, path: str = "", offset: int = 0, line: int = 0, end: float = math.inf):
         self.path = path
         self.offset = offset
         self.line = line
         self.bad_lines: list[BadLine] = []
+        self.problems: list[Problem] = []
         self.skipped: Counter[str] = Counter()
         self._stream = stream
+        self._end = end
 
     def __iter__(self) -> Iterator[Entry]:
         for raw in self._lines():
@@ -67,7 +83,6 @@ class TranscriptReader:
                     self.skipped[record.type or "without type"] += 1
                 if entry is not None:
                     yield entry
-            self.offset += len(raw)
 
     def _classify(self, record: Record, raw: bytes) -> Entry | None:
         """The entry of a record, read leniently where its inner parts turn out to be broken."""
@@ -80,14 +95,38 @@ class TranscriptReader:
         """The records before they are judged, to find out whose file this is."""
         for raw in self._lines():
             yield from self._records(raw)
-            self.offset += len(raw)
 
     def _lines(self) -> Iterator[bytes]:
-        while raw := self._stream.readline():
-            if not raw.endswith(b"\n") and not is_whole_record(raw):
-                return  # the client is still writing it, or died in it
+        """The complete lines; `offset` stands before each until the next one is asked for."""
+        while self.offset < self._end and (raw := self._piece(MAX_LINE_BYTES)):
+            size = len(raw)
+            if not raw.endswith(b"\n"):
+                if size == MAX_LINE_BYTES:
+                    size += self._pass_over()
+                elif not is_whole_record(raw):
+                    return  # the client is still writing it, or died in it
             self.line += 1
-            yield raw
+            if size > MAX_LINE_BYTES or len(raw := without_images(raw)) > MAX_WORDS_BYTES:
+                self._report_long(size)
+            else:
+                yield raw
+            self.offset += size
+
+    def _piece(self, size: int) -> bytes:
+        """The next line or, of a longer one, as many bytes."""
+        try:
+            return self._stream.readline(size)
+        except OSError as error:
+            raise unreadable(Path(self.path), error) from error
+
+    def _pass_over(self) -> int:
+        """Goes behind the rest of a line; how many bytes that was."""
+        size = 0
+        while piece := self._piece(BUFFER_BYTES):
+            size += len(piece)
+            if piece.endswith(b"\n"):
+                break
+        return size
 
     def _records(self, raw: bytes) -> Iterator[Record]:
         text = stripped(raw)
@@ -101,9 +140,10 @@ class TranscriptReader:
         except UNREADABLE:
             yield from self._recover(raw, text)
 
-    def _recover(self, raw: bytes, text: bytes) -> Iterator[Record]:
+    def _recover(self, raw: bytes, line: bytes) -> Iterator[Record]:
         """What a line holds that is not one well-formed record of the expected types."""
-        start = raw.find(text)
+        start = raw.find(line)
+        text = line.decode("utf-8", "surrogateescape")
         position = found = restarts = 0
         while position < len(text):
             value, end = decode_value(text, position)
@@ -117,27 +157,65 @@ class TranscriptReader:
             else:
                 restarts += 1
                 if restarts == 1:
-                    self._report(start + position, "not JSON")
+                    self._report(start + len(text[:position].encode("utf-8", "surrogateescape")), "not JSON")
                 following = RECORD_START.search(text, position + 1) if restarts < MAX_RESTARTS else None
                 position = following.start() if following else len(text)
-            while text[position : position + 1].isspace():
-                position += 1
+            position = BLANKS.match(text, position).end()  # type: ignore[union-attr]  # it fits everywhere
         if restarts:
             return
         if found > 1:
             self._report(start, f"{found} records on one line, all of them read")
-        if (wrong := first_wrong_byte(text)) is not None:
+        if (wrong := first_wrong_byte(line)) is not None:
             self._report(start + wrong, "bytes that are not UTF-8, replaced")
+        if (half := next((m.start() for m in SURROGATES.finditer(line) if len(m[0]) == HALF), None)) is not None:
+            self._report(start + half, "half a character, replaced")
 
     def _report(self, at: int, what: str) -> None:
         self.bad_lines.append(BadLine(self.path, self.line, self.offset + at, what))
 
+    def _report_long(self, size: int) -> None:
+        what = f"a line of {size / 1e6:.0f} MB, longer than any that a client writes; it was passed over"
+        remedy = "Cut it out of the file, or split it; the rest of the file is read"
+        self.problems.append(Problem(shown_line(self.path), self.line, what, remedy, "long-line"))
+
 
 def open_transcript(path: Path) -> BinaryIO:
-    """The bytes of a transcript, unpacked where its name ends in `.xz`."""
-    if path.suffix == ".xz":
-        return cast(BinaryIO, lzma.open(path, "rb"))
-    return path.open("rb", buffering=BUFFER_BYTES)
+    """The bytes of a transcript, unpacked where its name ends in `.xz`.
+
+    Raises ContentError for what cannot be opened or is no file: a pipe would keep the reader waiting for ever.
+    """
+    with reading(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe may have taken the place of a file
+    stream = os.fdopen(descriptor, "rb", BUFFER_BYTES)
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise not_a_file(path)
+    return io.BufferedReader(Unpacked(stream, path), BUFFER_BYTES) if path.suffix == ".xz" else stream
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Says which transcript it was that the system does not let us read. Nothing may be written within."""
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> ContentError:
+    """What to say of a transcript that the system does not let us read."""
+    if path.is_symlink() and not path.exists():
+        return ContentError("it is a link that leads nowhere", where=path, remedy="Remove it, or restore what it names")
+    if isinstance(error, FileNotFoundError):
+        return ContentError("it went away before it was read", where=path, remedy="Ingest again if it came back")
+    return ContentError(f"it cannot be read ({error.strerror})", where=path, remedy="Check its rights, or remove it")
+
+
+def not_a_file(path: Path) -> ContentError:
+    """What to say of a pipe, a device or a socket with the name of a transcript."""
+    return ContentError(
+        "it is no file, whatever its name says", where=path, remedy="Remove it, or give it another name"
+    )
 
 
 def entries_in(path: Path) -> Iterator[Entry]:
@@ -152,6 +230,11 @@ def agent_of(path: Path) -> str:
     """The id of the sub-agent whose own file this is; empty for a conversation's file."""
     name = path.name.removesuffix(".xz").removesuffix(".jsonl")
     return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
+
+
+def without_images(raw: bytes) -> bytes:
+    """A line; without its images, of which no entry keeps more than a mark, where it is too long to be parsed."""
+    return raw if len(raw) <= MAX_WORDS_BYTES else IMAGE.sub(rb'"\1":""', raw)
 
 
 def stripped(raw: bytes) -> bytes:
@@ -177,26 +260,25 @@ def is_whole_record(line: bytes) -> bool:
     return True
 
 
-def stands_alone(text: bytes, end: int) -> bool:
+def stands_alone(text: str, end: int) -> bool:
     """Whether a value that ends here is a record of its own and not a piece inside a broken one."""
-    rest = text[end : end + 64].lstrip()
-    return not rest or bool(RECORD_START.match(rest))
+    behind = BLANKS.match(text, end).end()  # type: ignore[union-attr]  # it fits everywhere
+    return behind == len(text) or RECORD_START.match(text, behind) is not None
 
 
-def decode_value(text: bytes, position: int) -> tuple[Any, int]:
-    """The JSON value that starts at a byte, and where it ends; `(None, position)` where none does.
+def decode_value(text: str, position: int) -> tuple[Any, int]:
+    """The JSON value that starts at a character, and where it ends; `(None, position)` where none does.
 
     Tolerates what the standard library tolerates and msgspec does not: lone surrogates, NaN; and bytes that are not
-    UTF-8, which become the replacement character.
+    UTF-8 (in `text` as `surrogateescape` decodes them), which become the replacement character.
     """
-    if not RECORD_START.match(text, position) and position > 0:
+    if position > 0 and not RECORD_START.match(text, position):
         return None, position
-    rest = text[position:].decode("utf-8", "surrogateescape")
     try:
-        value, end = json.JSONDecoder().raw_decode(rest)
+        value, end = json.JSONDecoder().raw_decode(text, position)
     except (ValueError, RecursionError):
         return None, position
-    return scrub(value), position + len(rest[:end].encode("utf-8", "surrogateescape"))
+    return scrub(value), end
 
 
 def scrub(value: Any) -> Any:

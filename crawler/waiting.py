@@ -42,7 +42,7 @@ def count_waiting(
     """How many transcripts below the paths would be lost if the client cleaned up."""
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
-    waiting = [file for file in find_transcripts(paths) if not _is_kept(known.get(str(file.path)), file)]
+    waiting = [file for file in find_transcripts(paths).files if not _is_kept(known.get(str(file.path)), file)]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(len(waiting), sum(file.changed_ns / 1e9 < deadline for file in waiting))
 

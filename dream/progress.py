@@ -137,9 +137,8 @@ def _decoded(file: Path, kind: type[State], empty: State) -> State:
 
 def unread(archive: Archive, state: Read) -> list[SessionRecord]:
     """The archived sessions with something in them that was not read, oldest first."""
-    records = [archive.record(session_id) for session_id in archive.session_ids()]
     return sorted(
-        (record for record in records if state.sessions.get(record.session_id) != mark_of(record)),
+        (record for record in archive.records() if state.sessions.get(record.session_id) != mark_of(record)),
         key=lambda record: (record.ended, record.session_id),
     )
 

@@ -23,7 +23,7 @@ from crawler.intake import IntakeReport, take_in
 from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
 from crawler.tail import is_uuid
 from crawler.waiting import Waiting, cleanup_days, count_waiting
-from memory_server.errors import UsageError
+from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
@@ -57,6 +57,11 @@ class Outcome:
     reports: list[IntakeReport] = field(default_factory=list)
     spent_usd: float = 0.0
     estimate_usd: float = 0.0  # the most that the sessions read can cost
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What somebody may want to mend, each once."""
+        return list(dict.fromkeys(problem for report in self.reports for problem in report.problems))
 
 
 def this_machine(environment: Environment) -> str:
@@ -255,7 +260,8 @@ def outcome_sentence(outcome: Outcome) -> str:
     sessions = {session for report in outcome.reports for session in report.ingest.sessions}
     written = sum(len(report.compress.written) for report in outcome.reports if report.compress)
     spent = f", {outcome.spent_usd:.2f} USD spent" if outcome.spent_usd else ""
-    return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}"
+    found = f"; {count} problems, which `oneiros ingest` names" if (count := len(outcome.problems)) else ""
+    return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}{found}"
 
 
 def reference_settings(environment: Environment) -> ReferenceSettings:

@@ -6,11 +6,13 @@ Behind the intake in the daemon: it never stands in a session's way, and what is
 import datetime as dt
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from crawler.archive import Archive
 from crawler.facts import facts_of
 from crawler.recorder import DigestLine, DigestType, digest_lines
 from crawler.turns import Role, Turn
+from memory_server.errors import ContentError
 from memory_server.index.digest import DigestStore, TypedLine
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
@@ -52,12 +54,16 @@ class Recorder:
             known = {session_id: plain_mark(mark) for session_id, mark in known.items()}
         changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
         for session_id in changed:
-            self._record(session_id, marks[session_id])
+            with suppress(ContentError):  # a damaged archive, which every ingest names
+                self._record(session_id, marks[session_id])
         return len(changed)
 
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
         """Tells other sessions of one: what it said so far, or what it leaves."""
-        turns = list(self._archive.turns(session_id))
+        try:
+            turns = list(self._archive.turns(session_id))
+        except ContentError:  # likewise
+            return
         if not turns:
             return
         project = project_name(self._archive.record(session_id).project)
@@ -76,9 +82,7 @@ class Recorder:
         self._digest.replace(session_id, mark, project, typed_lines(session_id, lines))
 
     def _marks(self) -> dict[str, str]:
-        return {
-            session_id: str(self._archive.record(session_id).segments) for session_id in self._archive.session_ids()
-        }
+        return {record.session_id: str(record.segments) for record in self._archive.records()}
 
 
 def recorder_on(memory: Memory) -> Recorder:

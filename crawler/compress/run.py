@@ -15,6 +15,7 @@ from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, proc
 from crawler.compress.backends import Compressor
 from crawler.facts import count_tokens, facts_of
 from crawler.turns import Role
+from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session, write_session
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ class CompressReport:
     open: int = 0
     empty: int = 0
     fallbacks: int = 0  # written by the extractive back end in place of another
+    problems: list[Problem] = field(default_factory=list)  # sessions whose archive cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +73,14 @@ def compress_closed(
     newest = newest_files(folder)
     wanted = list(archive.session_ids() if session_ids is None else session_ids)
     for done, session_id in enumerate(wanted, start=1):
-        if closed_when.holds_for(session_id, last_written(archive, session_id)):
-            _compress(archive, folder, compressor, session_id, newest.get(session_id), report)
-        else:
-            report.open += 1
+        try:
+            if closed_when.holds_for(session_id, last_written(archive, session_id)):
+                _compress(archive, folder, compressor, session_id, newest.get(session_id), report)
+            else:
+                report.open += 1
+        except ContentError as error:
+            where = str(error.where or f"sessions/archive/{session_id}")
+            report.problems.append(Problem(where, error.line or 1, error.what, error.remedy, "session"))
         if progress:
             progress(session_id, done, len(wanted))
     logger.info("compression: %d of %d sessions written", len(report.written), len(wanted))

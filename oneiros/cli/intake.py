@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 
 from crawler.archive import Archive
-from crawler.ingest import Progress
+from crawler.ingest import Progress, Refusal
 from crawler.levels import Depth, SessionReader
 from memory_server.errors import UsageError
-from memory_server.escaping import shown
+from memory_server.escaping import shown, shown_line
 from memory_server.index import build
 from memory_server.layers.mif import parse_date
 from memory_server.places import require_memory
@@ -68,9 +68,11 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         require_memory(environment.choice.root)
         wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
         announce_cost(environment, wanted)
-        ingest_once(environment, wanted, as_json=as_json, one_line=follow)
+        outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow)
         if follow:
             ingest_on(environment, wanted, as_json=as_json)
+        elif outcome.problems:
+            raise typer.Exit(1)
 
     @app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")
     def drill(
@@ -168,7 +170,7 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         )
 
 
-def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> None:
+def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> Outcome:
     """One intake with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
     root = environment.choice.root
     with reading_shown() as show:
@@ -180,14 +182,17 @@ def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_
         recorded(environment)
     if as_json:
         say_json(outcome, one_line=one_line)
-        return
+        return outcome
     for line in outcome_lines(outcome):
         talk(line)
+    for text in references.problems if references else ():
+        talk(text)
     if references and (references.written or references.removed or references.moved):
         talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
         talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
+    return outcome
 
 
 def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
@@ -254,6 +259,7 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
             yield str(bad)
         if len(taken.bad_lines) > SHOWN_PROBLEMS:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
+        yield from refusal_lines(taken.refused)
         would = "would be " if taken.is_dry_run else ""
         refused = f"{len(taken.refused)} refused"
         yield f"{taken.read} of {taken.files} files {would}read, {taken.unchanged} unchanged, {refused}."
@@ -267,8 +273,20 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
                 f"{len(made.written)} sessions compressed, {made.unchanged} unchanged, {made.open} still open,"
                 f" {made.empty} without a word" + (f", {made.fallbacks} by the fallback." if made.fallbacks else ".")
             )
+    for problem in outcome.problems:
+        yield str(problem)
     if outcome.spent_usd or outcome.estimate_usd:
         yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
+
+
+def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
+    """Why files were not taken in: a line a reason, with the first of its files."""
+    reasons: dict[str, list[Path]] = {}
+    for one in refused:
+        reasons.setdefault(one.reason, []).append(one.path)
+    for reason, paths in reasons.items():
+        more = f" ({len(paths) - 1} more files likewise; --json names them)" if len(paths) > 1 else ""
+        yield f"{shown_line(str(paths[0]))}: refused, {reason}{more}."
 
 
 def outcome_json(outcome: Outcome) -> dict[str, object]:
@@ -287,6 +305,7 @@ def outcome_json(outcome: Outcome) -> dict[str, object]:
         "secrets": sum(t.secrets for t in taken),
         "bad_lines": [str(bad) for t in taken for bad in t.bad_lines],
         "refused": refused,
+        "problems": [dataclasses.asdict(problem) for problem in outcome.problems],
         "compressed": [str(path) for m in made for path in m.written],
         "open": sum(m.open for m in made),
         "fallbacks": sum(m.fallbacks for m in made),

@@ -200,6 +200,33 @@ def test_a_damaged_archive_is_a_finding(oneiros: Oneiros, home: Path) -> None:
     assert code == 1 and "damaged" in out
 
 
+def test_ingest_says_why_it_refused_a_file_and_what_to_do_about_an_odd_one(oneiros: Oneiros, home: Path) -> None:
+    folder = home / ".claude" / "projects" / "-work-app"
+    (folder / "codex.jsonl").write_text('{"type":"session_meta","payload":{"originator":"codex"}}\n', encoding="utf-8")
+    (folder / "odd\x1b[2J.jsonl").symlink_to("/nowhere")
+
+    code, _, err = oneiros("ingest")
+    again = oneiros("ingest", "--json")
+
+    assert code == again[0] == 1
+    assert f"{folder}/codex.jsonl: refused, written by Codex." in err
+    assert f"{folder}/odd\\u001b[2J.jsonl:1: it is a link that leads nowhere. Remove it" in err
+    assert [problem["what"] for problem in json.loads(again[1])["problems"]] == ["it is a link that leads nowhere"]
+    assert oneiros("recall", "why does the relay lose its connection")[0] == 0
+
+
+def test_a_damaged_record_keeps_no_other_session_from_being_found(oneiros: Oneiros, home: Path) -> None:
+    oneiros("ingest")
+    (home / "mem" / "sessions" / "archive" / "sessions" / f"{SESSION}.json").write_bytes(b"{")
+    other_session(home)
+
+    code, _, err = oneiros("ingest")
+
+    assert code == 1 and "the archive's record of this session cannot be read" in err
+    assert oneiros("exact", "RM1-4840", "--raw")[0] == 0
+    assert json.loads(oneiros("dream", "--json")[1])["sessions"] == 1
+
+
 def test_redact_shows_what_would_go_and_leaves_the_file(oneiros: Oneiros, home: Path) -> None:
     file = home / "notes.txt"
     file.write_text("one\npassword = 'hunter22x!'\n", encoding="utf-8")
