@@ -4,19 +4,21 @@ A session scores by its words as a whole and by its best stretch of neighbouring
 of the same session by `joined`. Asked for by `layer:raw` or `include_raw`, or where the first answers are weak.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, LineRange, Reason
-from memory_server.index.ledger import StoredChunk, StoredSource
-from memory_server.index.raw import RawIndex
+from memory_server.document import Answer, Hit, Layer, Reason
+from memory_server.index.ledger import StoredChunk
+from memory_server.index.raw import RawIndex, session_of_path
 from memory_server.index.speech import Spoken
+from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.arms import KeywordArm
-from memory_server.search.literal import LiteralMatch, find_literal
+from memory_server.search.literal import find_literal
+from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
+from memory_server.search.retrieval import Candidate, hit_of, literal_candidate
 from memory_server.search.terms import Stemmer, question_terms
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
@@ -27,7 +29,7 @@ TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
-ID8 = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r\d+)?\.md\Z")
+SPREAD = "all words, spread over the session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,8 @@ class RawSearcher:
             in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
             matches = find_literal(connection, question.expression, sources, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
-            found = self._hits([(m.row, 1.0 - 0.2 * m.closeness, _literal(m)) for m in matches])
-        return _few_of_each(found, question.per_source)[:limit]
+            found = self._hits([literal_candidate(match, SPREAD) for match in matches])
+        return [replace(hit, more_lines=()) for hit in grouped(found, question.per_source)][:limit]
 
     def recall(self, question: Question, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
         """Sessions by the words of their turns, best first.
@@ -69,10 +71,7 @@ class RawSearcher:
         """
         with self._index.guard:
             matches = [match for match in self.matches(question) if match.parts["covered"] >= least_covered][:limit]
-            scores = [match.score / (match.score + TYPICAL_RAW) for match in matches]
-            reasons = [Reason("turns", f"{match.score:.2f}") for match in matches]
-            rows = [match.row for match in matches]
-            return self._hits(list(zip(rows, scores, reasons, strict=True)))
+            return self._hits([candidate_of(match) for match in matches])
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
@@ -112,29 +111,15 @@ class RawSearcher:
     def _allowed(self, question: Question) -> frozenset[int]:
         return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
 
-    def _hits(self, found: Sequence[tuple[int, float, Reason]]) -> list[Hit]:
-        """Rows with score and reason as hits; those that another process removed meanwhile are left out."""
-        chunks, sources = self._index.ledger.chunks([row for row, _, _ in found]), self._index.snapshot().sources
+    def _hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
+        """Candidates as hits; those that another process removed meanwhile are left out."""
+        chunks = self._index.ledger.chunks([one.row for one in candidates])
+        sources = self._index.snapshot().sources
         return [
-            self._hit(chunks[row], sources[chunks[row].source], score, why)
-            for row, score, why in found
-            if row in chunks and chunks[row].source in sources
+            replace(hit_of(one, chunk, sources[chunk.source]), passage=self._with_neighbours(chunk))
+            for one in candidates
+            if (chunk := chunks.get(one.row)) and chunk.source in sources
         ]
-
-    def _hit(self, chunk: StoredChunk, source: StoredSource, score: float, why: Reason) -> Hit:
-        return Hit(
-            chunk=chunk.id,
-            passage=self._with_neighbours(chunk),
-            path=source.path,
-            lines=chunk.lines,
-            layer=Layer.RAW,
-            title=source.title,
-            date=source.date,
-            score=score,
-            why=(why,),
-            type=source.kind,
-            tags=source.tags,
-        )
 
     def _with_neighbours(self, chunk: StoredChunk) -> str:
         """A passage with the end of the one before it and the beginning of the one after."""
@@ -146,6 +131,11 @@ class RawSearcher:
         before, after = beside.get(chunk.ordinal - 1, ""), beside.get(chunk.ordinal + 1, "")
         lines = [f"… {before[-NEIGHBOUR_CHARS:]}" if before else "", chunk.passage]
         return "\n".join(filter(None, [*lines, f"{after[:NEIGHBOUR_CHARS]} …" if after else ""]))
+
+
+def candidate_of(match: RawMatch) -> Candidate:
+    """A session's best passage on its way to becoming a hit."""
+    return Candidate(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
 
 
 def joined(answer: Answer, raw: Sequence[Hit], limit: int) -> Answer:
@@ -176,31 +166,13 @@ def appended(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answ
 
 
 def _key_of_raw(hit: Hit) -> tuple[str, object]:
-    identity = re.sub(r"[^A-Za-z0-9]", "", hit.path.rpartition("/")[2])
-    return identity[:8], hit.date
+    return id8_of(session_of_path(hit.path)), hit.date
 
 
 def _key_of_session(hit: Hit) -> tuple[str, object]:
-    match = ID8.search(hit.path)
-    return (match["id8"] if match else hit.path), hit.date
+    return id8_in(hit.path) or hit.path, hit.date
 
 
 def _unbounded(score: float) -> float:
     """A score of 0 to 1 as odds, in which scores of two searches add up."""
     return score / max(1.0 - score, 1e-6)
-
-
-def _few_of_each(hits: Sequence[Hit], per_source: int) -> list[Hit]:
-    counts: dict[tuple[str, LineRange | None], int] = {}
-    kept = []
-    for hit in hits:
-        if counts.get((hit.path, None), 0) < per_source and (hit.path, hit.lines) not in counts:
-            counts[hit.path, hit.lines] = 1
-            counts[hit.path, None] = counts.get((hit.path, None), 0) + 1
-            kept.append(hit)
-    return kept
-
-
-def _literal(match: LiteralMatch) -> Reason:
-    manner = ("as written", "in another case", "inside longer words")[match.closeness]
-    return Reason("literal", "all words, spread over the session" if match.is_spread else manner)

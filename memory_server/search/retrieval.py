@@ -6,7 +6,7 @@ Which layers may answer is said by the question's filter. Nothing here decides w
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,17 +73,19 @@ class Retriever:
         sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
         matches = find_literal(self._indices.ledger.connection, question.expression, sources, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
-        return [
-            Candidate(match.row, 1.0 - 0.2 * match.closeness, (literal_reason(match),), {"bm25": match.bm25})
-            for match in matches
-        ]
+        return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
 
     def near(self, question: Question, limit: int) -> list[Candidate]:
         """Passages by meaning alone."""
         found = self._nearest(question, self._embed_query(question.text), limit)
         rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
         return [
-            Candidate(int(row), displayed(3 * score), (_near_reason(score),), {"meaning": score})
+            Candidate(
+                int(row),
+                displayed(3 * score),
+                (Reason("semantic", f"{score:.1f} above the unrelated"),),
+                {"meaning": score},
+            )
             for row, score in zip(rows, map(float, scaled), strict=True)
         ]
 
@@ -148,28 +150,11 @@ class Retriever:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
         return [
-            self._hit(candidate, chunk)
+            hit_of(candidate, chunk, self.snapshot.sources[chunk.source])
             for candidate in candidates
             if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources
             if not any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in unless)
         ]
-
-    def _hit(self, candidate: Candidate, chunk: StoredChunk) -> Hit:
-        source = self.snapshot.sources[chunk.source]
-        return Hit(
-            chunk=chunk.id,
-            passage=chunk.passage,
-            path=source.path,
-            lines=chunk.lines,
-            layer=source.layer,
-            title=source.title,
-            date=source.date,
-            score=candidate.score,
-            why=candidate.why,
-            type=source.kind,
-            tags=source.tags,
-            parts=candidate.parts,
-        )
 
     def alikeness(self, hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
         """Tells whether two of these hits say so much the same that they answer the same question.
@@ -228,19 +213,35 @@ class Retriever:
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 
+def hit_of(candidate: Candidate, chunk: StoredChunk, source: StoredSource) -> Hit:
+    """A candidate with what is stored of its passage and source."""
+    return Hit(
+        chunk=chunk.id,
+        passage=chunk.passage,
+        path=source.path,
+        lines=chunk.lines,
+        layer=source.layer,
+        title=source.title,
+        date=source.date,
+        score=candidate.score,
+        why=candidate.why,
+        type=source.kind,
+        tags=source.tags,
+        parts=candidate.parts,
+    )
+
+
 def displayed(score: float) -> float:
     """A fused score as 0 to 1."""
     return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
 
 
-def literal_reason(match: LiteralMatch) -> Reason:
-    """How the words of an exact search stand in a passage."""
+def literal_candidate(match: LiteralMatch, spread: str = "all words in the file, not in one passage") -> Candidate:
+    """A match of the exact search. `spread`: what is said where no single passage holds all words."""
     manner = ("as written", "in another case", "inside longer words")[match.closeness]
-    return Reason("literal", "all words in the file, not in one passage" if match.is_spread else manner)
-
-
-def _near_reason(score: float) -> Reason:
-    return Reason("semantic", f"{score:.1f} above the unrelated")
+    return Candidate(
+        match.row, 1.0 - 0.2 * match.closeness, (Reason("literal", spread if match.is_spread else manner),)
+    )
 
 
 def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
