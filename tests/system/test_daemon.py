@@ -34,13 +34,13 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
     assert len(house.running("oneiros.daemon")) == 1
 
 
-def test_a_client_of_the_sdk_gets_answers_over_stdio(house: House) -> None:
+def test_a_client_of_the_sdk_gets_answers_over_stdio(served: House) -> None:
     command = [sys.executable, "-c", "from oneiros.cli.main import run; run()", "mcp"]
-    server = StdioServerParameters(command=command[0], args=command[1:], env=dict(house.variables), cwd=house.folder)
+    server = StdioServerParameters(command=command[0], args=command[1:], env=dict(served.variables), cwd=served.folder)
 
     async def run() -> list[CallToolResult]:
         async with Client(server) as client:
-            await asyncio.to_thread(wait_until, lambda: house.client.ask("GET", "/api/indexing")["runs"] > 0)
+            await asyncio.to_thread(wait_until, lambda: served.client.ask("GET", "/api/indexing")["runs"] > 0)
             return [
                 await client.call_tool("recall", {"query": "relay port"}),
                 await client.call_tool("memory_status", {}),
@@ -98,7 +98,7 @@ def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> No
     assert [process.pid for process in house.running("oneiros.daemon")] == [house.daemon().pid]
 
 
-def test_answers_under_way_reach_a_client_that_has_closed_its_end(house: House) -> None:
+def test_answers_under_way_reach_a_client_that_has_closed_its_end(served: House) -> None:
     lines: list[dict[str, object]] = [
         {
             "id": 1,
@@ -117,7 +117,7 @@ def test_answers_under_way_reach_a_client_that_has_closed_its_end(house: House) 
     done = subprocess.run(
         [sys.executable, "-m", "oneiros.relay"],
         input=text,
-        env=dict(house.variables),
+        env=dict(served.variables),
         capture_output=True,
         text=True,
         check=True,
@@ -154,8 +154,7 @@ def test_the_daemon_survives_the_client_that_started_it(house: House) -> None:
     assert house.daemon().ppid() != os.getpid()
 
 
-def test_a_relay_ends_when_its_parent_has_vanished(house: House) -> None:
-    house.serve()
+def test_a_relay_ends_when_its_parent_has_vanished(served: House) -> None:
     script = (
         "import os, signal, subprocess, sys\n"
         "r, w = os.pipe()\n"
@@ -164,7 +163,7 @@ def test_a_relay_ends_when_its_parent_has_vanished(house: House) -> None:
         "signal.pause()\n"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", script], env=dict(house.variables), stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", script], env=dict(served.variables), stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     relay = psutil.Process(int(parent.stdout.readline()))
@@ -228,8 +227,8 @@ def test_a_missing_memory_is_one_error_that_says_so(house: House) -> None:
     assert house.running("oneiros.daemon") == []
 
 
-def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(house: House) -> None:
-    client = house.relay().initialize()
+def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(served: House) -> None:
+    client = served.relay().initialize()
 
     client.send_bytes(b"not json\n")
     assert client.receive()["error"]["code"] == -32700
@@ -238,8 +237,8 @@ def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(house: House
     assert client.receive()["error"]["code"] == -32601
 
 
-def test_a_long_request_passes_whole(house: House) -> None:
-    client = house.relay().initialize()
+def test_a_long_request_passes_whole(served: House) -> None:
+    client = served.relay().initialize()
 
     reply = client.call("search_exact", query="heron " * 60_000)
 
@@ -284,10 +283,9 @@ def test_serve_status_and_stop(house: House) -> None:
     assert house.command("stop", check=False).returncode == 1
 
 
-def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(house: House) -> None:
-    house.serve()
+def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(served: House) -> None:
 
-    checks = json.loads(house.command("doctor", "--json", check=False).stdout)["checks"]
+    checks = json.loads(served.command("doctor", "--json", check=False).stdout)["checks"]
 
     assert [check["detail"] for check in checks if check["check"] == "meaning"] == [
         "all 2 vectors are held, and sampled ones find themselves"
