@@ -57,7 +57,7 @@ def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:
 
 def trusted_without(file: Path, person: PersonSettings, path: Path) -> None:
     """Takes a root from the person's trusted ones."""
-    change_setting(file, "trusted_roots", sorted({*person.trusted_roots} - {str(path)}))
+    change_setting(file, "trusted_roots", sorted(one for one in person.trusted_roots if Path(one).resolve() != path))
 
 
 def _settle_git(root: MemoryRoot) -> Iterator[str]:

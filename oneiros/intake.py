@@ -25,6 +25,7 @@ from crawler.tail import is_uuid
 from crawler.waiting import Waiting, cleanup_days, count_waiting
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
+from memory_server.places import require_memory
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
 from oneiros.trainer_client import TrainerClient, machines_of
@@ -199,6 +200,7 @@ def run_intake(
 
     `check` is called now and then; what it raises ends the intake, and nothing is lost.
     """
+    require_memory(root)
     budget = spending(environment, root, now)
     compressor = compressor_of(environment, root, budget)
     roots = roots_wanted(environment, wanted.paths)

@@ -27,6 +27,8 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "root": 2,
     "settings": 1,
     "chunking": 2,
+    "state": 3,
+    "places": 4,
     "layers": 3,
     "embedding": 3,
     "redaction_rules": 0,  # data for redaction, beside it on the ground

@@ -107,3 +107,32 @@ def test_a_committed_removal_is_explained(tmp_path: Path) -> None:
     git(root.path, "commit", "--quiet", "-m", "Remove it")
 
     assert unexplained(root) == []
+
+
+def test_an_approval_whose_line_lost_its_end_is_kept(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    decisions = decisions_on(root)
+    first, second = proposed(decisions, new_topic("Backups run.", "backups"), new_topic("Cats sleep.", "cats", 2))
+    decisions.accept(first.id, PERSON)
+    root.approvals.write_bytes(root.approvals.read_bytes().rstrip(b"\n"))
+
+    decisions.accept(second.id, PERSON)
+
+    assert [one.hunk for one in decisions.store.approvals() if one.hunk] == [first.id, second.id]
+    assert unexplained(root) == []
+
+
+def test_an_approval_that_a_kill_tore_is_said_and_not_merged_into_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = new_root(tmp_path / "memory")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
+    assert decisions.unexplained() == []  # what is there is noted
+    with root.approvals.open("ab") as stream:
+        stream.write(b'{"event":"accep')
+
+    decisions.accept(hunk.id, PERSON)
+
+    assert [one.hunk for one in decisions.store.approvals() if one.hunk] == [hunk.id]
+    assert "was torn and is removed" in caplog.text and b"accep\n" not in root.approvals.read_bytes()

@@ -330,6 +330,32 @@ def test_trust_can_be_taken_back(shell: Shell, own: Path) -> None:
     assert shell.json("status")["root"] == str(own)
 
 
+def test_a_memory_of_a_checkout_that_the_environment_names_is_refused_until_it_is_trusted(
+    shell: Shell, own: Path
+) -> None:
+    hostile = hostile_checkout(shell.folder)
+    (hostile / "oneiros.toml").unlink()
+    subprocess.run(["git", "init", "--quiet"], cwd=shell.folder, check=True)
+    shell.variables["ONEIROS_ROOT"] = str(hostile)
+
+    for command in (["recall", "x"], ["status"], ["reindex"], ["report"], ["config"], ["init"]):
+        code, out, error = shell(*command)
+        assert (code, out) == (3, "")
+        assert error.startswith(f"{hostile}: ONEIROS_ROOT names a memory that came with a repository")
+    assert sorted(path.name for path in hostile.iterdir()) == ["MEMORY.md", "topics"]
+
+    assert shell("trust", str(hostile))[0] == 0
+    assert shell.json("status")["root"] == str(hostile)
+
+
+def test_a_memory_that_a_person_makes_is_theirs_wherever_it_lies(shell: Shell) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=shell.folder, check=True)
+    shell.variables["ONEIROS_ROOT"] = str(shell.folder / "memory")
+
+    assert shell("init")[0] == 0
+    assert shell.json("status")["root"] == str(shell.folder / "memory")
+
+
 def test_a_folder_without_a_memory_cannot_be_trusted(shell: Shell) -> None:
     code, _, error = shell("trust", str(shell.folder))
 
@@ -395,6 +421,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
         "claude code": "ok",
         "memory": "",
         "read": "ok",
+        "state": "ok",
     }
 
 

@@ -32,6 +32,8 @@ def denied(command: str, folder: str = FOLDER) -> bool:
         ("Write", {"file_path": f"{ROOT}/topics/../topics/x.md"}),
         ("NotebookEdit", {"notebook_path": f"{ROOT}/topics/x.ipynb"}),
         ("Write", {"file_path": f"{ROOT}/proposals/approvals.jsonl"}),
+        ("Write", {"file_path": "/home/ada/.local/state/oneiros/0123456789abcdef/approvals.jsonl"}),
+        ("Bash", {"command": "echo '{}' >> ~/.local/state/oneiros/0123456789abcdef/approvals.jsonl"}),
     ],
 )
 def test_an_editor_may_not_write_approved_memory(tool: str, arguments: dict[str, object]) -> None:
