@@ -16,6 +16,7 @@ import argparse
 import datetime as dt
 import hashlib
 import json
+import shutil
 import sqlite3
 import sys
 import time
@@ -127,10 +128,9 @@ def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
         files, _ = copy_transcripts(folders, home / "live", {})
         root.derived.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
-        for link in (root.vector_cache, root.raw_vectors):
-            (cache / link.name).mkdir(exist_ok=True)
-            if not link.is_symlink():
-                link.symlink_to(cache / link.name, target_is_directory=True)
+        for vectors in (root.vector_cache, root.raw_vectors):
+            if (cache / vectors.name).is_dir():
+                shutil.copytree(cache / vectors.name, vectors, dirs_exist_ok=True)
         settings = IngestSettings(archive, root.derived / "ingest.sqlite")
         take_in([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
         print(f"{files} transcripts taken in", file=sys.stderr)
@@ -143,6 +143,9 @@ def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
         print(f"indexed in {time.perf_counter() - started:.1f} s", file=sys.stderr)
         (home / "complete").touch()
         yield memory
+    for vectors in (root.vector_cache, root.raw_vectors):
+        if vectors.is_dir():
+            shutil.copytree(vectors, cache / vectors.name, dirs_exist_ok=True)
 
 
 def content_key(folders: Sequence[Path]) -> str:

@@ -11,13 +11,13 @@ import fcntl
 import json
 import os
 import secrets
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from memory_server.errors import NeedsRepair
 from memory_server.files import make_folder, replace_file
 from memory_server.root import MemoryRoot, state_key
 
@@ -177,8 +177,13 @@ def _is_own_file(file: Path) -> bool:
 
 def tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
     """Which files at or below these paths git has in its index; none where there is no git or no repository."""
-    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)) or not shutil.which("git"):
+    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
         return frozenset()
     command = ["git", "-C", str(folder), *SAFE_GIT, "ls-files", "-z", "--", *paths]
-    done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    except FileNotFoundError:
+        return frozenset()  # without git nothing was cloned with it
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NeedsRepair(f"git cannot be run ({error})", where=folder, remedy="Mend git, then try again") from error
     return frozenset(os.fsdecode(path) for path in done.stdout.split(b"\0") if path)

@@ -21,18 +21,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.files import replace_file
+from memory_server.errors import NeedsRepair
+from memory_server.files import make_folder, replace_file
+from memory_server.places import require_memory
 from memory_server.root import MemoryRoot
-from memory_server.state import settle_state
 from oneiros.runtime import (
     DaemonUnreachable,
     ensure_private,
     ensure_state,
-    is_memory,
     lock_file,
     runtime_folder,
     socket_path,
     state_folder,
+    states_folder,
 )
 
 BACKLOG = 256
@@ -56,9 +57,11 @@ class Listening:
     lock: int  # the descriptor of the daemon's lock
 
     def is_locked(self) -> bool:
-        """Whether the lock that is held is still the one on the disk: another daemon would take a new one."""
+        """Whether lock and token are still those on the disk: another daemon would take new ones."""
         try:
-            return os.path.samestat(os.fstat(self.lock), Path(lock_file(str(self.root))).stat())
+            return (self.state / "token").exists() and os.path.samestat(
+                os.fstat(self.lock), Path(lock_file(str(self.root))).stat()
+            )
         except OSError:
             return False
 
@@ -84,7 +87,7 @@ def serve(root: Path, *, ready: int | None = None) -> int:
     except AlreadyRunning:
         _say(ready, b"ok")
         return 0
-    except (DaemonUnreachable, OSError) as error:
+    except (DaemonUnreachable, NeedsRepair, OSError) as error:
         print(f"oneiros: {error}", file=sys.stderr)  # noqa: T201  the log, or the terminal of `serve --foreground`
         _say(ready, str(error).encode())
         return EXIT_UNUSABLE
@@ -97,12 +100,12 @@ def serve(root: Path, *, ready: int | None = None) -> int:
 def daemon_lock(root: Path) -> Iterator[int]:
     """Holds the root's daemon lock, which the system frees however this process ends; its descriptor.
 
-    Raises AlreadyRunning.
+    Raises AlreadyRunning, and NeedsRepair as `require_memory` does.
     """
-    if not is_memory(str(root)):
-        raise DaemonUnreachable(f"there is no memory at {root}. Make one with `oneiros init`.")
-    ensure_derived(root)
-    descriptor = open_own(Path(lock_file(str(root))), os.O_RDWR)
+    require_memory(MemoryRoot(root, Path(states_folder(os.environ))))
+    lock = Path(lock_file(str(root)))
+    make_folder(lock.parent)
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,31 +116,6 @@ def daemon_lock(root: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def ensure_derived(root: Path) -> None:
-    """Makes the derived folder; raises DaemonUnreachable where a link lies in its place."""
-    folder = root / ".oneiros"
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
-        if not stat.S_ISDIR(folder.lstat().st_mode):
-            raise DaemonUnreachable(f"{folder} is no folder of its own. Remove it: it is made anew.") from None
-
-
-def open_own(file: Path, flags: int) -> int:
-    """Opens a file of ours, made where it is missing, and never anything but an ordinary file with one name.
-
-    Raises DaemonUnreachable for a link, a pipe or a device in its place: a cloned memory may bring one.
-    """
-    try:
-        found = file.lstat()
-        is_own = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-    except FileNotFoundError:
-        is_own = True
-    if not is_own:
-        raise DaemonUnreachable(f"{file} is no ordinary file. Remove it.")
-    return os.open(file, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-
-
 @contextlib.contextmanager
 def listening(root: Path, lock: int) -> Iterator[Listening]:
     """The daemon's sockets, and the file that names them. Call under the lock: what lies there is stale."""
@@ -145,7 +123,6 @@ def listening(root: Path, lock: int) -> Iterator[Listening]:
     ensure_private(folder)
     state = Path(state_folder(os.environ, str(root)))
     ensure_state(str(state))
-    settle_state(MemoryRoot(root, state.parent))
     token = settle_token(state / "token")
     paths = {kind: Path(socket_path(os.environ, str(root), kind)) for kind in ("mcp", "http")}
     opened = {}

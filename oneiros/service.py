@@ -176,7 +176,7 @@ class Service:
                 logger.warning("the memory has gone; ending")
                 self._end.set()
             elif not self._sockets.is_locked():
-                logger.warning("the derived folder was deleted; starting anew")
+                logger.warning("the derived folder or the state was deleted; starting anew")
                 self._restart()
             idle = person.idle_minutes * 60
             is_busy = self.keeper.is_busy or self.schedule.running or self.taking_in.is_busy

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from oneiros.daemon import daemon_lock
-from oneiros.runtime import DaemonUnreachable
+from memory_server.errors import NeedsRepair
+from oneiros.daemon import daemon_lock, write_state
+from oneiros.runtime import DaemonUnreachable, daemon_state, ensure_state, spawn, state_folder
 from tests.memories import new_root
 
 
@@ -50,23 +51,35 @@ PLANTED = [symlink, hard_link, dangling, pipe]
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_a_lock_that_is_no_file_of_its_own_is_not_taken(
-    root: Path, victim: Path, plant: Callable[[Path, Path], None]
+@pytest.mark.parametrize("name", ["", "daemon.lock"])
+def test_a_lock_that_leads_elsewhere_is_not_taken(
+    root: Path, victim: Path, name: str, plant: Callable[[Path, Path], None]
 ) -> None:
-    plant(root / ".oneiros" / "daemon.lock", victim)
+    place = root / ".oneiros" / name
+    if not name:
+        place.rmdir()
+    plant(place, victim)
 
-    with pytest.raises(DaemonUnreachable, match=r"daemon\.lock is no ordinary file"), daemon_lock(root):
+    with pytest.raises(NeedsRepair), daemon_lock(root):
         pytest.fail("the lock was taken")
 
     assert around(root) == {"memory": None, "victim": "precious\n"}
 
 
-def test_a_derived_folder_that_is_a_link_is_not_entered(tmp_path: Path) -> None:
-    root = new_root(tmp_path / "memory").path
-    (tmp_path / "elsewhere").mkdir()
-    (root / ".oneiros").symlink_to(tmp_path / "elsewhere")
+def test_a_daemon_says_why_it_does_not_start_on_a_memory_that_leads_elsewhere(root: Path, tmp_path: Path) -> None:
+    (root / "sessions").symlink_to(tmp_path)
 
-    with pytest.raises(DaemonUnreachable, match="no folder of its own"), daemon_lock(root):
-        pytest.fail("the lock was taken")
+    with pytest.raises(DaemonUnreachable, match="sessions: a link is not followed"):
+        spawn(os.environ, str(root), 30.0)
 
-    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+def test_links_in_the_places_of_an_earlier_layout_are_not_followed(root: Path, victim: Path) -> None:
+    state = state_folder(os.environ, str(root))
+    for name in ("daemon.json.new", "daemon.log"):
+        (root / ".oneiros" / name).symlink_to(victim)
+
+    ensure_state(state)
+    write_state(Path(state), port=1)
+
+    assert daemon_state(state)["port"] == 1
+    assert around(root) == {"memory": None, "victim": "precious\n"}
