@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 START_SECONDS = 20.0  # a cold disk and a busy machine; the daemon listens after 0.1 s otherwise
+SHARED_FOLDER = "/tmp"  # noqa: S108  what lies there is used only where it is private and ours: `is_private`
 MAX_SOCKET_PATH = 100  # bytes: Linux takes 107, macOS 103
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_LOG_BYTES = 2_000_000  # beyond, the daemon's log starts anew with the next daemon
@@ -104,17 +105,23 @@ def is_memory(root: str) -> bool:
 
 
 def runtime_folder(variables: Mapping[str, str]) -> str:
-    """A short private folder for sockets: below `$XDG_RUNTIME_DIR` where that fits, else below `/tmp`."""
+    """A short private folder for sockets: below `$XDG_RUNTIME_DIR` where that fits, else below `/tmp`.
+
+    Anybody can take a name below `/tmp` first; then it lies beside the states, in a longer path.
+    """
     given = variables.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(given) and len(os.fsencode(given)) < MAX_SOCKET_PATH - 30 and os.path.isdir(given):
         return os.path.join(given, "oneiros")
-    return f"/tmp/oneiros-{os.getuid()}"  # noqa: S108  used only where it is private and ours: `ensure_private`
+    short = f"{SHARED_FOLDER}/oneiros-{os.getuid()}"
+    if os.path.lexists(short) and not is_private(short):
+        return os.path.join(states_folder(variables), "run")
+    return short
 
 
 def ensure_private(folder: str) -> None:
     """Makes the folder, and refuses one that another user made or can enter. Raises DaemonUnreachable."""
     try:
-        os.mkdir(folder, 0o700)
+        os.makedirs(folder, 0o700, exist_ok=True)
     except FileExistsError:
         pass
     except OSError as error:

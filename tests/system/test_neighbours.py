@@ -4,9 +4,11 @@ import contextlib
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from oneiros import runtime
 from oneiros.runtime import daemon_state, socket_path
 from tests.system.house import House
 from tests.system.test_hook import answer_of_hook
@@ -44,3 +46,26 @@ def test_300_half_open_requests_leave_everybody_else_untouched(served: House, si
         assert "2525" in relay.text("search_exact", query="2525")
         assert "2 topics" in answer_of_hook(served, told, "SessionStart")["systemMessage"]
         assert ask(served, "GET", "/api/status")[0] == 200
+
+
+@pytest.mark.parametrize("taken", ["folder", "file", "link"])
+def test_a_name_that_another_account_took_below_tmp_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: str
+) -> None:
+    monkeypatch.setattr(runtime, "SHARED_FOLDER", str(tmp_path))
+    variables = {"HOME": str(tmp_path / "home")}
+    name = Path(runtime.runtime_folder(variables))
+    assert name.parent == tmp_path
+    if taken == "folder":
+        name.mkdir()
+        name.chmod(0o777)
+    elif taken == "file":
+        name.touch()
+    else:
+        name.symlink_to(tmp_path / "elsewhere")
+
+    folder = runtime.runtime_folder(variables)
+    runtime.ensure_private(folder)
+
+    assert Path(folder).is_relative_to(tmp_path / "home" / ".local" / "state") and runtime.is_private(folder)
+    assert not (tmp_path / "elsewhere").exists()
