@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -223,7 +224,7 @@ class Archive:
 
         `copies` are the keys by which its entries would be recognised in a fork of it.
         """
-        self._mark_forgotten(session_id, copies)
+        self._add_mark(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
         path = self._record_path(session_id)
         if not path.exists():
             return False
@@ -235,12 +236,22 @@ class Archive:
         path.unlink()
         return True
 
+    def readmit(self, session_id: str, at: datetime) -> None:
+        """Lets a forgotten session come back, whatever its words said up to this moment."""
+        self._add_mark(_Forgotten(mark_of(session_id), undone=at))
+
     def is_forgotten(self, session_id: str) -> bool:
-        return any(line.session == mark_of(session_id) for line in self._forgotten_lines())
+        mark = self._marks().get(mark_of(session_id))
+        return mark is not None and mark.undone is None
+
+    def readmitted(self, session_id: str) -> datetime | None:
+        """When a person undid the forgetting of a session; None where it was never forgotten, or is."""
+        mark = self._marks().get(mark_of(session_id))
+        return mark.undone if mark else None
 
     def forgotten_copies(self) -> set[str]:
         """Keys of entries that must not come back in a fork either."""
-        return {key for line in self._forgotten_lines() for key in line.copies}
+        return {key for mark in self._marks().values() for key in mark.copies}
 
     def remove_orphans(self) -> int:
         """Removes objects that no session names, which only a kill leaves behind; returns how many.
@@ -319,16 +330,17 @@ class Archive:
             self._object_path(name).unlink(missing_ok=True)
         return len(gone)
 
-    def _mark_forgotten(self, session_id: str, copies: Iterable[str]) -> None:
-        line = msgspec.json.encode(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
-        append_line(self._forgotten, line)
+    def _add_mark(self, mark: "_Forgotten") -> None:
+        append_line(self._forgotten, msgspec.json.encode(mark))
 
-    def _forgotten_lines(self) -> Iterator["_Forgotten"]:
-        if not self._forgotten.exists():
-            return
-        for line in self._forgotten.read_bytes().splitlines():
+    def _marks(self) -> dict[str, "_Forgotten"]:
+        """The last word on every session that was ever forgotten, by its hash."""
+        marks = {}
+        for line in self._forgotten.read_bytes().splitlines() if self._forgotten.exists() else ():
             with suppress(msgspec.MsgspecError):  # a line torn by a kill: the forgetting did not return either
-                yield msgspec.json.decode(line, type=_Forgotten)
+                mark = msgspec.json.decode(line, type=_Forgotten)
+                marks[mark.session] = mark
+        return marks
 
     def _object_path(self, name: str) -> Path:
         return self._objects / name[:2] / f"{name}.zst"
@@ -342,6 +354,7 @@ class Archive:
 class _Forgotten(msgspec.Struct, frozen=True, omit_defaults=True):
     session: str  # a hash: the mark must not itself tell what was forgotten
     copies: tuple[str, ...] = ()
+    undone: datetime | None = None  # when a person let the session come back
 
 
 class _ObjectWriter:

@@ -12,9 +12,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from crawler.grammar import as_line
+from memory_server.chunking import code_lines
 
 MAX_GIT_CHARS = 8_192  # of a file that holds one path
-EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # anywhere in a prompt of the person: the session is left out
+EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # as a line of a person's prompt: the session is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +36,13 @@ class Choice:
         return not self.allow or _any_covers(self.allow, project, cwd)
 
     def is_excluded_by(self, prompt: str) -> bool:
-        """Whether a person's words carry the mark that leaves their session out."""
-        return any(mark in prompt for mark in self.exclude_marks)
+        """Whether the mark that leaves a session out is a line of the person's words, and not of code among them."""
+        if not any(mark in prompt.casefold() for mark in self.exclude_marks):
+            return False
+        lines, code = prompt.splitlines(), code_lines(prompt)
+        return any(
+            line.strip().casefold() in self.exclude_marks for number, line in enumerate(lines) if number not in code
+        )
 
 
 @dataclass(slots=True)

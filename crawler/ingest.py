@@ -30,6 +30,7 @@ from crawler.injected import is_own_session
 from crawler.masking import EntryRedactor
 from crawler.tail import FileState, PrefixHash, TailState, Verdict, copy_key
 from crawler.transcript import BadLine, TranscriptReader, open_transcript, reading
+from crawler.turns import PROMPT_KINDS, time_of
 from memory_server.errors import ContentError, NeedsRepair, Problem
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
@@ -38,6 +39,7 @@ from memory_server.redaction import Redactor
 logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
+LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
 PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
 
 
@@ -88,6 +90,7 @@ class IngestReport:
     secrets: int = 0
     bytes_read: int = 0
     sessions: set[str] = field(default_factory=set)  # that gained entries
+    marked: set[str] = field(default_factory=set)  # that a prompt leaves out, though something of them may be kept
     refused: list[Refusal] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)  # files and lines that somebody may want to mend
@@ -166,12 +169,29 @@ class Ingester:
         return report
 
     def forget(self, session_id: str) -> bool:
-        """Removes a session from archive and state, and keeps it out for ever; returns whether it was archived."""
+        """Removes a session from archive and state, and keeps it out; returns whether it was archived."""
         with self._locked():
-            keys = self._tail.forget_session(session_id)
+            keys = self._tail.keys_of(session_id)
             was_there = self.archive.forget(session_id, copies=keys)
+            self._tail.forget_session(session_id)
             self._forgotten_copies |= set(keys)
         return was_there
+
+    def readmit(self, files: Iterable[FoundFile], at: datetime) -> list[Path]:
+        """Lets those sessions come back at the next ingest that were forgotten, whatever was written before `at`.
+
+        Returns the files of their conversations; the others, and what cannot be read, are passed over.
+        """
+        found = []
+        for file in files:
+            with suppress(ContentError), self._locked(), open_transcript(file.path) as stream:
+                read = _FileRead(file, stream, None)
+                if read.judge() is None and self.archive.is_forgotten(read.session_id):
+                    self.archive.readmit(read.session_id, at)
+                    self._tail.forget_session(read.session_id)
+                    found.append(file.path)
+        self._forgotten_copies = self.archive.forgotten_copies()
+        return found
 
     def sessions_of(self, path: Path) -> list[str]:
         """The sessions that were read from a file, or from files below a folder."""
@@ -212,7 +232,7 @@ class Ingester:
                 return
             report.read += 1
             if refusal is None and self.archive.is_forgotten(read.session_id):
-                refusal = Refusal(file.path, Verdict.EXCLUDED, "a person excluded or forgot this session")
+                refusal = Refusal(file.path, Verdict.EXCLUDED, LEFT_OUT)
             report.problems += read.problems
             if refusal:
                 self._refuse(read, refusal, report)
@@ -237,9 +257,7 @@ class Ingester:
         try:
             added = self._add(key, map(masker.redact, entries), report)
         except Excluded:
-            if not report.is_dry_run:
-                self.archive.forget(read.session_id, copies=self._tail.forget_session(read.session_id))
-            self._refuse(read, Refusal(read.file.path, Verdict.EXCLUDED, "a mark in the conversation"), report)
+            self._leave_out(read, report)
             return
         report.entries += added
         report.copies += fresh.dropped
@@ -255,6 +273,17 @@ class Ingester:
             is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
 
+    def _leave_out(self, read: "_FileRead", report: IngestReport) -> None:
+        """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
+        report.marked.add(read.session_id)
+        refusal = Refusal(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
+        if report.is_dry_run or self.archive.holds(read.session_id):
+            report.refused.append(refusal)
+            return
+        self.archive.forget(read.session_id, copies=self._tail.keys_of(read.session_id))
+        self._tail.forget_session(read.session_id)
+        self._refuse(read, refusal, report)
+
     def _add(self, key: SessionKey, entries: Iterator[Entry], report: IngestReport) -> int:
         if not report.is_dry_run:
             return self.archive.add(key, entries)
@@ -265,12 +294,17 @@ class Ingester:
         for entry in entries:
             if read.file.is_agents:
                 entry = in_side_chain(entry, read.source)
-            if not entry.is_sidechain and any(
-                part.kind in (PartKind.PROMPT, PartKind.QUEUED) and self._settings.choice.is_excluded_by(part.text)
-                for part in entry.parts
-            ):
+            if not entry.is_sidechain and self._is_marked(entry, read.session_id):
                 raise Excluded
             yield entry
+
+    def _is_marked(self, entry: Entry, session_id: str) -> bool:
+        """Whether an entry leaves its session out: unless a person took that back after they had written it."""
+        is_excluded = self._settings.choice.is_excluded_by
+        if not any(part.kind in PROMPT_KINDS and is_excluded(part.text) for part in entry.parts):
+            return False
+        undone, written = self.archive.readmitted(session_id), time_of(entry)
+        return undone is None or (written is not None and written > undone)
 
     def _refuse(self, read: "_FileRead", refusal: Refusal, report: IngestReport) -> None:
         report.refused.append(refusal)

@@ -4,7 +4,7 @@ This is the door for the face and the daemon. It reads, redacts, archives, compr
 archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from crawler.archive import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.discovery import find_transcripts, stem_of
 from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
 from crawler.tail import is_uuid
 from memory_server.errors import ContentError, Problem
@@ -53,12 +54,15 @@ def take_in(
     dry_run: bool = False,
     progress: Callable[[Progress], None] | None = None,
     check: Callable[[], None] = lambda: None,
+    forget_marked: Callable[[Sequence[str]], None] | None = None,
 ) -> IntakeReport:
     """Ingests what is new below the paths, then compresses every closed session that has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
-    does nothing. `check` is called after each file and each session; what it raises ends the intake there, and nothing
-    is lost. Raises NeedsRepair when another process keeps the archive locked.
+    does nothing. `forget_marked` forgets sessions that a prompt of the person leaves out after something of them was
+    taken in; by default `forget` does, which knows no index. `check` is called after each file and each session; what
+    it raises ends the intake there, and nothing is lost. Raises NeedsRepair when another process keeps the archive
+    locked.
     """
 
     def read_on(step: Progress) -> None:
@@ -68,12 +72,46 @@ def take_in(
 
     with Ingester(settings) as ingester:
         report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on)
-        if dry_run or compressor is None:
+        if dry_run:
+            return IntakeReport(report, None)
+        if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:
+            (forget_marked or forgetter(settings, compressed))(held)
+        if compressor is None:
             return IntakeReport(report, None)
         written = compress_closed(ingester.archive, compressed, compressor, closed_when, progress=lambda *_: check())
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IntakeReport(report, written)
+
+
+def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:
+    """What forgets sessions one by one as `forget` does."""
+
+    def forget_each(session_ids: Sequence[str]) -> None:
+        for session_id in session_ids:
+            forget(session_id, settings, compressed)
+
+    return forget_each
+
+
+def readmit(what: str, settings: IngestSettings, roots: Iterable[Path], at: datetime) -> list[Path]:
+    """Lets forgotten sessions come back at the next ingest, while their transcripts exist; returns all files of theirs.
+
+    `what` is a session's id or the beginning of it, found below the roots, or the path of a transcript or a folder.
+    Raises ContentError where there is no transcript of a forgotten session.
+    """
+    is_path = is_path_of_transcripts(what)
+    files = find_transcripts([Path(what)] if is_path else roots).files
+    meant = [file for file in files if not file.is_agents and (is_path or stem_of(file.path).startswith(what))]
+    with Ingester(settings) as ingester:
+        found = ingester.readmit(meant, at)
+    if not found:
+        raise ContentError(
+            "there is no transcript of a session that was forgotten or left out",
+            where=what,
+            remedy="Name the transcript by its path; without one nothing can be brought back",
+        )
+    return [path for file in found for path in (file, file.parent / stem_of(file)) if path.exists()]
 
 
 def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
@@ -87,9 +125,9 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
         removed, files = _meant(what, ingester, compressed), []
         for session_id in removed:
             own = files_of(compressed, session_id)
-            ingester.forget(session_id)
             for path in own:
                 path.unlink(missing_ok=True)
+            ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
             files += own
     return Forgotten(tuple(removed), tuple(files))
 
@@ -102,7 +140,7 @@ def sessions_meant(what: str, settings: IngestSettings, compressed: Path) -> lis
 
 def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
     """The sessions that a person names. Raises ContentError where nothing is known by that name."""
-    if "/" in what or what.endswith((".jsonl", ".xz")):
+    if is_path_of_transcripts(what):
         found = ingester.sessions_of(Path(what))
         if not found:
             raise ContentError("no session was read from this path", where=what, remedy="Name the session by its id")
@@ -110,3 +148,8 @@ def _meant(what: str, ingester: Ingester, compressed: Path) -> list[str]:
     if what in newest_files(compressed) or is_uuid(what):
         return [what]
     return [resolve_session(ingester.archive, what)]
+
+
+def is_path_of_transcripts(what: str) -> bool:
+    """Whether a person means a path rather than a session's id."""
+    return "/" in what or what.endswith((".jsonl", ".xz"))

@@ -121,15 +121,17 @@ class TailState:
                 "UPDATE files SET is_gone = 1 WHERE machine = ? AND path = ?", ((self._machine, p) for p in paths)
             )
 
-    def forget_session(self, session_id: str) -> list[str]:
-        """Drops everything about a session; returns the keys of its entries."""
-        keys = [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
+    def keys_of(self, session_id: str) -> list[str]:
+        """The keys of a session's entries."""
+        return [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
+
+    def forget_session(self, session_id: str) -> None:
+        """Drops everything about a session."""
         with self._transaction():
             self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
             self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
         self._db.execute("VACUUM")  # a deleted row leaves its bytes in the file
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return keys
 
     def is_filled(self) -> bool:
         """Whether the table of copies stands for the whole archive: it does not after `.oneiros/` was deleted."""

@@ -22,6 +22,7 @@ from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
+from memory_server.forgetting import sessions_to_forget, strike_out
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.digest import DigestStore
 from memory_server.index.indices import Indices, NotOwner
@@ -246,8 +247,25 @@ class Memory:
         return self._upkeep.refresh(report_progress)
 
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
-        """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root."""
-        return self._upkeep.reindex(report_progress, rebuild=rebuild)
+        """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root.
+
+        Of sessions that were to be forgotten, and whose archive is gone, not a byte is left in anything derived.
+        """
+        if not (gone := self._forgotten()):
+            return self._upkeep.reindex(report_progress, rebuild=rebuild)
+        self.own()
+        self._forget_notes(gone)
+        self._upkeep.reindex(report_progress)
+        with self.indices.gate.exchanging():
+            self.indices.forget_vectors()
+        report = self._upkeep.reindex(report_progress, rebuild=True)
+        strike_out(self.root, gone)
+        return report
+
+    def _forgotten(self) -> frozenset[str]:
+        """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
+        noted = sessions_to_forget(self.root)
+        return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
 
     @property
     def speech(self) -> SpeechVectors | None:
@@ -263,12 +281,8 @@ class Memory:
         if not self.indices.own():
             raise NotOwner("another process owns this memory", where=self.root.path, remedy="End it and try again")
 
-    def forget(self, session_ids: Collection[str]) -> None:
-        """Rewrites every derived store without some sessions, whose archive and files are gone already.
-
-        Raises NotOwner where another process owns the root: ask `own` before the first of them goes.
-        """
-        self.own()
+    def _forget_notes(self, session_ids: Collection[str]) -> None:
+        """Removes sessions from typed lines, blackboard and query log; the ledger must still know them."""
         for session_id in session_ids:
             self.digest.remove(session_id)
             Blackboard(self.root).forget(session_id)
@@ -279,17 +293,14 @@ class Memory:
         ]
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
         self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
-        self.reindex()
-        self.indices.forget_vectors()
-        self.reindex(rebuild=True)
 
     def is_of_another_format(self) -> bool:
         """Whether another version of the program made the indices: the next `reindex` makes them anew."""
         return self._upkeep.is_of_another_format()
 
     def is_unfinished(self) -> bool:
-        """Whether an interrupted run left passages that the semantic index has still to learn or forget."""
-        return self._upkeep.is_unfinished()
+        """Whether a run is due although no source has changed: one was interrupted, or a session is to be forgotten."""
+        return self._upkeep.is_unfinished() or bool(self._forgotten())
 
     @property
     def next_model(self) -> str:

@@ -118,6 +118,11 @@ class MemoryRoot:
         return self.state / "ended.jsonl"
 
     @property
+    def forgetting(self) -> Path:
+        """Which forgotten sessions indices, query log and blackboard must still lose."""
+        return self.state / "forgetting.txt"
+
+    @property
     def spent(self) -> Path:
         """What was paid on which day."""
         return self.state / "spent.json"

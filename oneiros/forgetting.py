@@ -1,26 +1,30 @@
 """Forgetting a session everywhere at once, and saying what still holds it (DESIGN section 9).
 
-Archive, compressed files, proposals, query log and every derived store are clean when `carry_out` returns. Topics that
+One way for `oneiros forget` and for a prompt that leaves its session out: `carry_out` takes it from proposals,
+compressed files and archive, and the next `Memory.reindex` of the root's owner from everything derived. Topics that
 cite the session and commits that hold its files are a person's own: they are listed and left.
 """
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from crawler.archive import Archive
 from crawler.closed import forget_ends
-from crawler.intake import forget, sessions_meant
+from crawler.ingest import IngestSettings
+from crawler.intake import forgetter, sessions_meant
+from dream.accept import Decisions
+from dream.evidence import Evidence
 from memory_server.document import Layer
+from memory_server.forgetting import note_forgetting
 from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
-from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
 from memory_server.state import SAFE_GIT
-from oneiros.dreaming import decisions_on
-from oneiros.environment import Environment
-from oneiros.intake import ingest_settings
+from oneiros.environment import now
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,13 @@ class Plan:
     commits: tuple[str, ...]  # that hold a compressed file; left alone
 
 
-def plan(environment: Environment, memory: Memory, what: str) -> Plan:
+def plan(root: MemoryRoot, settings: IngestSettings, what: str) -> Plan:
     """What forgetting would do. Raises ContentError where nothing is known by that name."""
-    root = memory.root
-    sessions = sessions_meant(what, ingest_settings(environment, root), root.sessions)
+    return plan_for(root, sessions_meant(what, settings, root.sessions))
+
+
+def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> Plan:
+    """What forgetting these sessions would do."""
     files = [path for session_id in sessions for path in files_of(root.sessions, session_id)]
     return Plan(
         session_ids=tuple(sessions),
@@ -48,36 +55,37 @@ def plan(environment: Environment, memory: Memory, what: str) -> Plan:
     )
 
 
-def carry_out(environment: Environment, memory: Memory, wanted: Plan) -> None:
-    """Removes what the plan names and rewrites every derived store. Raises NotOwner where a daemon owns the memory."""
-    root = memory.root
-    memory.own()  # before anything goes: half a forgetting would be none
-    settings = ingest_settings(environment, root)
-    for session_id in wanted.session_ids:
-        forget(session_id, settings, root.sessions)
+def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings, wanted: Plan) -> None:
+    """Removes what the plan names, the archive last: after a kill the session is there to be forgotten again.
+
+    What was derived of it goes with the next `Memory.reindex`, for which it is noted first.
+    """
+    note_forgetting(root, wanted.session_ids)
     forget_ends(root.ended, wanted.session_ids)
-    forget_proposals(root, environment, wanted)
-    memory.forget(wanted.session_ids)
-
-
-def forget_proposals(root: MemoryRoot, environment: Environment, wanted: Plan) -> None:
-    """Removes what rests on the sessions from proposals, rejections and approvals; whole folders where it is left."""
-    decisions_on(root, environment.person).forget(wanted.session_ids)
-    for folder in wanted.proposals:
-        if (root.path / folder).exists() and names_any_below(root.path / folder, list(wanted.session_ids)):
+    archive = Archive(settings.archive)
+    decisions = Decisions(root, person, now, is_true=Evidence(archive).resolve)
+    decisions.forget(wanted.session_ids)
+    for folder in wanted.proposals:  # what still names a session there is a file of somebody else
+        if (root.path / folder).exists() and names_any_below(root.path / folder, wanted.session_ids):
             shutil.rmtree(root.path / folder)
+    forgetter(settings, root.sessions)(wanted.session_ids)
 
 
-def proposals_naming(root: MemoryRoot, session_ids: list[str]) -> list[Path]:
+def forgetter_of(root: MemoryRoot, person: PersonSettings, settings: IngestSettings) -> Callable[[Sequence[str]], None]:
+    """What an intake forgets sessions with that a prompt leaves out."""
+    return lambda session_ids: carry_out(root, person, settings, plan_for(root, session_ids))
+
+
+def proposals_naming(root: MemoryRoot, session_ids: Sequence[str]) -> list[Path]:
     """The folders of proposals in which a session's id stands."""
     return [folder for folder in sorted((root.path / "proposals").glob("*/")) if names_any_below(folder, session_ids)]
 
 
-def names_any_below(folder: Path, session_ids: list[str]) -> bool:
+def names_any_below(folder: Path, session_ids: Sequence[str]) -> bool:
     return any(names_any(path, session_ids) for path in folder.rglob("*") if path.is_file())
 
 
-def topics_citing(root: MemoryRoot, session_ids: list[str]) -> Iterator[str]:
+def topics_citing(root: MemoryRoot, session_ids: Sequence[str]) -> Iterator[str]:
     """The approved files in which a session's id, or the part of it that file names carry, stands."""
     marks = [*session_ids, *map(id8_of, session_ids)]
     for source in find_sources(root):
@@ -85,7 +93,7 @@ def topics_citing(root: MemoryRoot, session_ids: list[str]) -> Iterator[str]:
             yield source.path
 
 
-def names_any(path: Path, marks: list[str]) -> bool:
+def names_any(path: Path, marks: Sequence[str]) -> bool:
     text = path.read_text(encoding="utf-8", errors="replace")
     return any(mark in text for mark in marks)
 

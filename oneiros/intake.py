@@ -28,6 +28,7 @@ from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.places import require_memory
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment
+from oneiros.forgetting import forgetter_of
 from oneiros.trainer_client import TrainerClient, machines_of
 from oneiros.trainer_compressor import TrainerModelClient
 
@@ -207,9 +208,10 @@ def run_intake(
     machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
     outcome = Outcome()
     for machine in machines:
+        settings = ingest_settings(environment, root, machine)
         report = take_in(
             [one.folder for one in roots if one.machine == machine],
-            ingest_settings(environment, root, machine),
+            settings,
             root.sessions,
             compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
             closed_when(environment, root, now),
@@ -219,6 +221,7 @@ def run_intake(
             dry_run=wanted.dry_run,
             progress=progress,
             check=check,
+            forget_marked=forgetter_of(root, environment.person, settings),
         )
         outcome.reports.append(report)
     outcome.spent_usd = budget.spent_in_run
@@ -240,7 +243,10 @@ def most_it_costs(environment: Environment, outcome: Outcome) -> float:
 
 def is_news(outcome: Outcome) -> bool:
     """Whether an intake left anything to be indexed."""
-    return any(report.ingest.entries or (report.compress and report.compress.written) for report in outcome.reports)
+    return any(
+        report.ingest.entries or report.ingest.marked or (report.compress and report.compress.written)
+        for report in outcome.reports
+    )
 
 
 def news_of(outcome: Outcome, now: datetime) -> Iterator[tuple[str, bool]]:

@@ -12,6 +12,7 @@ import typer
 
 from crawler.archive import Archive
 from crawler.ingest import Progress, Refusal
+from crawler.intake import readmit
 from crawler.levels import Depth, SessionReader
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
@@ -29,6 +30,8 @@ from oneiros.intake import (
     Outcome,
     Wanted,
     archive_folder,
+    crawl_roots,
+    ingest_settings,
     is_news,
     most_it_costs,
     outcome_sentence,
@@ -92,17 +95,32 @@ def add_commands(app: typer.Typer, environment: Environment) -> None:
         what: Annotated[str, typer.Argument(help="a session's id, or the path of a transcript")],
         dry_run: DryRun = False,
         yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+        undo: Annotated[bool, typer.Option("--undo", help="take it in again, while its transcript exists")] = False,
         as_json: AsJson = False,
     ) -> None:
-        """Remove a session for good: archive, compressed files, query log, every index. It does not come back."""
-        with environment.open_memory() as memory:
-            plan = forgetting.plan(environment, memory, what)
-            if not as_json:
-                for line in forgetting.plan_lines(plan):
-                    data(line)
-            if not dry_run:
-                confirm(f"Forget {len(plan.session_ids)} session(s) for good?", yes=yes)
-                forgetting.carry_out(environment, memory, plan)
+        """Remove a session: archive, compressed files, query log, every index. It does not come back by itself.
+
+        --undo takes a session in again that was forgotten, or left out by a line of its prompts.
+        """
+        root = environment.choice.root
+        settings = ingest_settings(environment, require_memory(root))
+        if undo:
+            if dry_run:
+                raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
+            folders = [one.folder for one in crawl_roots(environment)]
+            paths = readmit(what, settings, folders, now())
+            ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
+            return
+        plan = forgetting.plan(root, settings, what)
+        if not as_json:
+            for line in forgetting.plan_lines(plan):
+                data(line)
+        if not dry_run:
+            confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
+            with environment.open_memory() as memory:
+                memory.own()  # before anything goes: half a forgetting would be none
+                forgetting.carry_out(root, environment.person, settings, plan)
+                memory.reindex()
         if as_json:
             data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
         else:

@@ -19,6 +19,7 @@ from crawler.intake import take_in
 from memory_server.errors import OneirosError
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment, now
+from oneiros.forgetting import forgetter_of
 from oneiros.intake import (
     Wanted,
     closed_when,
@@ -147,16 +148,18 @@ class TakingIn:
                 self._later[note.session_id] = (due, replace(note, looks=note.looks + 1))
 
     def _take_file(self, file: Path, *, is_over: bool) -> int:
-        """Takes one transcript in with its side-chains, and compresses what is over; how many entries were new."""
+        """Takes one transcript in with its side-chains, and compresses what is over; how much of it changed."""
         environment, root, moment = self._settled_now(), self._root, now()
+        settings = ingest_settings(environment, root, this_machine(environment))
         report = take_in(
             [file, file.with_suffix("")],
-            ingest_settings(environment, root, this_machine(environment)),
+            settings,
             root.sessions,
             compressor_of(environment, root, spending(environment, root, moment)) if is_over else None,
             closed_when(environment, root, moment),
+            forget_marked=forgetter_of(root, environment.person, settings),
         )
-        return report.ingest.entries
+        return report.ingest.entries + len(report.ingest.marked)
 
     def _is_ours(self, file: Path) -> bool:
         """Whether a transcript lies where transcripts are read anyway: a hook must not have any file read."""

@@ -55,3 +55,21 @@ def test_a_memory_of_one_project_takes_no_other_in_whatever_is_allowed() -> None
 )
 def test_deny_wins_over_allow(allow: tuple[str, ...], deny: tuple[str, ...], taken: bool) -> None:
     assert Choice(allow, deny).takes("/srv/app/.git", "/srv/app/src") is taken
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_excluded"),
+    [
+        ("#no-memory", True),
+        ("Draft the letter.\n\n  #oneiros:off\nIt is private.", True),
+        ("#No-Memory\r\nand go on", True),
+        ("what does #no-memory do?", False),
+        ("#no-memory please", False),
+        ("> #no-memory", False),
+        ("- `#no-memory`", False),
+        ("Our docs say:\n```\n#no-memory\n```\nIs that right?", False),
+        ("Our docs say:\n\n    #no-memory\n\nIs that right?", False),
+    ],
+)
+def test_a_mark_counts_as_a_line_of_the_prompts_own_alone(prompt: str, is_excluded: bool) -> None:
+    assert Choice().is_excluded_by(prompt) is is_excluded

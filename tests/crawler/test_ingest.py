@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import crawler.ingest
 from crawler.archive import Archive
 from crawler.choice import Choice
+from crawler.discovery import find_transcripts
 from crawler.ingest import Ingester, IngestSettings, Progress
 from crawler.tail import Verdict
 from memory_server.errors import NeedsRepair
@@ -216,12 +217,41 @@ def test_a_mark_in_a_prompt_keeps_the_session_out_for_good(ingester: Ingester, t
     path = write_transcript(tmp_path / "live", *working_session())
     ingester.ingest([path])
     with path.open("ab") as stream:
-        stream.write(to_lines(person(11, "#oneiros:off please")))
+        stream.write(to_lines(person(11, "Please, no notes of this:\n#oneiros:off")))
+
+    first = ingester.ingest([path])
+    ingester.forget(SESSION)
+    second, third = ingester.ingest([path]), ingester.ingest([path])
+
+    assert [refusal.verdict for refusal in first.refused] == [Verdict.EXCLUDED]
+    assert first.marked == {SESSION} and second.marked == set()
+    assert (third.unchanged, ingester.archive.session_ids()) == (1, [])
+
+
+def test_a_session_that_is_marked_from_its_start_leaves_no_byte(ingester: Ingester, tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session(), queued("#No-Memory"))
 
     first, second = ingester.ingest([path]), ingester.ingest([path])
 
-    assert [refusal.verdict for refusal in first.refused] == [Verdict.EXCLUDED]
-    assert (second.unchanged, ingester.archive.session_ids()) == (1, [])
+    assert [refusal.reason for refusal in first.refused] == [
+        "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
+    ]
+    assert (second.unchanged, list((tmp_path / "root").rglob("*.zst"))) == (1, [])
+
+
+def test_a_mark_counts_again_behind_the_moment_at_which_one_was_undone(ingester: Ingester, tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session(), person(11, "#no-memory"))
+    ingester.ingest([path])
+    files = find_transcripts([path]).files
+
+    assert ingester.readmit(files, datetime(2026, 3, 1, 10, 0, 30, tzinfo=UTC)) == [path]
+    back = ingester.ingest([path])
+    with path.open("ab") as stream:
+        stream.write(to_lines(person(40, "#no-memory")))
+    out = ingester.ingest([path])
+
+    assert (back.entries, back.marked, out.marked) == (11, set(), {SESSION})
+    assert ingester.readmit(files, datetime(2026, 3, 1, 11, tzinfo=UTC)) == []  # it was not forgotten yet
 
 
 def test_a_mark_in_a_tools_output_excludes_nothing(ingester: Ingester, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import pytest
 from crawler.archive import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.intake import IntakeReport, forget, take_in
+from crawler.intake import IntakeReport, forget, readmit, take_in
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 
@@ -62,6 +63,45 @@ def test_what_is_forgotten_leaves_no_byte_and_stays_out(tmp_path: Path, by: str)
     assert (again.ingest.entries, Archive(tmp_path / "root" / "sessions" / "archive").session_ids()) == (0, [])
     left = {file.name: file.read_bytes() for file in files_below(tmp_path / "root") if "ingest.sqlite" not in file.name}
     assert [name for name, content in left.items() if b"xylophone" in content or SESSION.encode() in content] == []
+
+
+def test_a_mark_takes_out_what_was_taken_in_and_compressed_and_can_be_undone(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    take(tmp_path)
+    with path.open("ab") as stream:
+        stream.write(to_lines(person(11, "Enough.\n\n#no-memory\n")))
+    settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
+
+    take(tmp_path)
+    left = files_below(compressed), Archive(settings.archive).session_ids()
+    again = take(tmp_path)
+    paths = readmit(SESSION[:8], settings, [tmp_path / "live"], CLOSED.now)
+    back = take(tmp_path)
+
+    assert left == ([], []) and (again.ingest.marked, again.ingest.entries) == (set(), 0)
+    assert paths == [path] and back.ingest.entries == 11
+    assert back.compress is not None and back.compress.session_ids == [SESSION]
+
+
+def test_a_mark_in_a_session_whose_compressed_file_alone_is_left_removes_that(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    take(tmp_path)
+    shutil.rmtree(tmp_path / "root" / "sessions")
+    path.write_bytes(to_lines(*working_session(), person(11, "#no-memory")))
+
+    take(tmp_path)
+
+    assert files_below(tmp_path / "root" / "compressed") == []
+
+
+def test_nothing_can_be_brought_back_without_its_transcript(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    take(tmp_path)
+    forget(SESSION, settings_in(tmp_path / "root"), tmp_path / "root" / "compressed")
+    path.unlink()
+
+    with pytest.raises(ContentError, match="without one nothing can be brought back"):
+        readmit(SESSION, settings_in(tmp_path / "root"), [tmp_path / "live"], CLOSED.now)
 
 
 @pytest.mark.parametrize("what", ["99999999", "/nowhere/at/all.jsonl"])

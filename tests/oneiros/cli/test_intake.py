@@ -157,6 +157,57 @@ def test_what_is_forgotten_is_in_no_file_and_stays_out(oneiros: Oneiros, home: P
     assert json.loads(oneiros("ingest", "--json")[1])["sessions"] == []
 
 
+PRIVATE = "From now on always run the xylophone migrations before deploying the billing service."
+
+
+def holding(home: Path, *words: bytes) -> list[Path]:
+    """The files of ours below a home in which one of these words stands, or whose name holds it."""
+    files = [path for path in home.rglob("*") if path.is_file() and ".claude" not in path.parts]
+    return [path for path in files if any(word in path.read_bytes() + path.name.encode() for word in words)]
+
+
+def private_session(home: Path, *more: str) -> Path:
+    said = [person(40 + number, text, session=OTHER_SESSION) for number, text in enumerate((PRIVATE, *more))]
+    return write_transcript(home / ".claude" / "projects" / "-work-app", *said, session=OTHER_SESSION)
+
+
+def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Oneiros, home: Path) -> None:
+    path = private_session(home)
+    oneiros("ingest")
+    oneiros("dream")
+    assert "xylophone" in oneiros("review", "--list", "--json")[1]
+    assert oneiros("exact", "xylophone migrations", "--raw")[0] == 0
+    path = private_session(home, "I would rather not have that kept.\n#no-memory")
+
+    code, _, err = oneiros("ingest")
+    left = holding(home, b"xylophone")
+    named = [file.name for file in holding(home, OTHER_SESSION.encode()) if not file.name.startswith("ingest.sqlite")]
+    found, hunks = oneiros("exact", "xylophone", "--raw")[0], oneiros("review", "--list", "--json")[1]
+    undone, _, told = oneiros("forget", str(path), "--undo")
+
+    assert code == 0 and f"{path}: refused, you excluded or forgot this session" in err
+    assert (left, named, found) == ([], [], 1) and "xylophone" not in hunks
+    assert undone == 0 and "2 new entries in 1 sessions" in told
+    assert oneiros("exact", "xylophone migrations", "--raw")[0] == 0
+
+
+def test_a_mark_is_obeyed_after_a_kill_in_the_middle(
+    oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private_session(home)
+    oneiros("ingest")
+    oneiros("exact", "xylophone migrations", "--raw")
+    private_session(home, "#no-memory")
+
+    for place in ("oneiros.forgetting.forgetter", "oneiros.cli.intake.brought_level"):
+        with monkeypatch.context() as killed:
+            killed.setattr(place, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            assert oneiros("ingest")[0] == 130
+    oneiros("ingest")
+
+    assert holding(home, b"xylophone") == []
+
+
 def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: Path) -> None:
     oneiros("ingest")
     topic = home / "mem" / "topics" / "relay.md"
