@@ -16,7 +16,6 @@ import argparse
 import datetime as dt
 import hashlib
 import json
-import shutil
 import sqlite3
 import sys
 import time
@@ -31,7 +30,7 @@ from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.sessions import copy_transcripts
-from benchmarks.systems import hub_cache, model_text, words_query
+from benchmarks.systems import hub_cache, kept_vectors, model_text, words_query
 from crawler.archive import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
@@ -44,6 +43,7 @@ from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
+from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 
 SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count
@@ -128,24 +128,21 @@ def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
         files, _ = copy_transcripts(folders, home / "live", {})
         root.derived.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
-        for vectors in (root.vector_cache, root.raw_vectors):
-            if (cache / vectors.name).is_dir():
-                shutil.copytree(cache / vectors.name, vectors, dirs_exist_ok=True)
         settings = IngestSettings(archive, root.derived / "ingest.sqlite")
         take_in([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
         print(f"{files} transcripts taken in", file=sys.stderr)
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = ArchivedSessions(archive, root.sessions)
-    with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory:
-        memory.indices.own()
+    with (
+        kept_vectors(root, cache),
+        Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory,
+    ):
+        memory.own()
         started = time.perf_counter()
         memory.reindex()
         print(f"indexed in {time.perf_counter() - started:.1f} s", file=sys.stderr)
         (home / "complete").touch()
         yield memory
-    for vectors in (root.vector_cache, root.raw_vectors):
-        if vectors.is_dir():
-            shutil.copytree(vectors, cache / vectors.name, dirs_exist_ok=True)
 
 
 def content_key(folders: Sequence[Path]) -> str:
@@ -164,11 +161,11 @@ def content_key(folders: Sequence[Path]) -> str:
 def ask_recall(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
     """Every question as `oneiros recall --json` asks it."""
     session_of = {str(memory.root.relative(path)): name for name, path in newest_files(memory.root.sessions).items()}
-    memory.recall("warm up")
+    memory.search(parse_query("warm up"))
     run = []
     for one in asked:
         started = time.perf_counter()
-        hits = answer_json(memory.recall(one.text))["hits"]
+        hits = answer_json(memory.search(parse_query(one.text)))["hits"]
         taken = (time.perf_counter() - started) * 1_000
         sessions = [session_of.get(hit["path"]) or session_of_path(hit["path"]) for hit in hits]
         run.append(Shown([hit["passage"] for hit in hits], sessions, taken))

@@ -25,7 +25,7 @@ from mcp import Client
 from benchmarks.layouts import Case, Question, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, percentile
-from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, hub_cache, model_text
+from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, hub_cache, kept_vectors, model_text
 from crawler.archive import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
@@ -136,7 +136,6 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     """A memory into which all transcripts below a folder were taken, indexed."""
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")
-    root.vector_cache.symlink_to(vectors, target_is_directory=True)
     archive = root.path / "sessions" / "archive"
     now = dt.datetime.now(dt.UTC)
     settings = IngestSettings(archive, root.derived / "ingest.sqlite")
@@ -145,8 +144,10 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     taken = time.perf_counter() - started
     person = PersonSettings(embedding_share=1.0, query_log=False, raw_vectors=raw_vectors)
     store = ArchivedSessions(archive, root.sessions)
-    memory = Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store)
-    with memory:
+    with (
+        kept_vectors(root, vectors),
+        Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory,
+    ):
         memory.indices.own()
         memory.reindex()
         print(f"{report.ingest.entries} entries in {len(report.ingest.sessions)} sessions; intake {taken:.1f} s")

@@ -6,6 +6,7 @@ The tools are asked through the SDK's own client, and their text is what is scor
 
 import datetime as dt
 import re
+import shutil
 import sqlite3
 import tempfile
 import time
@@ -49,13 +50,30 @@ def built_memory(case: Case, vectors: Path) -> Iterator[Memory]:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="")
         root.derived.mkdir()
-        root.vector_cache.symlink_to(vectors, target_is_directory=True)
         person = PersonSettings(embedding_share=1.0, query_log=False)
-        memory = Memory(root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC))
-        with memory:
+        with (
+            kept_vectors(root, vectors),
+            Memory(root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
+        ):
             memory.indices.own()
             memory.reindex()
             yield memory
+
+
+@contextmanager
+def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
+    """Brings vectors of earlier runs into a memory that is about to be opened, and keeps all that it has when closed.
+
+    Copies, since a memory opens no link.
+    """
+    kept = {folder / place.name: place for place in (root.vector_cache, root.raw_vectors)}
+    for source, place in kept.items():
+        if source.is_dir():
+            shutil.copytree(source, place, dirs_exist_ok=True)
+    yield
+    for target, place in kept.items():
+        if place.is_dir():
+            shutil.copytree(place, target, dirs_exist_ok=True)
 
 
 def hub_cache() -> Path:
