@@ -25,6 +25,8 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "redaction": 1,
     "document": 1,
     "root": 2,
+    "state": 3,
+    "places": 4,
     "settings": 1,
     "chunking": 2,
     "state": 3,
