@@ -2,9 +2,10 @@
 
     python -m benchmarks.process --json FILE [--memory FOLDER]
 
-All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, and an
-interpreter that does nothing. `--memory` is an existing memory with its indices, such as `benchmarks.scale --keep`
-leaves, for what five clients and a daemon hold; without it the shipped example is used.
+All rows are taken in turn in one run: the relay to a warm daemon, an empty server of the MCP SDK, a hook, the short
+commands, and an interpreter that does nothing. `cli_*` are commands as multiples of that interpreter. `--memory` is an
+existing memory with its indices, such as `benchmarks.scale --keep` leaves, for what five clients and a daemon hold;
+without it the shipped example is used.
 """
 
 import argparse
@@ -31,6 +32,14 @@ CLIENTS = 5
 EXAMPLE = Path(__file__).parent.parent / "memory"
 EMPTY_SERVER = "from mcp.server import MCPServer; MCPServer('empty').run('stdio')"
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}}
+QUESTION = "which process opens the index"
+COMMANDS = {  # of the command line, with the daemon running
+    "cli_recall": ("recall", QUESTION),
+    "cli_topics": ("topics",),
+    "cli_status": ("status",),
+    "cli_help": ("--help",),
+    "cli_version": ("--version",),
+}
 OPENING: list[dict[str, Any]] = [
     {"id": 1, "method": "initialize", "params": HELLO},
     {"method": "notifications/initialized"},
@@ -62,7 +71,7 @@ def measure(folder: Path, memory: Path | None) -> dict[str, float]:
         while not client.ask("GET", "/api/indexing")["runs"]:
             time.sleep(0.2)
         for tool in ("recall", "search", "exact"):
-            client.ask("POST", f"/api/{tool}", {"query": "which process opens the index"})
+            client.ask("POST", f"/api/{tool}", {"query": QUESTION})
         return _figures(variables, client, root)
     finally:
         client.ask("POST", "/api/stop")
@@ -79,6 +88,9 @@ def _figures(variables: Mapping[str, str], client: Client, root: Path) -> dict[s
         "python_pass_ms": lambda: _whole([sys.executable, "-c", "pass"], variables),
         "request_ms": lambda: _request(client),
     }
+    command = [sys.executable, "-c", "from oneiros.cli.main import run; run()"]
+    for name, words in COMMANDS.items():
+        kinds[name] = lambda words=words: _whole([*command, *words], variables)  # type: ignore[misc]  # a default binds the loop's value
     taken: dict[str, list[float]] = {name: [] for name in kinds}
     for _ in range(RUNS):
         for name, take in kinds.items():
@@ -86,6 +98,8 @@ def _figures(variables: Mapping[str, str], client: Client, root: Path) -> dict[s
     figures = {name: round(statistics.median(times), 2) for name, times in taken.items()}
     for name, times in taken.items():
         print(f"{name:<28} best {min(times):.1f}, worst {max(times):.1f}", file=sys.stderr)
+    for name in COMMANDS:
+        figures[name] = round(figures[name] / figures["python_pass_ms"], 1)
     return figures | _memory_figures(relay, variables, root)
 
 

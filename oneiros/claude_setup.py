@@ -1,14 +1,16 @@
-"""`oneiros setup`: what is written into Claude Code's own files, once a person agrees, and how it is undone.
+"""`oneiros setup`: what is written into files of Claude Code and of the shell once a person agrees, and its undoing.
 
-Three things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
-client's own auto-dream switched off, and a personal skill `/dream` that points to `/oneiros:dream`. What stood there
-before is kept in the person's own folder, so that undoing leaves no byte and touches nothing that was changed since.
+Four things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
+client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, and completion on the
+Tab key between two markers of a file that the shell reads. What stood there before is kept in the person's own folder,
+so that undoing leaves no byte and touches nothing that was changed since.
 """
 
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from memory_server.errors import ContentError, UsageError
@@ -16,6 +18,8 @@ from memory_server.files import replace_file
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
+SHELL_BEGIN = "# oneiros: begin"
+SHELL_END = "# oneiros: end"
 RULE = """\
 # Memory
 
@@ -39,7 +43,7 @@ Run the skill `/oneiros:dream` with these arguments: $ARGUMENTS
 class Change:
     """One thing that setup does, or undoes."""
 
-    what: str  # for the person, one line
+    what: str  # for the person: the file, and what will stand there
     do: Callable[[], None]
 
 
@@ -59,13 +63,19 @@ class Setup:
         text = self._page.read_text(encoding="utf-8") if self._page.exists() else ""
         wanted = with_block(text, f"{RULE}\n@{self._index_page}\n", self._page)
         if wanted != text:
-            yield Change(
-                f"{self._page}: the rule of precedence and an import of MEMORY.md", lambda: self._write(wanted)
-            )
+            what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
+            yield Change(what, lambda: self._write(self._page, wanted))
         if auto_dream_off and self._client_settings().get(AUTO_DREAM) is not False:
             yield Change(f"{self._settings}: {AUTO_DREAM} = false", self._switch_off)
         if with_skill and not self._skill.exists():
             yield Change(f"{self._skill}: /dream, which points to /oneiros:dream", self._add_skill)
+
+    def completion(self, file: Path, lines: str) -> Iterator[Change]:
+        """What is still to be done for the completion of a shell. `file`: what it reads at its start."""
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        wanted = with_block(text, lines, file)
+        if wanted != text:
+            yield Change(f"{file}:\n{indent(lines, '    ')}".rstrip(), lambda: self._write(file, wanted))
 
     def undoing(self) -> Iterator[Change]:
         """What takes the changes back; what a person has changed since stays."""
@@ -73,7 +83,7 @@ class Setup:
         for name in notes.get("pages", []):
             page = Path(name)
             text = page.read_text(encoding="utf-8") if page.exists() else ""
-            if BEGIN in text:
+            if marks_of(page)[0] in text:
                 yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
         if "settings" in notes and self._client_settings().get(AUTO_DREAM) is False:
             yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
@@ -86,11 +96,11 @@ class Setup:
 
     # -- doing --------------------------------------------------------------------------------------------------
 
-    def _write(self, text: str) -> None:
-        pages = [*self._read_notes().get("pages", []), str(self._page)]
-        made = [*self._read_notes().get("made", []), *([] if self._page.exists() else [str(self._page)])]
+    def _write(self, page: Path, text: str) -> None:
+        pages = [*self._read_notes().get("pages", []), str(page)]
+        made = [*self._read_notes().get("made", []), *([] if page.exists() else [str(page)])]
         self._note(pages=sorted(set(pages)), made=sorted(set(made)))
-        replace_file(self._page, text, follow=True)
+        replace_file(page, text, follow=True)
 
     def _switch_off(self) -> None:
         settings = self._client_settings()
@@ -139,7 +149,8 @@ class Setup:
 
 def with_block(text: str, inside: str, where: Path) -> str:
     """A page with our lines between the markers, which are added at its end. Raises ContentError for half a pair."""
-    block = f"{BEGIN}\n{inside}{END}\n"
+    begin, end = marks_of(where)
+    block = f"{begin}\n{inside}{end}\n"
     bounds = _bounds(text, where)
     if bounds is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -156,16 +167,22 @@ def without_block(text: str, where: Path) -> str:
     return (before.removesuffix("\n") if before.endswith("\n\n") or before == "\n" else before) + after
 
 
+def marks_of(where: Path) -> tuple[str, str]:
+    """What our lines stand between, as a comment of the file's language."""
+    return (BEGIN, END) if where.suffix == ".md" else (SHELL_BEGIN, SHELL_END)
+
+
 def _bounds(text: str, where: Path) -> tuple[int, int] | None:
-    if text.count(BEGIN) == text.count(END) == 0:
+    begin, end = marks_of(where)
+    if text.count(begin) == text.count(end) == 0:
         return None
-    first, last = text.find(BEGIN), text.find(END)
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or last < first:
+    first, last = text.find(begin), text.find(end)
+    if text.count(begin) != 1 or text.count(end) != 1 or last < first:
         raise ContentError(
-            "the markers of oneiros are not one pair", where=where, remedy=f"Leave one {BEGIN} and {END}"
+            "the markers of oneiros are not one pair", where=where, remedy=f"Leave one {begin} and {end}"
         )
-    end = last + len(END)
-    return first, end + (1 if text[end : end + 1] == "\n" else 0)
+    behind = last + len(end)
+    return first, behind + (1 if text[behind : behind + 1] == "\n" else 0)
 
 
 def _read_object(file: Path) -> dict[str, Any]:

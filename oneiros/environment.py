@@ -1,22 +1,19 @@
 """What the face reads of the machine, once, and hands down: variables, folders, clock, the person's settings."""
 
 import datetime as dt
-import importlib.metadata
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crawler.archived import ArchivedSessions
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.errors import NeedsRepair
-from memory_server.memory import Memory
 from memory_server.root import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.runtime import runtime_folder
+
+if TYPE_CHECKING:
+    from memory_server.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -75,34 +72,17 @@ class Environment:
             "models": str(self.hub_cache),
         }
 
-    def open_memory(self, root: MemoryRoot | None = None) -> Memory:
+    def open_memory(self, root: MemoryRoot | None = None) -> "Memory":
         """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
-        root = root or self.choice.root
-        archived = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-        return Memory(
-            root,
-            person=self.person,
-            hub_cache=self.hub_cache,
-            now=now,
-            sessions=archived,
-            make_engine=torch_engine if self.person.embedding_engine == "torch" else OnnxEngine,
-        )
+        from oneiros.opening import open_memory  # half a second, which a question to the daemon does not spend
 
-
-def torch_engine(files: ModelFiles) -> Engine:
-    """The engine of the `torch` extra. Raises NeedsRepair where that is not installed."""
-    try:
-        from memory_server.embedding.torch_engine import TorchEngine  # noqa: PLC0415  an extra of a gigabyte
-    except ModuleNotFoundError as error:
-        raise NeedsRepair(
-            "the torch engine is not installed",
-            remedy="`pip install 'oneiros[torch]'`, or `oneiros config embedding_engine onnx`",
-        ) from error
-    return TorchEngine(files)
+        return open_memory(self, root or self.choice.root)
 
 
 def program_version() -> str:
     """The version of the installed program."""
+    import importlib.metadata  # as long as all the rest of a short command
+
     return importlib.metadata.version("oneiros")
 
 

@@ -63,10 +63,16 @@ async def serve_http(
     on_restart: Callable[[], None],
     on_port: Callable[[int], None],
     on_hook: Callable[[str, object], str],
+    standing: Callable[[], dict[str, Any]],
 ) -> None:
     """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
     pages = PageSessions(now)
     app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_hook=on_hook, pages=pages)
+
+    @app.get("/api/standing")
+    def how_it_stands() -> dict[str, Any]:
+        """The status of the memory with what is not archived yet, the daemon's jobs and what hooks have cost."""
+        return standing()
 
     def let_through(state: Mapping[str, Any]) -> None:
         state["let_through"]()

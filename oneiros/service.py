@@ -19,7 +19,6 @@ from mcp.server import MCPServer
 from crawler.archive import Archive
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
-from memory_server.process import settle_process
 from memory_server.settings import read_person_settings
 from oneiros.daemon import Listening, write_state
 from oneiros.dreaming import assistant_tools, decisions_on, dream_jobs
@@ -35,6 +34,7 @@ from oneiros.mcp_lines import LineServer
 from oneiros.model_recording import ModelRecording, asking_of
 from oneiros.recording import recorder_on
 from oneiros.schedule import Schedule, schedule_file
+from oneiros.standing import standing
 from oneiros.watch import Watcher
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,6 @@ class Activity:
 
 def run_service(sockets: Listening) -> bool:
     """Serves until told to end. True where another process should take over: this one holds too much memory."""
-    settle_process()
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr, force=True
     )
@@ -162,6 +161,7 @@ class Service:
             on_restart=self._restart,
             on_port=self._note_port,
             on_hook=self.hooks.answer,
+            standing=lambda: standing(self._environment, self._memory),
         )
         ended.set()
 

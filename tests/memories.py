@@ -126,6 +126,12 @@ def searches_of(memory: Memory) -> list[Callable[..., Answer]]:
     return [partial(search, memory) for search in (recall, search_memory, search_exact)]
 
 
+def without_daemon(arguments: Sequence[str]) -> list[str]:
+    """A command line that asks this process where it would start a daemon."""
+    here = ["--no-daemon"] if arguments and arguments[0] in ("recall", "search", "exact") else []
+    return [*arguments[:1], *here, *arguments[1:]]
+
+
 def names(answer: Answer) -> list[str]:
     """The names of the files that an answer names, best first, without their endings."""
     return [Path(hit.path).stem for hit in answer.hits]

@@ -19,8 +19,9 @@ MAY_IMPORT = {
 FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own floor's room or lower floors
     "errors": 0,
     "files": 0,
-    "process": 0,
+    "private": 0,
     "telemetry": 0,
+    "process": 1,
     "escaping": 0,
     "redaction": 1,
     "document": 1,

@@ -21,9 +21,8 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
-from oneiros.cli.output import data, data_json, progress_shown, talk
+from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.cli.review import Review
-from oneiros.cli.searching import AsJson
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client
 from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
@@ -32,42 +31,39 @@ from oneiros.environment import Environment
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
 
-def add_commands(app: typer.Typer, environment: Environment) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
-    group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
-    _add_run(group, environment)
-    _add_deciding(group, environment)
-    _add_blame(group, environment)
-    app.add_typer(
-        group,
-        name="dream",
-        help="Find what sessions said that the topics should know; propose it.",
-        epilog="\b\nExample: oneiros dream && oneiros review",
-    )
-    _add_review(app, environment)
-    _add_report(app, environment)
-    _add_export(app, environment)
+    dreams = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    dreams.callback()(dream)
+    dreams.command(epilog="\b\nExample: oneiros dream apply 2026-03-01-1 --hunk 3fa9c1d2")(apply)
+    dreams.command(epilog="\b\nExample: oneiros dream revert 3fa9c1d2")(revert)
+    dreams.command(epilog="\b\nExample: oneiros dream adopt topics/mail.md")(adopt)
+    dreams.command("blame", epilog="\b\nExample: oneiros dream blame mail:12")(blame_line)
+    app.add_typer(dreams, name="dream", epilog="\b\nExample: oneiros dream && oneiros review")
+    app.command(epilog="\b\nExample: oneiros review")(review)
+    app.command(epilog="\b\nExample: oneiros report --all")(report)
+    app.command(epilog="\b\nExample: oneiros export --approved statements.jsonl")(export)
 
 
-def _add_run(group: typer.Typer, environment: Environment) -> None:
-    @group.callback()
-    def run(
-        context: typer.Context,
-        sessions: Annotated[int | None, typer.Option(help="read at most so many", min=1, show_default=False)] = None,
-        seconds: Annotated[float | None, typer.Option(help="stop after so long", min=0, show_default=False)] = None,
-        with_open: Annotated[bool, typer.Option("--open", help="sessions still going on, too")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        if context.invoked_subcommand:
-            return
-        with sessions_shown() as show:
-            report = dream_once(
-                environment, max_sessions=sessions, max_seconds=seconds, with_open=with_open, on_session=show
-            )
-        if as_json:
-            data_json(dataclasses.asdict(report))
-            return
-        _show_run(report)
+def dream(
+    context: typer.Context,
+    sessions: Annotated[int | None, typer.Option(help="read at most so many", min=1, show_default=False)] = None,
+    seconds: Annotated[float | None, typer.Option(help="stop after so long", min=0, show_default=False)] = None,
+    with_open: Annotated[bool, typer.Option("--open", help="sessions still going on, too")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find what sessions said that topics should know; propose it."""
+    environment: Environment = context.obj
+    if context.invoked_subcommand:
+        return
+    with sessions_shown() as show:
+        report = dream_once(
+            environment, max_sessions=sessions, max_seconds=seconds, with_open=with_open, on_session=show
+        )
+    if as_json:
+        data_json(dataclasses.asdict(report))
+        return
+    _show_run(report)
 
 
 def _show_run(report: DreamReport) -> None:
@@ -96,36 +92,128 @@ def sessions_shown() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: show(Progress("reading", done, total))
 
 
-def _add_review(app: typer.Typer, environment: Environment) -> None:
-    @app.command(epilog="\b\nExample: oneiros review")
-    def review(
-        list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
-        editor: Annotated[bool, typer.Option("--editor", help="all of them as one file in your editor")] = False,
-        page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Decide about proposed changes, one at a time, as in `git add -p`."""
-        decisions = decisions_of(environment)
-        if page:
-            data(page_address(environment))
-            talk("Open it within two minutes; it works once.")
-            return
-        hunks = open_hunks(decisions)
-        if list_only or as_json:
-            _list(hunks, as_json=as_json)
-            return
-        if not sys.stdin.isatty():
-            raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-        sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
-        sitting.settle_doubts(decisions.unexplained())
-        sitting.settle_flags([hunk for hunk in decisions.store.queue() if hunk.state is State.FLAGGED])
-        if editor and hunks:
-            sitting.run_in_editor(hunks)
-        else:
-            sitting.run(hunks)
-        talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
-        if not hunks:
-            raise typer.Exit(1)
+def apply(
+    context: typer.Context,
+    proposal: Annotated[str, typer.Argument(help="the name of a proposal")],
+    hunk: Annotated[list[str] | None, typer.Option(help="only these of its hunks", show_default=False)] = None,
+) -> None:
+    """Accept the open hunks of a proposal; asks for a word on your terminal."""
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    found = decisions.store.proposal(proposal).hunks
+    wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
+    if not wanted:
+        raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
+    consent = person_at_terminal(environment.variables)
+    for one in wanted:
+        _tell(decisions.accept(one.id, consent), "taken up in")
+
+
+def revert(context: typer.Context, hunk: HunkName) -> None:
+    """Take an accepted hunk out of its topic again."""
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    name = decisions.store.hunk(hunk).id
+    _tell(decisions.revert(name, person_at_terminal(environment.variables)), "taken out of")
+
+
+def adopt(
+    context: typer.Context,
+    paths: Annotated[list[str], typer.Argument(help="files of the memory that were changed elsewhere")],
+) -> None:
+    """Answer for changes of approved files that came about without a review."""
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    commit = decisions.adopt(paths, person_at_terminal(environment.variables))
+    talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
+
+
+def _tell(decided: Decided, what: str) -> None:
+    commit = f", commit {decided.commit[:8]}" if decided.commit else ""
+    data(f"{decided.hunk.id}  {what} {decided.hunk.target}{commit}")
+
+
+def blame_line(
+    context: typer.Context,
+    place: Annotated[str, typer.Argument(metavar="TOPIC:LINE", help="a topic and a line of its file")],
+    as_json: AsJson = False,
+) -> None:
+    """Show whose words stand behind a line of a topic."""
+    environment: Environment = context.obj
+    name, _, number = place.rpartition(":")
+    if not name or not number.isdigit():
+        raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
+    decisions = decisions_of(environment)
+    with environment.open_memory() as memory:
+        reading = memory.read(name)
+    found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
+    if as_json:
+        data_json({"path": reading.path, "line": int(number), "behind": [blame_json(one) for one in found]})
+    else:
+        for one in found:
+            _show_blame(one)
+    if not found:
+        talk(f"No proposal stands behind {reading.path}:{number}: a person wrote it by hand.")
+        raise typer.Exit(1)
+
+
+def _show_blame(found: Blame) -> None:
+    when = f", approved {found.approved:%Y-%m-%d}" if found.approved else ""
+    data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
+    for source in found.sources:
+        time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
+        data(f"  {source.role}, {time}, session {source.session_id}, entry {source.entry}:")
+        for line in shown(source.text or "(gone from the archive)").split("\n"):
+            data(f"    > {line}")
+
+
+def blame_json(found: Blame) -> dict[str, object]:
+    """What stands behind a line, for programs."""
+    sources = [
+        {
+            "session": source.session_id,
+            "entry": source.entry,
+            "role": source.role,
+            "time": source.time.isoformat() if source.time else None,
+            "text": source.text,
+            "exact": source.is_whole,
+        }
+        for source in found.sources
+    ]
+    approved = found.approved.isoformat() if found.approved else None
+    return {"footnote": found.label, "hunk": found.hunk, "approved": approved, "sources": sources}
+
+
+def review(
+    context: typer.Context,
+    list_only: Annotated[bool, typer.Option("--list", help="name the open hunks and decide nothing")] = False,
+    editor: Annotated[bool, typer.Option("--editor", help="all of them as one file in your editor")] = False,
+    page: Annotated[bool, typer.Option("--page", help="decide in a browser instead")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Decide about proposed changes, one at a time, as in `git add -p`."""
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    if page:
+        data(page_address(environment))
+        talk("Open it within two minutes; it works once.")
+        return
+    hunks = open_hunks(decisions)
+    if list_only or as_json:
+        _list(hunks, as_json=as_json)
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
+    sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+    sitting.settle_doubts(decisions.unexplained())
+    sitting.settle_flags([hunk for hunk in decisions.store.queue() if hunk.state is State.FLAGGED])
+    if editor and hunks:
+        sitting.run_in_editor(hunks)
+    else:
+        sitting.run(hunks)
+    talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
+    if not hunks:
+        raise typer.Exit(1)
 
 
 def page_address(environment: Environment) -> str:
@@ -158,122 +246,36 @@ def _list(hunks: list[Hunk], *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _add_report(app: typer.Typer, environment: Environment) -> None:
-    @app.command(epilog="\b\nExample: oneiros report --all")
-    def report(
-        everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Show what to look at this week, and write it to reports/."""
-        with environment.open_memory() as memory:
-            review, file = weekly_review(memory)
-        if as_json:
-            data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
-            return
-        data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
-        talk(f"Details: {file}")
+def report(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="every finding, not only the first screen")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what to look at this week, and write it to reports/."""
+    environment: Environment = context.obj
+    with environment.open_memory() as memory:
+        review, file = weekly_review(memory)
+    if as_json:
+        data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})
+        return
+    data(report_page(review).rstrip() if everything else "\n".join(first_screen(review)))
+    talk(f"Details: {file}")
 
 
-def _add_export(app: typer.Typer, environment: Environment) -> None:
-    @app.command(epilog="\b\nExample: oneiros export --approved statements.jsonl")
-    def export(
-        approved: Annotated[Path, typer.Option(help="the file to write: one approved statement a line")],
-    ) -> None:
-        """Write the approved statements for training; a trainer reads this file and nothing else of the memory."""
-        decisions = decisions_of(environment)
-        redactor = Redactor(environment.person.deny_words)
-        done = export_approved(decisions, environment.working_folder / approved, redactor)
-        for path in done.left_out:
-            talk(f"{path} is left out: nobody has answered for its present state.")
-        talk(f"{done.lines} statements written.")
-        if not done.lines:
-            raise typer.Exit(1)
+def export(
+    context: typer.Context,
+    approved: Annotated[Path, typer.Option(help="the file to write: one approved statement a line")],
+) -> None:
+    """Write the approved statements for training.
 
-
-def _add_deciding(group: typer.Typer, environment: Environment) -> None:
-    @group.command(epilog="\b\nExample: oneiros dream apply 2026-03-01-1 --hunk 3fa9c1d2")
-    def apply(
-        proposal: Annotated[str, typer.Argument(help="the name of a proposal")],
-        hunk: Annotated[list[str] | None, typer.Option(help="only these of its hunks", show_default=False)] = None,
-    ) -> None:
-        """Accept the open hunks of a proposal; asks for a word on your terminal."""
-        decisions = decisions_of(environment)
-        found = decisions.store.proposal(proposal).hunks
-        wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
-        if not wanted:
-            raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
-        consent = person_at_terminal(environment.variables)
-        for one in wanted:
-            _tell(decisions.accept(one.id, consent), "taken up in")
-
-    @group.command(epilog="\b\nExample: oneiros dream revert 3fa9c1d2")
-    def revert(hunk: HunkName) -> None:
-        """Take an accepted hunk out of its topic again."""
-        decisions = decisions_of(environment)
-        name = decisions.store.hunk(hunk).id
-        _tell(decisions.revert(name, person_at_terminal(environment.variables)), "taken out of")
-
-    @group.command(epilog="\b\nExample: oneiros dream adopt topics/mail.md")
-    def adopt(
-        paths: Annotated[list[str], typer.Argument(help="files of the memory that were changed elsewhere")],
-    ) -> None:
-        """Answer for changes of approved files that came about without a review."""
-        decisions = decisions_of(environment)
-        commit = decisions.adopt(paths, person_at_terminal(environment.variables))
-        talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
-
-
-def _tell(decided: Decided, what: str) -> None:
-    commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-    data(f"{decided.hunk.id}  {what} {decided.hunk.target}{commit}")
-
-
-def _add_blame(group: typer.Typer, environment: Environment) -> None:
-    @group.command("blame", epilog="\b\nExample: oneiros dream blame mail:12")
-    def blame_line(
-        place: Annotated[str, typer.Argument(metavar="TOPIC:LINE", help="a topic and a line of its file")],
-        as_json: AsJson = False,
-    ) -> None:
-        """Show whose words stand behind a line of a topic."""
-        name, _, number = place.rpartition(":")
-        if not name or not number.isdigit():
-            raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
-        decisions = decisions_of(environment)
-        with environment.open_memory() as memory:
-            reading = memory.read(name)
-        found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
-        if as_json:
-            data_json({"path": reading.path, "line": int(number), "behind": [blame_json(one) for one in found]})
-        else:
-            for one in found:
-                _show_blame(one)
-        if not found:
-            talk(f"No proposal stands behind {reading.path}:{number}: a person wrote it by hand.")
-            raise typer.Exit(1)
-
-
-def _show_blame(found: Blame) -> None:
-    when = f", approved {found.approved:%Y-%m-%d}" if found.approved else ""
-    data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
-    for source in found.sources:
-        time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
-        data(f"  {source.role}, {time}, session {source.session_id}, entry {source.entry}:")
-        for line in shown(source.text or "(gone from the archive)").split("\n"):
-            data(f"    > {line}")
-
-
-def blame_json(found: Blame) -> dict[str, object]:
-    """What stands behind a line, for programs."""
-    sources = [
-        {
-            "session": source.session_id,
-            "entry": source.entry,
-            "role": source.role,
-            "time": source.time.isoformat() if source.time else None,
-            "text": source.text,
-            "exact": source.is_whole,
-        }
-        for source in found.sources
-    ]
-    approved = found.approved.isoformat() if found.approved else None
-    return {"footnote": found.label, "hunk": found.hunk, "approved": approved, "sources": sources}
+    A trainer reads this file and nothing else of the memory.
+    """
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    redactor = Redactor(environment.person.deny_words)
+    done = export_approved(decisions, environment.working_folder / approved, redactor)
+    for path in done.left_out:
+        talk(f"{path} is left out: nobody has answered for its present state.")
+    talk(f"{done.lines} statements written.")
+    if not done.lines:
+        raise typer.Exit(1)

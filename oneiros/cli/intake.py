@@ -22,8 +22,7 @@ from memory_server.places import require_memory
 from memory_server.redaction import Redactor
 from oneiros import forgetting
 from oneiros.cli.keeping import brought_level
-from oneiros.cli.output import data, data_json, data_line, progress_shown, talk
-from oneiros.cli.searching import AsJson
+from oneiros.cli.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
 from oneiros.follow import Follower
 from oneiros.intake import (
@@ -47,145 +46,160 @@ MEGABYTE = 1e6
 DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
 
 
-def add_commands(app: typer.Typer, environment: Environment) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
-
-    @app.command(epilog="\b\nExample: oneiros ingest --since 2026-03-01 --dry-run")
-    def ingest(
-        paths: Annotated[
-            list[Path] | None, typer.Argument(help="transcripts, or folders of them", show_default=False)
-        ] = None,
-        project: Annotated[str, typer.Option(help="only this one: its path, or the name of its folder")] = "",
-        since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
-        limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
-        dry_run: DryRun = False,
-        follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Take conversations in: archive what is new, compress what is over, and index it.
-
-        Without a path: everything below ~/.claude/projects and the crawl roots of your settings.
-        """
-        if follow and (dry_run or limit is not None):
-            raise UsageError("--follow goes with neither --dry-run nor --limit", remedy="Give one of them")
-        require_memory(environment.choice.root)
-        wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
-        announce_cost(environment, wanted)
-        outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow)
-        if follow:
-            ingest_on(environment, wanted, as_json=as_json)
-        elif outcome.problems:
-            raise typer.Exit(1)
-
-    @app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")
-    def drill(
-        session: Annotated[str, typer.Argument(help="the id of a session, or the beginning of it")],
-        depth: Annotated[Depth, typer.Option(help="how closely to look")] = Depth.LINE,
-        entry: Annotated[str, typer.Option(help="raw: begin at the turn of this entry")] = "",
-        first: Annotated[int, typer.Option(help="raw: begin at this turn, counted from 0")] = 0,
-        turns: Annotated[int, typer.Option(help="raw: so many turns")] = 20,
-    ) -> None:
-        """Read a session at one of four depths; each names the next."""
-        root = environment.choice.root
-        reader = SessionReader(Archive(archive_folder(root)), root.sessions)
-        data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
-
-    @app.command(epilog="\b\nExample: oneiros forget 9e4910ab --dry-run")
-    def forget(
-        what: Annotated[str, typer.Argument(help="a session's id, or the path of a transcript")],
-        dry_run: DryRun = False,
-        yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
-        undo: Annotated[bool, typer.Option("--undo", help="take it in again, while its transcript exists")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Remove a session: archive, compressed files, query log, every index. It does not come back by itself.
-
-        --undo takes a session in again that was forgotten, or left out by a line of its prompts.
-        """
-        root = environment.choice.root
-        settings = ingest_settings(environment, require_memory(root))
-        if undo:
-            if dry_run:
-                raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
-            folders = [one.folder for one in crawl_roots(environment)]
-            paths = readmit(what, settings, folders, now())
-            ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
-            return
-        plan = forgetting.plan(root, settings, what)
-        if not as_json:
-            for line in forgetting.plan_lines(plan):
-                data(line)
-        if not dry_run:
-            confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
-            with environment.open_memory() as memory:
-                memory.own()  # before anything goes: half a forgetting would be none
-                forgetting.carry_out(root, environment.person, settings, plan)
-                memory.reindex()
-        if as_json:
-            data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
-        else:
-            talk(
-                "Nothing was removed." if dry_run else "Forgotten. What is listed above still holds it, if anything is."
-            )
-
-    @app.command(epilog="\b\nExample: oneiros redact --dry-run notes.md")
-    def redact(
-        file: Annotated[Path, typer.Argument(help="a text or transcript")],
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="list what would be masked; the file stays")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Show a text as it would be kept, or with --dry-run only what would be masked."""
-        try:
-            text = (environment.working_folder / file).read_bytes().decode("utf-8", errors="replace")
-        except OSError as error:
-            raise UsageError(f"the file cannot be read ({error.strerror})", where=file, remedy="Name a file") from error
-        found = Redactor(environment.person.deny_words).redact(text)
-        places = [(text.count("\n", 0, span.start) + 1, span) for span in found.spans]
-        if as_json:
-            keys = [{"line": line, "kind": span.kind, "chars": span.end - span.start} for line, span in places]
-            data_json({"file": str(file), "masked": keys})
-        elif dry_run:
-            for line, span in places:
-                data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
-        else:
-            data(shown(found.text).rstrip("\n"))
-        talk(f"{len(found.spans)} secrets; the file was not changed.")
-
+    app.command(epilog="\b\nExample: oneiros ingest --since 2026-03-01 --dry-run")(ingest)
+    app.command(epilog="\b\nExample: oneiros drill 9e4910ab --depth digest")(drill)
+    app.command(epilog="\b\nExample: oneiros forget 9e4910ab --dry-run")(forget)
+    app.command(epilog="\b\nExample: oneiros redact --dry-run notes.md")(redact)
     archive = typer.Typer(
         help="The archive of everything that was said.",
         no_args_is_help=True,
+        rich_markup_mode=None,
         epilog="\b\nExample: oneiros archive verify",
     )
+    archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
     app.add_typer(archive, name="archive")
 
-    @archive.command(epilog="\b\nExample: oneiros archive verify")
-    def verify(as_json: AsJson = False) -> None:
-        """Read every object of the archive again, and report what is missing or damaged."""
-        kept = Archive(archive_folder(environment.choice.root))
-        problems = kept.verify()
-        if as_json:
-            data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
-        else:
-            for problem in problems:
-                data(str(problem))
-            talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
-        if problems:
-            raise typer.Exit(1)
 
-    def announce_cost(environment: Environment, wanted: Wanted) -> None:
-        """Says before a paid back end is asked what it may cost."""
-        person = environment.person
-        if (
-            person.compressor == "extractive"
-            or wanted.dry_run
-            or not (person.compressor_usd_in or person.compressor_usd_out)
-        ):
-            return
-        plan = run_intake(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
-        talk(
-            f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
-            f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
-        )
+def ingest(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="transcripts, or folders of them", show_default=False)
+    ] = None,
+    project: Annotated[str, typer.Option(help="only this one: its path, or the name of its folder")] = "",
+    since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
+    limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
+    dry_run: DryRun = False,
+    follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take conversations in: archive, compress and index them.
+
+    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects and the
+    crawl roots of your settings.
+    """
+    environment: Environment = context.obj
+    if follow and (dry_run or limit is not None):
+        raise UsageError("--follow goes with neither --dry-run nor --limit", remedy="Give one of them")
+    require_memory(environment.choice.root)
+    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
+    announce_cost(environment, wanted)
+    outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow)
+    if follow:
+        ingest_on(environment, wanted, as_json=as_json)
+    elif outcome.problems:
+        raise typer.Exit(1)
+
+
+def drill(
+    context: typer.Context,
+    session: Annotated[str, typer.Argument(help="the id of a session, or the beginning of it")],
+    depth: Annotated[Depth, typer.Option(help="how closely to look")] = Depth.LINE,
+    entry: Annotated[str, typer.Option(help="raw: begin at the turn of this entry")] = "",
+    first: Annotated[int, typer.Option(help="raw: begin at this turn, counted from 0")] = 0,
+    turns: Annotated[int, typer.Option(help="raw: so many turns")] = 20,
+) -> None:
+    """Read a session at one of four depths; each names the next."""
+    environment: Environment = context.obj
+    root = environment.choice.root
+    reader = SessionReader(Archive(archive_folder(root)), root.sessions)
+    data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+
+
+def forget(
+    context: typer.Context,
+    what: Annotated[str, typer.Argument(help="a session's id, or the path of a transcript")],
+    dry_run: DryRun = False,
+    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="take it in again, while its transcript exists")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove a session from every file and index.
+
+    It goes from the archive, its compressed files, proposals, the query log and every index, and does not come back by
+    itself. What still holds it is named. --undo takes a session in again that was forgotten, or left out by a line of
+    its prompts.
+    """
+    environment: Environment = context.obj
+    root = environment.choice.root
+    settings = ingest_settings(environment, require_memory(root))
+    if undo:
+        if dry_run:
+            raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
+        paths = readmit(what, settings, [one.folder for one in crawl_roots(environment)], now())
+        ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
+        return
+    plan = forgetting.plan(root, settings, what)
+    if not as_json:
+        for line in forgetting.plan_lines(plan):
+            data(line)
+    if not dry_run:
+        confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
+        with environment.open_memory() as memory:
+            memory.own()  # before anything goes: half a forgetting would be none
+            forgetting.carry_out(root, environment.person, settings, plan)
+            memory.reindex()
+    if as_json:
+        data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
+    else:
+        talk("Nothing was removed." if dry_run else "Forgotten. What is listed above still holds it, if anything is.")
+
+
+def redact(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="a text or transcript")],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="list what would be masked; the file stays")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show a text as it would be kept, its secrets masked."""
+    environment: Environment = context.obj
+    try:
+        text = (environment.working_folder / file).read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"the file cannot be read ({error.strerror})", where=file, remedy="Name a file") from error
+    found = Redactor(environment.person.deny_words).redact(text)
+    places = [(text.count("\n", 0, span.start) + 1, span) for span in found.spans]
+    if as_json:
+        keys = [{"line": line, "kind": span.kind, "chars": span.end - span.start} for line, span in places]
+        data_json({"file": str(file), "masked": keys})
+    elif dry_run:
+        for line, span in places:
+            data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
+    else:
+        data(shown(found.text).rstrip("\n"))
+    talk(f"{len(found.spans)} secrets; the file was not changed.")
+
+
+def verify(context: typer.Context, as_json: AsJson = False) -> None:
+    """Read every object of the archive again, and report what is missing or damaged."""
+    environment: Environment = context.obj
+    kept = Archive(archive_folder(environment.choice.root))
+    problems = kept.verify()
+    if as_json:
+        data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
+    else:
+        for problem in problems:
+            data(str(problem))
+        talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
+    if problems:
+        raise typer.Exit(1)
+
+
+def announce_cost(environment: Environment, wanted: Wanted) -> None:
+    """Says before a paid back end is asked what it may cost."""
+    person = environment.person
+    if (
+        person.compressor == "extractive"
+        or wanted.dry_run
+        or not (person.compressor_usd_in or person.compressor_usd_out)
+    ):
+        return
+    plan = run_intake(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
+    talk(
+        f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
+        f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
+    )
 
 
 def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> Outcome:

@@ -1,126 +1,70 @@
-"""Keeping a memory in order: `validate`, `reindex`, `status`, `doctor`."""
+"""Keeping a memory in order: `reindex`, `validate`, `doctor`, `queries`, `model`."""
 
 import dataclasses
 import time
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from memory_server.errors import NeedsRepair, Problem
+from memory_server.errors import NeedsRepair, Problem, UsageError
+from memory_server.escaping import shown_line
 from memory_server.index.build import Progress, Report
-from memory_server.memory_text import status_json
 from oneiros import doctor as checks
-from oneiros.cli.output import data, data_json, progress_shown, styled, talk
-from oneiros.cli.searching import AsJson, NoColor
-from oneiros.cli.serving import daemon_json
+from oneiros.cli.opened import bring_level
+from oneiros.cli.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
-from oneiros.environment import Environment, now
-from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.intake import waiting
-from oneiros.schedule import JobState, read_moment, read_states, schedule_file
+from oneiros.environment import Environment
+from oneiros.replay import Replay, replay_answers, save_answers
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
 
 
-def add_commands(app: typer.Typer, environment: Environment) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
+    app.command(epilog="\b\nExample: oneiros validate --json")(validate)
+    app.command(epilog="\b\nExample: oneiros reindex --dry-run")(reindex)
+    app.command(epilog="\b\nExample: oneiros doctor")(doctor)
+    app.command(epilog="\b\nExample: oneiros queries --without-hits")(queries)
+    app.command(epilog="\b\nExample: oneiros model bge-small")(model)
 
-    @app.command(epilog="\b\nExample: oneiros validate --json")
-    def validate(as_json: AsJson = False) -> None:
-        """Check the files of the memory against the schema and the limits."""
-        with environment.open_memory() as memory:
-            problems = memory.validate()
-        if as_json:
-            data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
-        else:
-            for problem in problems:
-                data(str(problem))
-            talk(f"{len(problems)} problems." if problems else "Every file is as it should be.")
-        if problems:
-            raise typer.Exit(1)
 
-    @app.command(epilog="\b\nExample: oneiros reindex --dry-run")
-    def reindex(
-        rebuild: Annotated[bool, typer.Option("--rebuild", help="start anew; vectors are kept")] = False,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be done")] = False,
-        as_json: AsJson = False,
-    ) -> None:
-        """Bring the indices level with the disk."""
-        if not dry_run:
-            _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
-            return
-        with environment.open_memory() as memory:
-            changes = memory.changes()
-        planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
-        if as_json:
-            data_json({**planned, "unchanged": changes.unchanged})
-            return
-        for name, paths in planned.items():
-            for path in paths:
-                data(f"{name}  {path}")
-        talk(f"{len(changes.changed)} to read, {len(changes.removed)} to remove, {changes.unchanged} level.")
+def validate(context: typer.Context, as_json: AsJson = False) -> None:
+    """Check the memory's files against the schema and the limits."""
+    environment: Environment = context.obj
+    with environment.open_memory() as memory:
+        problems = memory.validate()
+    if as_json:
+        data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
+    else:
+        for problem in problems:
+            data(str(problem))
+        talk(f"{len(problems)} problems." if problems else "Every file is as it should be.")
+    if problems:
+        raise typer.Exit(1)
 
-    @app.command(epilog="\b\nExample: oneiros status --json")
-    def status(as_json: AsJson = False) -> None:
-        """What the memory holds, which one it is, and how its indices stand."""
-        with environment.open_memory() as memory:
-            found = memory.status()
-        left = waiting(environment, environment.choice.root, now())
-        choice = environment.choice
-        process = daemon_json(choice.root)
-        receipts = read_receipts(receipts_file(choice.root))
-        keeping = _indexing(environment) if process["pid"] else None
-        if as_json:
-            ignored = str(choice.ignored) if choice.ignored else None
-            counts_left = {"not_archived": left.not_archived, "expiring": left.expiring}
-            chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
-            jobs = [dataclasses.asdict(job) for job in read_states(schedule_file(choice.root))]
-            running = {
-                "daemon": process,
-                "indexing": keeping,
-                "schedule": jobs,
-                "hooks": list(map(dataclasses.asdict, receipts)),
-            }
-            data_json({**status_json(found), **counts_left, **chosen, **running})
-            return
-        data(f"memory    {found.root}  ({choice.reason})")
-        data(f"state     {choice.root.state}")
-        if choice.ignored:
-            data(f"ignored   {choice.ignored}  (not trusted; `oneiros trust {choice.ignored}` lets it take effect)")
-        counts = ", ".join(f"{number} {layer.value}" for layer, number in found.sources.items() if number)
-        data(f"sources   {counts or 'none'}")
-        missing = f"{left.not_archived} not archived yet, {left.expiring} of them expire this week: oneiros ingest"
-        data(f"archive   {missing if left.not_archived else 'every session of this machine'}")
-        size = f"{found.index_bytes / 1e6:.1f} MB on disk"
-        data(f"passages  {found.passages} by words, {found.semantic} by meaning; {size}")
-        data(f"model     {found.model}, {found.model_reason}")
-        behind = found.changed + found.removed
-        data(f"indices   {'level with the disk' if not behind else f'{behind} files behind: oneiros reindex'}")
-        data(f"owner     {found.owner or 'no process'}")
-        data(f"daemon    {_daemon_text(process, keeping)}")
-        for job in read_states(schedule_file(choice.root)):
-            data(f"schedule  {job_text(job)}")
-        data(f"queries   {found.queries_logged} in the local log")
-        for receipt in receipts[:1]:
-            data(f"hooks     {receipt.tokens} tokens put into the last session, {receipt.injections} times")
-        for problem in found.problems:
-            data(f"problem   {problem}")
 
-    @app.command(epilog="\b\nExample: oneiros doctor")
-    def doctor(as_json: AsJson = False, no_color: NoColor = False) -> None:
-        """Prove by doing that everything works, and name the repair where it does not."""
-        findings = list(checks.examine(environment))
-        if as_json:
-            data_json({"checks": [dataclasses.asdict(finding) for finding in findings]})
-        else:
-            console = styled(no_color=no_color)
-            for finding in findings:
-                colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
-                console.print(f"{finding.state:<8} {finding.check}: {finding.detail}", style=colour)
-                if finding.repair:
-                    console.print(f"         {finding.repair}")
-        if any(finding.state == "failed" for finding in findings):
-            raise typer.Exit(3)
+def reindex(
+    context: typer.Context,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="start anew; vectors are kept")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be done")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the indices level with the disk."""
+    environment: Environment = context.obj
+    if not dry_run:
+        _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
+        return
+    with environment.open_memory() as memory:
+        changes = memory.changes()
+    planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
+    if as_json:
+        data_json({**planned, "unchanged": changes.unchanged})
+        return
+    for name, paths in planned.items():
+        for path in paths:
+            data(f"{name}  {path}")
+    talk(f"{len(changes.changed)} to read, {len(changes.removed)} to remove, {changes.unchanged} level.")
 
 
 def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[str, Any]:
@@ -162,36 +106,121 @@ def _show_report(report: dict[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _indexing(environment: Environment) -> dict[str, Any] | None:
-    """What the daemon says of its indexing; None where it does not answer."""
+def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
+    """Prove by doing that everything works, or name the repair."""
+    environment: Environment = context.obj
+    findings = list(checks.examine(environment))
+    if as_json:
+        data_json({"checks": [dataclasses.asdict(finding) for finding in findings]})
+    else:
+        console = styled(no_color=no_color)
+        for finding in findings:
+            colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
+            console.print(f"{finding.state:<8} {finding.check}: {finding.detail}", style=colour)
+            if finding.repair:
+                console.print(f"         {finding.repair}")
+    if any(finding.state == "failed" for finding in findings):
+        raise typer.Exit(3)
+
+
+def queries(
+    context: typer.Context,
+    without_hits: Annotated[bool, typer.Option("--without-hits", help="only those that found nothing")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="most questions", min=1, max=1_000)] = 50,
+    save: Annotated[Path | None, typer.Option(help="write what they are answered now", show_default=False)] = None,
+    replay: Annotated[Path | None, typer.Option(help="compare with answers saved", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was asked, newest first.
+
+    Where nothing was found: whether another search finds something. With --save before a change of model or version
+    and --replay after it: what moved.
+    """
+    environment: Environment = context.obj
+    if save or replay:
+        _replayed(environment, save, replay, as_json=as_json)
+        return
+    path = f"/api/queries?limit={limit}&compare=true&without_hits={'true' if without_hits else 'false'}"
     try:
-        return Client(environment.variables, environment.choice.root.path).ask("GET", "/api/indexing", seconds=5.0)
+        rows = Client(environment.variables, environment.choice.root.path).ask("GET", path)["queries"]
     except DaemonLost:
-        return None
+        with environment.open_memory() as memory:
+            rows = memory.logged_queries(without_hits=without_hits, limit=limit, compare=True)
+    if as_json:
+        data_json({"queries": rows})
+        return
+    for row in rows:
+        others = {name: count for name, count in row.get("others", {}).items() if count}
+        hint = f"  ({', '.join(f'{name} finds {count}' for name, count in others.items())})" if others else ""
+        data(f"{row['at'][:16]}  {row['tool']:<14} {row['hits']:>3} hits  {row['query']}{hint}")
+    empty = sum(row["hits"] == 0 for row in rows)
+    talk(f"{len(rows)} questions, {empty} found nothing.")
 
 
-def job_text(job: JobState) -> str:
-    """What a job of the daemon did last and when it is due, by the clock on the wall."""
-    done, tried, due = (moment_text(text) for text in (job.done, job.tried, job.next))
-    last = f"{done}: {job.said}" if done else "not yet"
-    failed = f"; failed {tried}: {job.error}" if job.error else ""
-    return f"{job.name}  {last}{failed}; {f'next {due}' if due else 'switched off'}"
+def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:
+    with environment.open_memory() as memory:
+        bring_level(memory)
+        if replay:
+            _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
+        if save:
+            talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
 
 
-def moment_text(text: str) -> str:
-    """A moment for a person; empty for none."""
-    moment = read_moment(text)
-    return f"{moment.astimezone():%Y-%m-%d %H:%M}" if moment else ""
-
-
-def _daemon_text(process: dict[str, object], keeping: dict[str, Any] | None) -> str:
-    if process["pid"] is None:
-        return "none; `oneiros serve` or a client starts it"
-    text = f"process {process['pid']}, http://127.0.0.1:{process['port']}" if process["port"] else "starting"
-    if keeping is None:
-        return text
-    state = (
-        keeping["stage"] if not keeping["total"] else f"{keeping['stage']} {keeping['progress']} of {keeping['total']}"
+def _show_replay(found: Replay, *, as_json: bool) -> None:
+    if as_json:
+        data_json(dataclasses.asdict(found))
+        return
+    for moved in found.moved:
+        data(f"{moved.overlap:.2f}  {moved.tool:<14} {shown_line(moved.query)}")
+        for sign, places in (("-", moved.gone), ("+", moved.come)):
+            for place in places:
+                data(f"      {sign} {shown_line(place)}")
+    change = "" if found.model_before == found.model_now else f", {found.model_before} to {found.model_now}"
+    talk(
+        f"{found.questions} questions{change}: {found.same} with the same hits, {found.same_first} with the same first"
+        f" one; {100 * found.overlap:.0f} % of the top hits overlap."
     )
-    change = f", changing to {keeping['next_model']}" if keeping["next_model"] else ""
-    return f"{text}; {state}{change}; changes seen by {keeping['watching']}"
+
+
+def model(
+    context: typer.Context,
+    name: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    pause: Annotated[bool, typer.Option("--pause", help="let the workers rest")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="let them go on")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show the embedding model and its progress, or change it.
+
+    The old one serves until the new one is complete.
+    """
+    environment: Environment = context.obj
+    if pause and resume:
+        raise UsageError("--pause and --resume exclude each other", remedy="Give one of them")
+    client = Client(environment.variables, environment.choice.root.path)
+    try:
+        if name is not None:
+            state = client.ask("POST", "/api/model", {"name": name})
+        elif pause or resume:
+            state = client.ask("PUT", "/api/embedding", {"paused": pause})
+        else:
+            state = client.ask("GET", "/api/indexing")
+    except DaemonLost:
+        if pause or resume:
+            raise NeedsRepair("no daemon runs, so nothing is under way", remedy="Start it: oneiros serve") from None
+        state = _changed_here(environment, name)
+    if as_json:
+        data_json(state)
+        return
+    data(f"model     {state['model']}")
+    if state["next_model"]:
+        rest = "  (paused)" if state["paused"] else ""
+        data(f"next      {state['next_model']}: {state['stage']} {state['progress']} of {state['total']}{rest}")
+
+
+def _changed_here(environment: Environment, name: str | None) -> dict[str, object]:
+    """Changes the model without a daemon, with a bar; resumes what was begun where no name is given."""
+    with environment.open_memory() as memory, progress_shown() as show:
+        if name is not None:
+            memory.plan_model(name)
+        memory.change_model(show)
+        return {"model": memory.model.card.name, "next_model": memory.next_model, "paused": False, "stage": "idle"}

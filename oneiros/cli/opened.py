@@ -1,11 +1,14 @@
 """What a command answers itself where no daemon runs: from the memory, opened and brought level."""
 
+from typing import Any
+
 from memory_server.document import Answer
 from memory_server.memory import Memory
 from memory_server.search.question import Question
 from oneiros.cli.output import progress_shown, say_behind, talk
 from oneiros.environment import Environment
 from oneiros.recording import recorder_on
+from oneiros.standing import standing
 
 
 def answer_here(environment: Environment, question: Question) -> Answer:
@@ -25,3 +28,9 @@ def bring_level(memory: Memory) -> None:
     if not behind.is_empty and not count:
         talk("The indices are not complete yet. Bring them level: oneiros reindex")
     say_behind(count)
+
+
+def standing_here(environment: Environment) -> dict[str, Any]:
+    """How the memory that is meant stands."""
+    with environment.open_memory() as memory:
+        return standing(environment, memory)

@@ -1,22 +1,25 @@
-"""What commands print: data on stdout, talk on stderr.
+"""What commands print: data on stdout, talk on stderr; and the options that say how.
 
 Colour is left out where the output is no terminal, with NO_COLOR or TERM=dumb, and with --no-color; it never carries a
 meaning alone.
 """
 
 import json
+import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+import typer
 
-from memory_server.index import build
+if TYPE_CHECKING:
+    from rich.console import Console
 
-SHOW_AFTER_SECONDS = 1.0
+    from memory_server.index.build import Progress
+
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 
 def talk(text: str = "") -> None:
@@ -39,47 +42,29 @@ def data_line(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
-def styled(*, no_color: bool = False) -> Console:
+def styled(*, no_color: bool = False) -> "Console":
     """A console for stdout that leaves text as it is: nothing in it is markup."""
+    from rich.console import Console  # twice an empty Python, for commands that draw
+
     return Console(no_color=no_color or None, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
+def styler(*, no_color: bool = False) -> Callable[..., str]:
+    """`typer.style` where stdout shows colour; else what leaves a text as it is."""
+    plain = no_color or not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return (lambda text, **_: str(text)) if plain else typer.style
+
+
 @contextmanager
-def progress_shown() -> Iterator[Callable[[build.Progress], None]]:
+def progress_shown() -> Iterator[Callable[["Progress"], None]]:
     """A bar on stderr with rate and time left, only on a terminal and only when it takes more than a second."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    started = time.monotonic()
-    bar = Progress(
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TaskProgressColumn(show_speed=True),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    stage_started: dict[str, float] = {}
-    tasks: dict[str, Any] = {}
+    from oneiros.cli.progress import Bar
 
-    def show(step: build.Progress) -> None:
-        begun = stage_started.setdefault(step.stage, time.monotonic())
-        if time.monotonic() - started < SHOW_AFTER_SECONDS:
-            return
-        if not bar.live.is_started:
-            bar.start()
-        if step.stage not in tasks:
-            tasks[step.stage] = bar.add_task(step.stage, total=step.total, rate="")
-        rate = step.done / max(time.monotonic() - begun, 1e-6)
-        bar.update(tasks[step.stage], completed=step.done, total=step.total, rate=f"{rate:.0f}/s")
-
-    try:
-        yield show
-    finally:
-        if bar.live.is_started:
-            bar.stop()
+    with Bar() as bar:
+        yield bar.show
 
 
 def say_behind(count: int) -> None:

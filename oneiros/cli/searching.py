@@ -1,34 +1,33 @@
-"""Asking and reading: `search`, `exact`, `recall`, `read`, `topics`."""
+"""Asking: `recall`, `search`, `exact`. The daemon answers; it is started where none runs."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from memory_server.answer_text import answer_json, explained, shortened
 from memory_server.document import TYPES, Answer, Hit
-from memory_server.errors import UsageError
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search
-from oneiros.cli.output import data, data_json, say_behind, styled, talk
+from oneiros.cli.output import AsJson, NoColor, data, data_json, say_behind, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
 PASSAGE_CHARS = 360
-PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
 PerSource = Annotated[int, typer.Option("--per-source", help="most passages of one file")]
 Narrow = Annotated[list[str] | None, typer.Option(show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
-Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
+Day = Annotated[str | None, typer.Option(show_default=False)]
 TYPE_HELP = f"a type of frontmatter, such as semantic; or only what sessions said of it: {', '.join(TYPES)}"
-NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
+Kinds = Annotated[list[str] | None, typer.Option("--type", help=TYPE_HELP, show_default=False)]
+Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")]
+Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
+NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
 SYNTAX = """\b
 Query syntax:
@@ -38,118 +37,94 @@ Query syntax:
 """
 
 
-def add_commands(app: typer.Typer, environment: Environment) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
-
-    def searching_command(
-        name: str, search: Search, help_text: str, example: str, *, takes_flags: bool = False
-    ) -> None:
-        def command(
-            words: Words,
-            limit: Limit = DEFAULT_LIMIT,
-            per_source: PerSource = 1,
-            layer: Narrow = None,
-            topic: Narrow = None,
-            project: Narrow = None,
-            machine: Narrow = None,
-            kind: Annotated[list[str] | None, typer.Option("--type", help=TYPE_HELP, show_default=False)] = None,
-            tag: Narrow = None,
-            after: Annotated[str | None, typer.Option(show_default=False)] = None,
-            before: Annotated[str | None, typer.Option(show_default=False)] = None,
-            raw: Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:raw")] = False,
-            as_json: AsJson = False,
-            explain: Explain = False,
-            no_color: NoColor = False,
-        ) -> None:
-            types = recorded_types(kind or ())
-            kinds = [] if types else kind
-            lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kinds, "tag": tag}
-            beside = filter_of({field: values or () for field, values in lists.items()} | days_of(after, before))
-            text = " ".join(words)
-            question = parse_query(
-                text, search, beside=beside, types=types, limit=limit, per_source=per_source, include_raw=raw
-            )
-            answer = asked(environment, question)
-            if as_json:
-                more = {"explain": explained(answer)} if explain else {}
-                data_json({"query": question.asked, **answer_json(answer), **more})
-            else:
-                print_answer(answer, styled(no_color=no_color), explain=explain)
-            if not answer.hits:
-                raise typer.Exit(1)
-
-        settings = {"ignore_unknown_options": takes_flags}
-        app.command(name, help=help_text, epilog=f"{SYNTAX}\n\b\nExample: {example}", context_settings=settings)(
-            command
-        )
-
-    searching_command(
+    app.command(
         "recall",
-        Search.RECALL,
-        "Find by meaning and words together; the best first answer to a question.",
-        "oneiros recall 'why do we pin the workers' --type decision --project shop",
-    )
-    searching_command(
+        help="Find by meaning and words together: ask this first.",
+        epilog=_ending("oneiros recall 'why do we pin the workers' --type decision --project shop"),
+    )(_asking(Search.RECALL))
+    app.command(
         "search",
-        Search.MEANING,
-        "Find by meaning alone, whatever words are used.",
-        "oneiros search 'what happens after a crash' --layer topic",
-    )
-    searching_command(
+        help="Find by meaning alone, whatever words are used.",
+        epilog=_ending("oneiros search 'what happens after a crash' --layer topic"),
+    )(_asking(Search.MEANING))
+    app.command(
         "exact",
-        Search.EXACT,
-        "Find every word or quoted phrase as written: names, paths, errors, numbers.",
-        "oneiros exact '\"exit code\" NOT windows'",
-        takes_flags=True,  # `--flag` is something to look for
-    )
+        help="Find words as written: names, paths, errors, numbers. Every word or quoted phrase must stand there.",
+        epilog=_ending("oneiros exact '\"exit code\" NOT windows'"),
+        context_settings={"ignore_unknown_options": True},  # `--flag` is something to look for
+    )(_asking(Search.EXACT))
 
-    @app.command(epilog="\b\nExample: oneiros read mail:12-30")
-    def read(
-        place: Annotated[str, typer.Argument(help="a topic, a path, with lines if wanted: mail, mail:12, mail:12-30")],
+
+def _ending(example: str) -> str:
+    return f"{SYNTAX}\n\b\nExample: {example}"
+
+
+def _asking(search: Search) -> Callable[..., None]:
+    """The command of one search; all of them take the same options."""
+
+    def command(
+        context: typer.Context,
+        words: Words,
+        limit: Limit = DEFAULT_LIMIT,
+        per_source: PerSource = 1,
+        layer: Narrow = None,
+        topic: Narrow = None,
+        project: Narrow = None,
+        machine: Narrow = None,
+        kind: Kinds = None,
+        tag: Narrow = None,
+        after: Day = None,
+        before: Day = None,
+        raw: Raw = False,
+        no_daemon: NoDaemon = False,
         as_json: AsJson = False,
+        explain: Explain = False,
+        no_color: NoColor = False,
     ) -> None:
-        """Print a topic or session, or lines of it."""
-        match = PLACE.fullmatch(place)
-        if match is None:
-            raise UsageError("the name is empty", remedy="`oneiros topics` lists the names")
-        first = int(match["first"] or 1)
-        last = int(match["last"]) if match["last"] else None
-        with environment.open_memory() as memory:
-            reading = memory.read(match["name"], first, last)
+        types = recorded_types(kind or ())
+        kinds = [] if types else kind
+        lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kinds, "tag": tag}
+        beside = filter_of({field: values or () for field, values in lists.items()} | days_of(after, before))
+        text = " ".join(words)
+        question = parse_query(
+            text, search, beside=beside, types=types, limit=limit, per_source=per_source, include_raw=raw
+        )
+        answer = asked(context.obj, question, no_daemon=no_daemon)
         if as_json:
-            lines = {"first_line": reading.lines.first, "last_line": reading.lines.last, "of_lines": reading.last_line}
-            data_json({"path": reading.path, "layer": reading.layer.value, **lines, "text": reading.text})
-            return
-        data(shown(reading.text).rstrip("\n"))
-        talk(f"{reading.path}:{reading.lines} of {reading.last_line} lines, layer {reading.layer.rank}")
+            more = {"explain": explained(answer)} if explain else {}
+            data_json({"query": question.asked, **answer_json(answer), **more})
+        else:
+            print_answer(answer, styler(no_color=no_color), explain=explain)
+        if not answer.hits:
+            raise typer.Exit(1)
 
-    @app.command(epilog="\b\nExample: oneiros topics --json")
-    def topics(as_json: AsJson = False, no_color: NoColor = False) -> None:
-        """List the approved topics."""
-        with environment.open_memory() as memory:
-            heads = memory.topics()
-        if as_json:
-            keys = ("name", "title", "date", "summary", "path")
-            data_json({"topics": [dict(zip(keys, _head_values(head), strict=True)) for head in heads]})
-            return
-        console = styled(no_color=no_color)
-        width = max((len(head.name) for head in heads), default=0)
-        for head in heads:
-            date = head.date.isoformat() if head.date else " " * 10
-            console.print(Text.assemble((f"{head.name:<{width}}", "bold"), f"  {date}  {shown_line(head.summary)}"))
-        talk(f"{len(heads)} topics. Read one: oneiros read {heads[0].name}" if heads else "No topics yet.")
+    return command
 
 
-def asked(environment: Environment, question: Question) -> Answer:
-    """The daemon's answer; that of the memory itself where no daemon runs."""
+def asked(environment: Environment, question: Question, *, no_daemon: bool) -> Answer:
+    """The daemon's answer; that of the memory itself where none is wanted or none can be had."""
+    root = environment.choice.root
+    client = Client(environment.variables, root.path)
+    if not no_daemon and root.index_page.is_file() and _starts(client):
+        with suppress(DaemonLost):  # it ended meanwhile
+            answer, behind = client.search(question)
+            say_behind(behind)
+            return answer
+    from oneiros.cli.opened import answer_here
+
+    return answer_here(environment, question)
+
+
+def _starts(client: Client) -> bool:
+    """Whether the daemon runs, by now; says why where it does not start."""
     try:
-        answer, behind = Client(environment.variables, environment.choice.root.path).search(question)
-    except DaemonLost:
-        from oneiros.cli.opened import answer_here  # noqa: PLC0415  numpy and SQLite, which the daemon's answer saves
-
-        return answer_here(environment, question)
-    say_behind(behind)
-    return answer
+        client.start()
+    except NeedsRepair as error:
+        talk(f"{error} Answering without it.")
+        return False
+    return True
 
 
 def recorded_types(kinds: Sequence[str]) -> list[str]:
@@ -165,13 +140,12 @@ def days_of(after: str | None, before: str | None) -> dict[str, Sequence[str]]:
     return {field: [day] for field, day in (("after", after), ("before", before)) if day}
 
 
-def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
+def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) -> None:
     """Hits on stdout, best first; what to do next on stderr."""
     for number, hit in enumerate(answer.hits, start=1):
-        console.print(_headline(number, hit))
-        console.print(_passage(hit, answer.terms))
-        if explain:
-            console.print(Text(_reasons(hit), style="dim"))
+        data(_headline(number, hit, style))
+        for line in [*_passage(hit, answer.terms), *(_reasons(hit) if explain else ())]:
+            data(style(f"      {line}", dim=True))
     if not answer.hits:
         talk(answer.note or "Nothing found.")
         return
@@ -183,8 +157,10 @@ def print_answer(answer: Answer, console: Console, *, explain: bool) -> None:
     talk(f"{count}.{note} Read on: oneiros read {first.path}:{first.lines.first}")
 
 
-def _headline(number: int, hit: Hit) -> Text:
+def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
     date = hit.date.isoformat() if hit.date else "undated"
+    score = f"{hit.score:.2f}".removeprefix("0")
+    place = style(f"{shown_line(hit.path)}:{hit.lines}", bold=True)
     marks = "".join(
         [
             f"  {hit.type}" if hit.type in TYPES else "",
@@ -193,25 +169,17 @@ def _headline(number: int, hit: Hit) -> Text:
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]
     )
-    place = (f"{shown_line(hit.path)}:{hit.lines}", "bold")
-    head = f"  {date}  {hit.score:.2f}".replace(" 0.", " .")
-    return Text.assemble(
-        f"{number:>2}  {hit.layer.value:<9}  ", place, f"{head}  {shown_line(hit.title)}", (marks, "italic")
-    )
+    head = f"{number:>2}  {hit.layer.value:<9}  {place}  {date}  {score}  {shown_line(hit.title)}"
+    return head + (style(marks, italic=True) if marks else "")
 
 
-def _passage(hit: Hit, terms: tuple[str, ...]) -> Text:
+def _passage(hit: Hit, terms: tuple[str, ...]) -> list[str]:
     text = shown(shortened(hit.passage, terms, PASSAGE_CHARS))
-    lines = [line for line in text.split("\n") if line.strip()]
-    return Text("\n".join(f"      {line}" for line in lines), style="dim")
+    return [line for line in text.split("\n") if line.strip()]
 
 
-def _reasons(hit: Hit) -> str:
-    reasons = "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)
-    scores = "  ".join(f"{name} {score:.3f}" for name, score in hit.parts.items())
-    return "\n".join(f"      {line}" for line in (reasons, scores) if line)
-
-
-def _head_values(head: object) -> tuple[object, ...]:
-    name, title, date, summary, path = (getattr(head, key) for key in ("name", "title", "date", "summary", "path"))
-    return name, title, date.isoformat() if date else None, summary, path
+def _reasons(hit: Hit) -> Iterator[str]:
+    if hit.why:
+        yield "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)
+    if hit.parts:
+        yield "  ".join(f"{name} {score:.3f}" for name, score in hit.parts.items())

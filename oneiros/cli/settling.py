@@ -27,89 +27,97 @@ from memory_server.settings import (
     read_memory_settings,
     settings_keys,
 )
-from oneiros.cli.output import data, data_json, progress_shown, talk
-from oneiros.cli.searching import AsJson
+from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.environment import Environment
 from oneiros.founding import found_memory, trusted_with, trusted_without
 
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
 
-def add_commands(app: typer.Typer, environment: Environment) -> None:
+def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
+    app.command(epilog="\b\nExample: oneiros init --example")(init)
+    app.command(epilog="\b\nExample: oneiros trust ./memory")(trust)
+    app.command(epilog="\b\nExample: oneiros config embedding_share 0.5")(config)
 
-    @app.command(epilog="\b\nExample: oneiros init --example")
-    def init(
-        folder: Folder = None,
-        model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
-        download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
-        example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
-    ) -> None:
-        """Make a memory, settle its embedding model, and index what is there."""
-        root = environment.choice.root if folder is None else environment.root_at(folder)
-        settings = read_memory_settings(root.settings)
-        files = settle_model(model or settings.model, environment.hub_cache, download=download)
-        for line in found_memory(root, files.card.name, with_example=example):
-            talk(line)
-        talk(f"Model: {files.card.name}, {files.reason}.")
-        if root != environment.own_root:
-            trusted_with(environment.person_file, environment.person, root.path)
-            talk(f"Trusted: {root.path}, noted in {environment.person_file}")
-        with environment.open_memory(root) as memory, progress_shown() as show:
-            report = memory.reindex(report_progress=show)
-        talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
 
-    @app.command(epilog="\b\nExample: oneiros trust ./memory")
-    def trust(
-        folder: Annotated[Path, typer.Argument(help="a folder with a MEMORY.md")],
-        remove: Annotated[bool, typer.Option("--remove", help="trust it no longer")] = False,
-    ) -> None:
-        """Let a memory that lies in a repository take effect, or stop it from doing so."""
-        path = environment.root_at(folder).path
-        if remove:
-            trusted_without(environment.person_file, environment.person, path)
-            talk(f"Not trusted any more: {path}")
-            return
-        if not (path / "MEMORY.md").is_file():
-            raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
-        trusted_with(environment.person_file, environment.person, path)
-        talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
+def init(
+    context: typer.Context,
+    folder: Folder = None,
+    model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
+    download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
+    example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
+) -> None:
+    """Make a memory, settle its model, and index what is there."""
+    environment: Environment = context.obj
+    root = environment.choice.root if folder is None else environment.root_at(folder)
+    settings = read_memory_settings(root.settings)
+    files = settle_model(model or settings.model, environment.hub_cache, download=download)
+    for line in found_memory(root, files.card.name, with_example=example):
+        talk(line)
+    talk(f"Model: {files.card.name}, {files.reason}.")
+    if root != environment.own_root:
+        trusted_with(environment.person_file, environment.person, root.path)
+        talk(f"Trusted: {root.path}, noted in {environment.person_file}")
+    with environment.open_memory(root) as memory, progress_shown() as show:
+        report = memory.reindex(report_progress=show)
+    talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
 
-    @app.command(epilog="\b\nExample: oneiros config embedding_share 0.5")
-    def config(
-        key: Annotated[str | None, typer.Argument(show_default=False)] = None,
-        value: Annotated[str | None, typer.Argument(show_default=False)] = None,
-        as_json: AsJson = False,
-    ) -> None:
-        """Show or change a setting: your own ones, and the few that belong to the memory."""
-        root = environment.choice.root
-        person, memory = environment.person, read_memory_settings(root.settings)
-        values = dataclasses.asdict(person) | dataclasses.asdict(memory)
-        if key is None:
-            if as_json:
-                data_json(values)
-                return
-            for kind, file in ((PersonSettings, environment.person_file), (MemorySettings, root.settings)):
-                data(f"# {file}")
-                for name in settings_keys(kind):
-                    data(f"{name} = {values[name]}")
+
+def trust(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="a folder with a MEMORY.md")],
+    remove: Annotated[bool, typer.Option("--remove", help="trust it no longer")] = False,
+) -> None:
+    """Let a memory inside a repository take effect, or no longer."""
+    environment: Environment = context.obj
+    path = environment.root_at(folder).path
+    if remove:
+        trusted_without(environment.person_file, environment.person, path)
+        talk(f"Not trusted any more: {path}")
+        return
+    if not (path / "MEMORY.md").is_file():
+        raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
+    trusted_with(environment.person_file, environment.person, path)
+    talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
+
+
+def config(
+    context: typer.Context,
+    key: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show or change a setting: yours, and the memory's own few."""
+    environment: Environment = context.obj
+    root = environment.choice.root
+    person, memory = environment.person, read_memory_settings(root.settings)
+    values = dataclasses.asdict(person) | dataclasses.asdict(memory)
+    if key is None:
+        if as_json:
+            data_json(values)
             return
-        if key not in values:
-            raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(values)}")
-        if value is None:
-            data_json({key: values[key]}) if as_json else data(str(values[key]))
-            return
-        if key == "model":
-            value = model_card(value).name
-        is_own = key in settings_keys(PersonSettings)
-        kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
-        if not is_own:
-            require_memory(root)
-        parsed = parse_setting(kind, key, value)
-        change_setting(file, key, parsed)
-        talk(f"{key} = {value}, in {file}")
-        if key == "model":
-            talk("Every passage will be embedded anew: oneiros reindex")
+        for kind, file in ((PersonSettings, environment.person_file), (MemorySettings, root.settings)):
+            data(f"# {file}")
+            for name in settings_keys(kind):
+                data(f"{name} = {values[name]}")
+        return
+    if key not in values:
+        raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(values)}")
+    if value is None:
+        data_json({key: values[key]}) if as_json else data(str(values[key]))
+        return
+    if key == "model":
+        value = model_card(value).name
+    is_own = key in settings_keys(PersonSettings)
+    kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
+    if not is_own:
+        require_memory(root)
+    parsed = parse_setting(kind, key, value)
+    change_setting(file, key, parsed)
+    talk(f"{key} = {value}, in {file}")
+    if key == "model":
+        talk("Every passage will be embedded anew: oneiros reindex")
 
 
 def settle_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:

@@ -20,15 +20,22 @@ from oneiros.trainer_client import TrainerClient, TrainerMachine, TrainerUnreach
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40  # a loss curve fits beside its label on a terminal of 80 columns
 
-app = typer.Typer(help="Machines that train and serve models.", no_args_is_help=True, rich_markup_mode=None)
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the group."""
+    trainers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    trainers.callback()(trainer)
+    trainers.command(epilog="\b\nExample: oneiros trainer status desk --once --json")(status)
+    app.add_typer(trainers, name="trainer", epilog="\b\nExample: oneiros trainer status --once")
 
 
-@app.callback()
 def trainer() -> None:
-    """Machines that train and serve models; $ONEIROS_TRAINER_URLS names them."""
+    """Watch the trainers that serve a model of this memory.
+
+    $ONEIROS_TRAINER_URLS names them.
+    """
 
 
-@app.command()
 def status(
     names: Annotated[list[str] | None, typer.Argument(help="Machines by name; all where none is given.")] = None,
     once: Annotated[bool, typer.Option("--once", help="Print one look and end.")] = False,
@@ -41,8 +48,6 @@ def status(
     """Progress, loss, rates, card and loaded model of each machine.
 
     Ends with 0 when every machine answers, with 1 when one does not.
-
-    Example: oneiros trainer status desk --once --json
     """
     client = TrainerClient(chosen(machines_of(os.environ), names or []))
     console = Console(no_color=no_color or None, highlight=False)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from memory_server.document import ChunkId, Layer
-from memory_server.process import overwrite_freed_memory
+from memory_server.private import overwrite_freed_memory
 from memory_server.index.semantic import SemanticIndex
 
 folder, text = sys.argv[1:]

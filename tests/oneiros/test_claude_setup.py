@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from memory_server.errors import ContentError, UsageError
 from oneiros.claude_files import ClaudeFiles
 from oneiros.claude_setup import BEGIN, END, Setup, with_block, without_block
+from oneiros.completion import SHELLS, completion_lines, shell_of, startup_file
 
 
 def setup_in(home: Path) -> Setup:
@@ -104,3 +105,38 @@ def test_settings_that_are_not_json_are_left_alone(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError):
         do_all(setup_in(tmp_path))
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completion_is_written_for_the_shell_and_undone_without_a_byte(tmp_path: Path, shell: str) -> None:
+    file = startup_file(shell, {}, tmp_path)
+    before = "# mine\nalias ll='ls -l'\n"
+    if shell != "fish":
+        file.write_text(before, encoding="utf-8")
+
+    [change] = setup_in(tmp_path).completion(file, completion_lines(shell))
+    assert completion_lines(shell).splitlines()[0] in change.what
+    change.do()
+
+    assert file.read_text(encoding="utf-8").startswith(before if shell != "fish" else "# oneiros: begin\n")
+    assert list(setup_in(tmp_path).completion(file, completion_lines(shell))) == []
+    undo_all(setup_in(tmp_path))
+    assert files_below(tmp_path) == ({} if shell == "fish" else {str(file): before})
+
+
+def test_a_startup_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles" / "bashrc"
+    kept.parent.mkdir()
+    kept.write_text("# mine\n", encoding="utf-8")
+    (tmp_path / ".bashrc").symlink_to(kept)
+
+    [change] = setup_in(tmp_path).completion(tmp_path / ".bashrc", completion_lines("bash"))
+    change.do()
+
+    assert (tmp_path / ".bashrc").is_symlink()
+    assert "complete -o default" in kept.read_text(encoding="utf-8")
+
+
+def test_a_shell_without_completion_is_named() -> None:
+    with pytest.raises(UsageError, match="SHELL names tcsh"):
+        shell_of({"SHELL": "/bin/tcsh"})

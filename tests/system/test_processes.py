@@ -48,7 +48,11 @@ def test_a_closed_pipe_ends_quietly_with_0(root: MemoryRoot) -> None:
 
 
 def test_an_argument_that_is_not_utf8_is_only_text(root: MemoryRoot) -> None:
-    for arguments in (("exact", b"\xff\xfe"), ("exact", b"\xff\xfe", "--json"), ("read", b"\xff")):
+    for arguments in (
+        ("exact", b"\xff\xfe", "--no-daemon"),
+        ("exact", b"\xff\xfe", "--no-daemon", "--json"),
+        ("read", b"\xff"),
+    ):
         process = started(root, *arguments)
 
         _, error = process.communicate()

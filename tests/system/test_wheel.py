@@ -40,12 +40,12 @@ def test_the_installed_wheel_answers_a_question_without_torch(installed: Path, t
     home = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config"), "HF_HUB_CACHE": str(tmp_path / "hub")}
 
     ran(installed / "oneiros", "init", "--example", cwd=tmp_path, **home)
-    answer = ran(installed / "oneiros", "recall", "which layer wins when two disagree", cwd=tmp_path, **home)
+    answer = ran(installed / "oneiros", "recall", "--no-daemon", "which layer wins", cwd=tmp_path, **home)
     modules = ran(
         installed / "python",
         "-c",
         "import sys\nfrom oneiros.cli.main import main\nfrom oneiros.environment import Environment\n"
-        "main(['recall', 'which layer wins'], Environment.of_process())\n"
+        "main(['recall', '--no-daemon', 'which layer wins'], Environment.of_process())\n"
         "print('torch imported:', 'torch' in sys.modules)\nimport importlib.util\n"
         "print('torch installed:', importlib.util.find_spec('torch') is not None)",
         cwd=tmp_path,

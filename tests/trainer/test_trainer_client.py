@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
-from oneiros.cli.trainer import app, look, sparkline
+from oneiros.cli.trainer import add_commands, look, sparkline
 from oneiros.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 GPU = {
@@ -204,6 +205,13 @@ def test_when_nobody_answers_the_error_says_what_each_machine_said(trainers: lis
         TrainerClient([first.machine, second.machine]).complete(QUESTION)
 
 
+def app() -> typer.Typer:
+    """The group as an application of its own."""
+    made = typer.Typer()
+    add_commands(made)
+    return made
+
+
 def test_status_of_several_machines_is_one_json_object(
     trainers: list[Trainer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,7 +220,7 @@ def test_status_of_several_machines_is_one_json_object(
     monkeypatch.setenv("ONEIROS_TRAINER_URLS", f"desk={desk.machine.url},gone={gone.machine.url}")
     monkeypatch.setenv("ONEIROS_TRAINER_TOKEN", "secret")
 
-    result = CliRunner().invoke(app, ["status", "--once", "--json"])
+    result = CliRunner().invoke(app(), ["trainer", "status", "--once", "--json"])
 
     machines = json.loads(result.stdout)["machines"]
     assert result.exit_code == 1
@@ -235,7 +243,7 @@ def test_status_shows_a_person_progress_loss_rate_card_and_model(
     desk = start(trainers, Trainer("desk"))
     monkeypatch.setenv("ONEIROS_TRAINER_URLS", f"desk={desk.machine.url},other=http://127.0.0.1:1")
 
-    result = CliRunner().invoke(app, ["status", "desk", "--once"])
+    result = CliRunner().invoke(app(), ["trainer", "status", "desk", "--once"])
 
     assert result.exit_code == 0
     for shown in (
@@ -255,7 +263,7 @@ def test_status_shows_a_person_progress_loss_rate_card_and_model(
 def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONEIROS_TRAINER_URLS", "desk=http://127.0.0.1:1")
 
-    result = CliRunner().invoke(app, ["status", "desc", "--once"])
+    result = CliRunner().invoke(app(), ["trainer", "status", "desc", "--once"])
 
     assert isinstance(result.exception, UsageError)
     assert "there is no trainer 'desc'. Known are desk." in str(result.exception)

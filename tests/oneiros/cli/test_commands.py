@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from memory_server.root import MemoryRoot, state_home
-from oneiros.cli.main import create_app, main
-from oneiros.environment import Environment
-from tests.memories import new_root, write_topic
+from oneiros.cli.main import main
+from oneiros.cli.table import GROUPS, ROWS
+from oneiros.environment import Environment, program_version
+from tests.memories import new_root, without_daemon, write_topic
 
-COMMANDS = sorted(typer.main.get_command(create_app(Environment({}, Path("/"), Path("/")))).commands)  # type: ignore[attr-defined]  # a group
+README = Path(__file__).parent.parent.parent.parent / "README.md"
 
 
 @dataclass
@@ -34,7 +35,7 @@ class Shell:
         self.capture.readouterr()
         variables = {"HOME": str(self.home), "HF_HUB_CACHE": "/nonexistent", **self.variables}
         environment = Environment(variables, self.home, self.folder)
-        code = main(list(arguments), environment)
+        code = main(without_daemon(arguments), environment)
         out, error = self.capture.readouterr()
         return code, out, error
 
@@ -220,12 +221,39 @@ def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own:
 # -- help -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_help_of_every_command_ends_with_an_example(shell: Shell, command: str) -> None:
+@pytest.mark.parametrize("command", ROWS)
+def test_the_help_of_every_command_begins_with_its_sentence_and_ends_with_an_example(
+    shell: Shell, command: str
+) -> None:
     code, out, _ = shell(command, "--help")
 
+    lines = [line.strip() for line in out.strip().splitlines()]
     assert code == 0
-    assert out.strip().splitlines()[-1].strip().startswith("Example: ")
+    assert lines[2].startswith(ROWS[command].sentence)
+    assert lines[-1].startswith("Example: ") and f"oneiros {command}" in lines[-1]
+
+
+def test_help_lists_every_command_on_a_line_in_the_groups_of_the_readme(shell: Shell) -> None:
+    code, out, _ = shell("--help")
+
+    listed = {line.split()[0]: line for line in out.splitlines() if line[:2] == "  " and line.split()[0] in ROWS}
+    assert code == 0
+    assert [listed[name].split(None, 1)[1] for name in ROWS] == [row.sentence for row in ROWS.values()]
+    table = [line for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("| ") and "`" in line]
+    groups = {line.split("|")[1].strip(): re.findall(r"`([a-z]+)`", line.split("|")[2]) for line in table}
+    assert groups == {heading: [row.name for row in rows] for heading, rows in GROUPS.items()}
+
+
+def test_a_mistyped_command_names_the_one_that_is_meant(shell: Shell) -> None:
+    code, _, error = shell("recal", "x")
+
+    assert code == 2
+    assert "Did you mean 'recall'" in error
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["-v", "--version"], ["--version", "status"]])
+def test_the_version_is_told(shell: Shell, arguments: list[str]) -> None:
+    assert shell(*arguments)[:2] == (0, f"oneiros {program_version()}\n")
 
 
 # -- init -------------------------------------------------------------------------------------------------------
@@ -471,9 +499,3 @@ def test_doctor_names_files_edited_outside_the_approval_path_and_the_repair(shel
     assert "topics/cats.md (new), topics/mail.md (changed)" in found["detail"]
     assert "oneiros report" in found["repair"]
     assert "oneiros dream adopt topics/cats.md" in found["repair"]
-
-
-def test_a_context_for_commands_opens_nothing(tmp_path: Path) -> None:
-    create_app(Environment({}, tmp_path, tmp_path))
-
-    assert list(tmp_path.iterdir()) == []

@@ -17,6 +17,7 @@ from tests.crawler.builders import (
     working_session,
     write_transcript,
 )
+from tests.memories import without_daemon
 
 Oneiros = Callable[..., tuple[int, str, str]]
 
@@ -33,7 +34,7 @@ def oneiros(home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
     """Runs one command in that home: exit code, stdout, stderr."""
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        code = main(list(arguments), Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home))
+        code = main(without_daemon(arguments), Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home))
         out, err = capsys.readouterr()
         return code, out, err
 

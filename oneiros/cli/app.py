@@ -1,0 +1,147 @@
+"""The commands as one application: help by groups, a command loaded when it is meant, errors as exit codes.
+
+0 done or found; 1 nothing found, or a finding; 2 usage; 3 the environment needs repair, or a bug; 130 interrupted.
+"""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer._completion_classes import completion_init
+from typer.core import TyperCommand, TyperGroup
+
+from memory_server.errors import OneirosError
+from memory_server.files import replace_file
+from memory_server.private import keep_private
+from oneiros.cli.main import EXIT_INTERRUPTED, print_version
+from oneiros.cli.output import talk
+from oneiros.cli.table import GROUPS, ROWS, this_environment
+from oneiros.completion import VARIABLE as COMPLETE
+
+if TYPE_CHECKING:
+    from oneiros.environment import Environment
+
+EXIT_BUG = 3
+
+# What typer raises for a wrong option or argument: click's class, which newer ones bring as a class of their own.
+CommandLineError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+
+class Commands(TyperGroup):
+    """The table as a group: its commands are names with a sentence until one of them is meant."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is meant, by its name and the arguments behind it."""
+        name, known, rest = super().resolve_command(ctx, args)
+        if not known or not name:
+            return None, None, rest
+        ctx.obj = ctx.obj or this_environment()
+        return name, loaded(name), rest
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
+        """Writes the commands into the help, a section a group."""
+        width = max(map(len, ROWS))
+        for heading, rows in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(row.name.ljust(width), row.sentence) for row in rows])
+
+
+def create_app() -> TyperGroup:
+    """All commands, none of them loaded. What they work on is `obj` of their context, an Environment."""
+    app = _typer(help="A memory for Claude Code that knows things instead of only finding them.", cls=Commands)
+    app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(settle)
+    group = typer.main.get_group(app)
+    for row in ROWS.values():
+        group.add_command(TyperCommand(row.name, help=row.sentence))
+    return group
+
+
+def loaded(name: str) -> Any:
+    """One command, with what it imports."""
+    app = _typer()
+    ROWS[name].add_to(app)
+    return typer.main.get_group(app).commands[name]
+
+
+def _typer(**settings: Any) -> typer.Typer:
+    return typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        raise typer.Exit(print_version())
+
+
+def settle(
+    version: Annotated[  # noqa: ARG001  its callback has ended the command
+        bool, typer.Option("--version", help="print the version and end", is_eager=True, callback=_show_version)
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say on stderr what is done")] = False,
+) -> None:
+    """What is settled before every command."""
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", stream=sys.stderr)
+
+
+def run_app(arguments: Sequence[str], environment: "Environment | None" = None) -> int:
+    """Runs one command line and gives its exit code. The only place where unforeseen errors are caught."""
+    keep_private()
+    if COMPLETE in os.environ:  # typer answers, and ends the process
+        completion_init()
+    try:
+        code = int(create_app().main(arguments, "oneiros", standalone_mode=False, obj=environment) or 0)
+        sys.stdout.flush()  # here, where a closed pipe is still caught
+        return _interrupted() if code == EXIT_INTERRUPTED else code
+    except typer.Exit as error:
+        return error.exit_code
+    except CommandLineError as error:
+        error.show()
+        return int(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        return _interrupted()
+    except SystemExit as error:  # typer's own answer to a closed pipe is 1
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _without_reader()
+    except BrokenPipeError:
+        return _without_reader()
+    except OneirosError as error:
+        talk(str(error))
+        return error.exit_code
+    except Exception:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
+        talk(_bug_sentence(environment))
+        return EXIT_BUG
+
+
+def _interrupted() -> int:
+    talk("Interrupted. What was done is kept; the same command goes on from there.")
+    return EXIT_INTERRUPTED
+
+
+def _without_reader() -> int:
+    """Lets what is still buffered go nowhere, since nobody reads it."""
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    return 0
+
+
+def _bug_sentence(environment: "Environment | None") -> str:
+    """Where the traceback of the current error was written; the traceback itself where it could not be."""
+    report = traceback.format_exc()
+    try:
+        log = (environment or this_environment()).choice.root.error_log
+        if log.parent.is_dir():
+            replace_file(log, report)
+            return f"oneiros failed unexpectedly. The traceback is in {log}; please report it."
+    except (OneirosError, OSError):
+        pass
+    return f"oneiros failed unexpectedly. Please report this:\n{report}"

@@ -1,0 +1,115 @@
+"""`status`: what the memory holds, which one it is, and how its indices stand.
+
+The daemon is asked first; where none answers, the memory is opened here.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import typer
+
+from memory_server.errors import Problem
+from oneiros.cli.output import AsJson, data, data_json
+from oneiros.cli.serving import daemon_json
+from oneiros.client import Client, DaemonLost
+from oneiros.environment import Environment
+
+ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command(epilog="\b\nExample: oneiros status --json")(status)
+
+
+def status(context: typer.Context, as_json: AsJson = False) -> None:
+    """Tell what the memory holds and how its indices stand."""
+    found = _found(context.obj)
+    if as_json:
+        data_json(found)
+        return
+    for line in _lines(found):
+        data(line)
+
+
+def _found(environment: Environment) -> dict[str, Any]:
+    """How the memory stands, for programs."""
+    choice = environment.choice
+    ignored = str(choice.ignored) if choice.ignored else None
+    client = Client(environment.variables, choice.root.path)
+    try:
+        found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
+        indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)
+    except DaemonLost:
+        from oneiros.cli.opened import standing_here
+
+        found, indexing = standing_here(environment), None
+    jobs, hooks = found.pop("schedule"), found.pop("hooks")
+    running = {"daemon": daemon_json(choice.root), "indexing": indexing, "schedule": jobs, "hooks": hooks}
+    chosen = {"chosen": choice.reason, "ignored": ignored, "places": environment.places(choice.root)}
+    return {**found, **chosen, **running}
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """How the memory stands, for a person."""
+    yield f"memory    {found['root']}  ({found['chosen']})"
+    yield f"state     {found['places']['state']}"
+    if ignored := found["ignored"]:
+        yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
+    yield f"sources   {', '.join(f'{count} {layer}' for layer, count in found['sources'].items() if count) or 'none'}"
+    yield f"archive   {_archive_text(found)}"
+    size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
+    yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
+    yield f"model     {found['model']}, {found['model_reason']}"
+    yield f"indices   {_indices_text(found)}"
+    yield f"owner     {found['owner'] or 'no process'}"
+    yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
+    yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
+    yield f"queries   {found['queries_logged']} in the local log"
+    for receipt in found["hooks"][:1]:
+        yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
+    yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
+
+
+def _archive_text(found: Mapping[str, Any]) -> str:
+    if not found["not_archived"]:
+        return "every session of this machine"
+    return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
+
+
+def _indices_text(found: Mapping[str, Any]) -> str:
+    behind = found["changed"] + found["removed"]
+    return f"{behind} files behind: oneiros reindex" if behind else "level with the disk"
+
+
+def _daemon_text(process: Mapping[str, Any], keeping: Mapping[str, Any] | None) -> str:
+    if process["pid"] is None:
+        return "none; `oneiros serve` or a client starts it"
+    text = f"process {process['pid']}, http://127.0.0.1:{process['port']}" if process["port"] else "starting"
+    if keeping is None:
+        return text
+    change = f", changing to {keeping['next_model']}" if keeping["next_model"] else ""
+    return f"{text}; {stage_text(keeping)}{change}; changes seen by {keeping['watching']}"
+
+
+def stage_text(keeping: Mapping[str, Any]) -> str:
+    """What the keeper of the indices is doing, and how far it is."""
+    how_far = f" {keeping['progress']} of {keeping['total']}" if keeping["total"] else ""
+    return f"{keeping['stage']}{how_far}"
+
+
+def _job_text(job: Mapping[str, str]) -> str:
+    """What a job of the daemon did last and when it is due, by the clock on the wall."""
+    done, tried, due = (_moment_text(job[key]) for key in ("done", "tried", "next"))
+    last = f"{done}: {job['said']}" if done else "not yet"
+    failed = f"; failed {tried}: {job['error']}" if job["error"] else ""
+    return f"{job['name']}  {last}{failed}; {f'next {due}' if due else 'switched off'}"
+
+
+def _moment_text(text: str) -> str:
+    """A moment for a person; empty for none."""
+    try:
+        return f"{dt.datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+    except ValueError:
+        return ""

@@ -1,0 +1,23 @@
+"""How a memory stands, as `status` tells it: gathered by the daemon, or by the command where none runs."""
+
+import dataclasses
+from typing import Any
+
+from memory_server.memory import Memory
+from memory_server.memory_text import status_json
+from oneiros.environment import Environment, now
+from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.intake import waiting
+from oneiros.schedule import read_states, schedule_file
+
+
+def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
+    """The status of the memory, what is not archived yet, what the daemon's jobs did and what hooks have cost."""
+    left = waiting(environment, memory.root, now())
+    return {
+        **status_json(memory.status()),
+        "not_archived": left.not_archived,
+        "expiring": left.expiring,
+        "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
+        "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],
+    }

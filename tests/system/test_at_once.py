@@ -1,0 +1,119 @@
+"""The short commands start with little: what the daemon has read, they do not read again."""
+
+import subprocess
+import sys
+
+import pytest
+
+from oneiros.runtime import is_running
+from tests.system.house import House
+
+HEAVY = ("chromadb", "numpy", "mcp", "onnxruntime", "tokenizers", "fastapi", "yaml", "rich", "crawler", "dream")
+PROGRAM = """
+import sys
+from oneiros.cli.main import run
+try:
+    run()
+finally:
+    print("loaded", *sys.modules, file=sys.stderr)
+"""
+
+
+def run_listing(house: House, *arguments: str) -> tuple[str, list[str]]:
+    """What a command prints, and the packages that it had imported at its end."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *arguments],
+        env=dict(house.variables),
+        cwd=house.folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return ended.stdout, ended.stderr.rpartition("loaded ")[2].split()
+
+
+@pytest.mark.parametrize(
+    ("command", "answer"),
+    [
+        ("--version", "oneiros "),
+        ("--help", "Ask and read:"),
+        ("recall --help", "Query syntax:"),
+        ("recall which port does the relay listen on", "The relay listens on port 2525."),
+        ("search an animal that rests", "The grey cat sleeps"),
+        ("exact 2525", "The relay listens on port 2525."),
+        ("topics", "cats"),
+        ("read mail", "The relay listens on port 2525."),
+        ("status", "level with the disk"),
+    ],
+)
+def test_a_short_command_imports_nothing_heavy(served: House, command: str, answer: str) -> None:
+    out, loaded = run_listing(served, *command.split())
+
+    assert answer in out
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_a_question_starts_the_daemon_of_a_memory_that_has_none(house: House) -> None:
+    answered = house.command("recall", "which port does the relay listen on")
+
+    assert "The relay listens on port 2525." in answered.stdout
+    assert is_running(str(house.root))
+
+
+def test_a_question_without_daemon_starts_none(house: House) -> None:
+    answered = house.command("recall", "which port does the relay listen on", "--no-daemon")
+
+    assert "The relay listens on port 2525." in answered.stdout
+    assert not is_running(str(house.root))
+
+
+def test_a_question_is_answered_where_no_daemon_can_be_started(house: House) -> None:
+    (house.folder / "run" / "oneiros").write_text("in the way of the sockets", encoding="utf-8")
+
+    answered = house.command("recall", "which port does the relay listen on")
+
+    assert "The relay listens on port 2525." in answered.stdout
+    assert "the daemon does not start" in answered.stderr
+    assert "Answering without it." in answered.stderr
+
+
+def test_bash_completes_commands_and_their_options(house: House) -> None:
+    program = house.folder / "oneiros"
+    program.write_text(f"#!{sys.executable}\nfrom oneiros.cli.main import run\nrun()\n", encoding="utf-8")
+    program.chmod(0o755)
+    variables = {**house.variables, "SHELL": "/bin/bash"}
+    subprocess.run([program, "setup", "--completion", "--yes"], env=variables, cwd=house.folder, check=True)
+
+    script = f"""
+    . {house.folder}/.bashrc
+    COMP_WORDS=(oneiros re); COMP_CWORD=1; _oneiros_completion {program}; echo "${{COMPREPLY[@]}}"
+    COMP_WORDS=(oneiros recall --no); COMP_CWORD=2; _oneiros_completion {program}; echo "${{COMPREPLY[@]}}"
+    """
+    told = subprocess.run(["bash", "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True)
+
+    assert told.stdout.splitlines() == ["recall read redact review report reindex", "--no-daemon --no-color"]
+    assert told.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"_ONEIROS_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "oneiros ing"}, "ingest"),
+        (
+            {
+                "_ONEIROS_COMPLETE": "complete_fish",
+                "_TYPER_COMPLETE_ARGS": "oneiros val",
+                "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+            },
+            "validate\tCheck",
+        ),
+    ],
+)
+def test_zsh_and_fish_are_told_what_may_follow(house: House, asked: dict[str, str], told: str) -> None:
+    command = [sys.executable, "-c", "from oneiros.cli.main import run; run()"]
+    answered = subprocess.run(
+        command, env={**house.variables, **asked}, cwd=house.folder, capture_output=True, text=True, check=True
+    )
+
+    assert told in answered.stdout
