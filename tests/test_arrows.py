@@ -30,8 +30,6 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "places": 4,
     "settings": 1,
     "chunking": 2,
-    "state": 3,
-    "places": 4,
     "layers": 3,
     "embedding": 3,
     "redaction_rules": 0,  # data for redaction, beside it on the ground
