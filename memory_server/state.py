@@ -55,12 +55,15 @@ def settle_state(root: MemoryRoot) -> None:
         make_folder(root.state)
         name = _name_of(root)
         if moved := _state_of_gone(root, name):
-            _take(moved, root.state)
+            _take(root, moved, name)
         else:
-            name = secrets.token_hex(16)
             _take_earlier(root)
-        replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n", durable=True)
+            _settle(root, secrets.token_hex(16))
     _leave_name(root)
+
+
+def _settle(root: MemoryRoot, name: str) -> None:
+    replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n", durable=True)
 
 
 @contextmanager
@@ -117,10 +120,13 @@ def _mark(state: Path) -> Mapping[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def _take(old: Path, new: Path) -> None:
-    """Moves a whole state; its mark last, which a kill in between leaves where it is found again."""
-    for file in sorted(old.iterdir(), key=lambda file: file.name == MARK):
-        _move(file, new / file.name)
+def _take(root: MemoryRoot, old: Path, name: str) -> None:
+    """Moves a whole state. The old mark goes last: where a kill comes between, the rest is found again by it."""
+    for file in old.iterdir():
+        if file.name != MARK:
+            _move(file, root.state / file.name)
+    _settle(root, name)
+    (old / MARK).unlink()
     old.rmdir()
 
 
