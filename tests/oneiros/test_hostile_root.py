@@ -83,7 +83,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine) -> Iterator[None]:
     """The real model, read once."""
-    monkeypatch.setattr("oneiros.environment.OnnxEngine", make_engine)
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
     yield
     logging.getLogger().handlers.clear()
 

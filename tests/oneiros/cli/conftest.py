@@ -8,4 +8,4 @@ from tests.conftest import MakeEngine
 @pytest.fixture(autouse=True)
 def one_engine(monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine) -> None:
     """Each command opens the memory anew, and would load the model and read the probe questions each time."""
-    monkeypatch.setattr("oneiros.environment.OnnxEngine", make_engine)
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
