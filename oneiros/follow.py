@@ -7,8 +7,10 @@ the sessions that have become idle. Where the system hands out no more watches, 
 
 import logging
 import queue
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -51,9 +53,13 @@ class Follower:
 
     def close(self) -> None:
         """Ends a wait under way, too."""
+        self.end()
+        self._stop_observer()
+
+    def end(self) -> None:
+        """Lets the wait under way, and every other, be the last. A handler of a signal may call it."""
         self._is_closed = True
         self._news.put(None)
-        self._stop_observer()
 
     def wait(self) -> bool:
         """Returns when it is time for a look; false where the follower was closed."""
@@ -99,6 +105,25 @@ class Follower:
         if observer is not None and observer.is_alive():
             observer.stop()
             observer.join(END_SECONDS)
+
+
+@contextmanager
+def ending_on_interrupt(follower: Follower) -> Iterator[None]:
+    """Has the first ^C end the follower, and the next one raise.
+
+    Raised wherever the program happens to be, a KeyboardInterrupt is lost in a callback of a library, and the following
+    would go on. Call in the main thread.
+    """
+
+    def end(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        follower.end()
+
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Handler(FileSystemEventHandler):

@@ -24,7 +24,7 @@ from oneiros import forgetting
 from oneiros.cli.keeping import brought_level
 from oneiros.cli.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
-from oneiros.follow import Follower
+from oneiros.follow import Follower, ending_on_interrupt
 from oneiros.intake import (
     Outcome,
     Wanted,
@@ -228,9 +228,12 @@ def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_
 
 
 def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
-    """Takes in what is written from here on, and says so where that was something; ends by an interruption alone."""
+    """Takes in what is written from here on, and says so where that was something; ends by an interruption alone.
+
+    What is under way when it comes is finished first.
+    """
     folders = [one.folder for one in roots_to_follow(environment, wanted.paths)]
-    with Follower(folders) as follower:
+    with Follower(folders) as follower, ending_on_interrupt(follower):
         talk(f"Following {len(folders)} folders by {follower.manner}; ^C ends it.")
         while True:
             outcome = run_intake(environment, environment.choice.root, wanted, now())
@@ -242,7 +245,7 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
                 else:
                     talk(f"{now().astimezone():%H:%M:%S}  {outcome_sentence(outcome)}")
             if not follower.wait():
-                return
+                raise KeyboardInterrupt
 
 
 def recorded(environment: Environment) -> None:

@@ -1,3 +1,5 @@
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +10,7 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 from oneiros import follow
-from oneiros.follow import Follower
+from oneiros.follow import Follower, ending_on_interrupt
 from tests.observers import Exhausted
 from tests.system.house import wait_until
 
@@ -79,3 +81,24 @@ def test_closing_ends_a_wait(tmp_path: Path) -> None:
 
         assert not follower.wait()
     assert looks[0] == 0
+
+
+def test_an_interruption_ends_the_following_wherever_it_comes(tmp_path: Path) -> None:
+    class Careless:
+        """A library's callback, in which a raised exception is lost."""
+
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Follower([tmp_path]) as follower, ending_on_interrupt(follower):
+        del [Careless()][:]
+
+        assert not follower.wait()
+
+
+def test_a_second_interruption_does_not_wait(tmp_path: Path) -> None:
+    with Follower([tmp_path]) as follower, ending_on_interrupt(follower):
+        os.kill(os.getpid(), signal.SIGINT)
+
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
