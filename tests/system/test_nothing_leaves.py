@@ -35,7 +35,7 @@ run("serve")
 try:
     run("recall", "why does the relay lose its connection")
     run("reindex", "--rebuild")
-    port = daemon_state(str(Environment.of_process().choice.root.path))["port"]
+    port = daemon_state(Environment.of_process().choice.root.state)["port"]
     assert urllib.request.urlopen(f"http://127.0.0.1:{port}/page").status == 200
 finally:
     run("stop")
