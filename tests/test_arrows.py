@@ -38,6 +38,7 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "inspection": 6,
     "reading": 6,
     "upkeep": 6,
+    "forgetting": 3,
     "memory": 7,
     "indexing": 8,
     "guard": 8,
