@@ -188,6 +188,25 @@ def test_what_the_checks_look_at_is_used_by_the_commands(
     assert [path for path in made if "state" in path and path.endswith("approvals.jsonl")]
 
 
+LEFT_THE_ROOT: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # where nothing looks the root over
+    ("sessions/archive", "link to a folder", ("ingest",)),
+    ("sessions/archive/objects", "link to a folder", ("ingest",)),
+    ("sessions/compressed", "link to a folder", ("ingest",)),
+    ("reports", "link to a folder", ("report",)),
+    ("episodes", "link to a folder", ("episode", "The staging server moved.")),
+    (".oneiros/ledger.db", "link to nothing", ("reindex",)),
+    (".oneiros", "link to a folder", ("recall", "relay")),
+    ("proposals/.journal.json", "plan", ("report",)),
+)
+
+
+@pytest.mark.parametrize(("where", "what", "command"), LEFT_THE_ROOT)
+def test_a_link_that_a_command_would_follow_is_not_followed(
+    tmp_path: Path, template: Path, where: str, what: str, command: tuple[str, ...]
+) -> None:
+    check(tmp_path / "scene", template, [(where, what)], [command])
+
+
 hostile = given(
     plants=st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(KINDS)), min_size=1, max_size=3),
     command=st.sampled_from([*COMMANDS, *((event,) for event in EVENTS)]),
@@ -196,7 +215,7 @@ FIXTURES = [HealthCheck.function_scoped_fixture]  # the folder is made anew for 
 
 
 @hostile
-@settings(max_examples=25, suppress_health_check=FIXTURES)
+@settings(max_examples=20, suppress_health_check=FIXTURES)
 def test_a_command_leaves_everything_outside_as_it_was(
     tmp_path: Path, template: Path, plants: list[Plant], command: tuple[str, ...]
 ) -> None:
