@@ -114,17 +114,21 @@ class Retriever:
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
         """The passages of compressed sessions in which such lines stand, of those that may answer."""
+        if not lines:
+            return []
         allowed = self._scope(question).sources
-        sessions = [
-            number
+        sources = {
+            id8_in(source.path): number
             for number, source in self.snapshot.sources.items()
             if source.layer is Layer.SESSION and (allowed is None or number in allowed)
-        ]
-        sources = {id8_in(self.snapshot.sources[number].path): number for number in sessions} if lines else {}
+        }
+        passages: dict[int, list[tuple[int, str]]] = {}  # of a source, folded once for all of its lines
         rows = []
         for line in lines:
-            passages = self._indices.ledger.passages_of(sources.get(id8_of(line.session_id), 0))
-            rows += [row for row, passage in passages if folded(line.text) in folded(passage)][:1]
+            source, wanted = sources.get(id8_of(line.session_id), 0), folded(line.text)
+            if source not in passages:
+                passages[source] = [(row, folded(text)) for row, text in self._indices.ledger.passages_of(source)]
+            rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
 
     def may_answer(self, question: Question) -> bool:
@@ -186,7 +190,8 @@ class Retriever:
         numbers, vectors = self._vectors_of(hits)
         if not len(places) or not len(vectors):
             return []
-        scaled = self.calibration.meaning(self.snapshot.exact_cosines(vectors, places))
+        of_topics = self.snapshot.vectors[self.snapshot.passages.vectors[places]]
+        scaled = self.calibration.meaning(vectors @ of_topics.T)
         found: dict[int, float] = {}
         for hit in hits:
             number = numbers.get(hit.chunk)

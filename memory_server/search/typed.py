@@ -27,7 +27,7 @@ class Typing:
         self._digest = digest
         self._retriever = retriever
         self._question = question
-        self._known: dict[str, list[TypedLine]] = {}  # by session, since most hits are of few
+        self._known: dict[str, list[tuple[str, TypedLine]]] = {}  # by session, since most hits are of few; folded
 
     @cached_property
     def _found(self) -> list[TypedLine]:
@@ -62,8 +62,8 @@ class Typing:
             return answer
         hits = self.kept(answer.hits)
         if asked.filter == Filter(layers=asked.filter.layers, projects=asked.filter.projects):
-            texts = [folded(hit.passage) for hit in hits]
-            hits += [_hit(line) for line in self._found if not any(folded(line.text) in text for text in texts)]
+            shown = "\n".join(folded(hit.passage) for hit in hits)
+            hits += [_hit(line) for line in self._found if folded(line.text) not in shown]
         return replace(answer, hits=tuple(hits), note=answer.note if hits else NO_LINE)
 
     def told(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -74,16 +74,17 @@ class Typing:
         if any(reason.arm == "type" for reason in hit.why):
             return hit
         passage = folded(hit.passage)
-        line = next((line for line in self._lines_of(hit.path) if folded(line.text) in passage), None)
+        line = next((line for text, line in self._lines_of(hit.path) if text in passage), None)
         if line is None:
             return hit
         why = (*hit.why, Reason("type", f"{line.type}: {line.why}"))
         return replace(hit, type=line.type, why=why, time=line.time)
 
-    def _lines_of(self, path: str) -> list[TypedLine]:
+    def _lines_of(self, path: str) -> list[tuple[str, TypedLine]]:
         session_id = session_of_path(path) or id8_in(path)
         if session_id and session_id not in self._known:
-            self._known[session_id] = self._digest.of_session(session_id, self._question.types)
+            lines = self._digest.of_session(session_id, self._question.types)
+            self._known[session_id] = [(folded(line.text), line) for line in lines]
         return self._known.get(session_id, [])
 
 
