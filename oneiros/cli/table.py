@@ -107,7 +107,7 @@ GROUPS = {
         Row("drill", "Read a session at one of four depths; each names the next.", _taking_in),
         Row("archive", "The archive of everything that was said.", _taking_in),
         Row("redact", "Show a text as it would be kept, its secrets masked.", _taking_in),
-        Row("forget", "Remove a session for good, from every file and index.", _taking_in),
+        Row("forget", "Remove a session from every file and index.", _taking_in),
     ),
     "Decide what is known": (
         Row("dream", "Find what sessions said that topics should know; propose it.", _deciding),

@@ -24,7 +24,7 @@ from oneiros.environment import Environment
 from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, working_session, write_transcript
 from tests.dream.builders import NOW, archive_said, decisions_on, new_topic, proposed
-from tests.memories import new_root, write_session, write_topic
+from tests.memories import new_root, without_daemon, write_session, write_topic
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("recall", "relay"),
@@ -135,7 +135,7 @@ class Scene:
             place.write_bytes(msgspec.json.encode({"file": "x", "plan": plan, "approval": approval}[what]) + b"\n")
 
     def run(self, command: Sequence[str]) -> None:
-        main(list(command), Environment(self.variables, self.home, self.clone.parent))
+        main(without_daemon(command), Environment(self.variables, self.home, self.clone.parent))
 
     def hook(self, event: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """What the hook script does, without its timer and its exit."""
