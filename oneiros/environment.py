@@ -72,11 +72,22 @@ class Environment:
             "models": str(self.hub_cache),
         }
 
-    def open_memory(self, root: MemoryRoot | None = None) -> "Memory":
-        """The chosen memory, or another one by name. Raises NeedsRepair where none has been made."""
-        from oneiros.opening import open_memory  # half a second, which a question to the daemon does not spend
+    def open_memory(self, root: MemoryRoot | None = None, *, as_it_is: bool = False) -> "Memory":
+        """The chosen memory, or another one by name. Raises NeedsRepair where none has been made.
 
-        return open_memory(self, root or self.choice.root)
+        Indices of another version are made anew first; `as_it_is` leaves that to the caller.
+        """
+        # half a second, which a question to the daemon does not spend
+        from oneiros.opening import bring_forward, open_memory
+
+        memory = open_memory(self, root or self.choice.root)
+        if not as_it_is:
+            try:
+                bring_forward(memory)
+            except BaseException:
+                memory.close()
+                raise
+        return memory
 
 
 def program_version() -> str:

@@ -3,6 +3,8 @@
 `Environment.open_memory` imports this when it is called: whoever asks the daemon needs none of it.
 """
 
+import logging
+
 from crawler.archived import ArchivedSessions
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
@@ -13,9 +15,11 @@ from memory_server.process import settle_process
 from memory_server.root import MemoryRoot
 from oneiros.environment import Environment, now
 
+logger = logging.getLogger(__name__)
+
 
 def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
-    """A memory over one environment. Raises NeedsRepair where none has been made."""
+    """A memory over one environment, its indices as they are. Raises NeedsRepair where none has been made."""
     settle_process()
     return Memory(
         root,
@@ -25,6 +29,13 @@ def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
     )
+
+
+def bring_forward(memory: Memory) -> None:
+    """Makes the indices anew where another version of the program wrote them. Raises NeedsRepair where it may not."""
+    if memory.is_of_another_format():
+        logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
+        memory.reindex()
 
 
 def torch_engine(files: ModelFiles) -> Engine:

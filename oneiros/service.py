@@ -67,7 +67,7 @@ def run_service(sockets: Listening) -> bool:
     for chatty in ("mcp", "uvicorn", "httpx", "chromadb", "watchdog"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     environment = Environment.of_process()
-    with environment.open_memory(environment.root_at(sockets.root)) as memory:
+    with environment.open_memory(environment.root_at(sockets.root), as_it_is=True) as memory:
         return Service(sockets, environment, memory).run()
 
 
