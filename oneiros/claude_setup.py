@@ -1,13 +1,14 @@
 """`oneiros setup`: what is written into files of Claude Code and of the shell once a person agrees, and its undoing.
 
-Four things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
-client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, and completion on the
-Tab key between two markers of a file that the shell reads. What stood there before is kept in the person's own folder,
-so that undoing leaves no byte and touches nothing that was changed since.
+Five things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
+client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, the plugin, which the
+client installs itself, and completion on the Tab key between two markers of a file that the shell reads. What stood
+there before is kept in the person's own folder, so that undoing leaves no byte and touches nothing changed since.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -15,6 +16,7 @@ from typing import Any
 
 from memory_server.errors import ContentError, UsageError
 from memory_server.files import replace_file
+from oneiros.claude_plugin import adding, client_program, run_client, taking_out
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -50,8 +52,9 @@ class Change:
 class Setup:
     """Plans changes to the files of one person's client; nothing is written before `do` of a change is called."""
 
-    def __init__(self, home: Path, notes: Path, page: Path, index_page: Path):
+    def __init__(self, home: Path, notes: Path, page: Path, index_page: Path, variables: Mapping[str, str]):
         """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to."""
+        self._variables = variables
         self._settings = home / ".claude" / "settings.json"
         self._skill = home / ".claude" / "skills" / "dream" / "SKILL.md"
         self._notes = notes
@@ -77,6 +80,11 @@ class Setup:
         if wanted != text:
             yield Change(f"{file}:\n{indent(lines, '    ')}".rstrip(), lambda: self._write(file, wanted))
 
+    def plugin(self) -> Iterator[Change]:
+        """What is still to be done for the plugin: the client's own commands."""
+        if not self._read_notes().get("plugin"):
+            yield Change("\n".join(map(shlex.join, adding())), self._add_plugin)
+
     def undoing(self) -> Iterator[Change]:
         """What takes the changes back; what a person has changed since stays."""
         notes = self._read_notes()
@@ -89,6 +97,8 @@ class Setup:
             yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
         if notes.get("skill") and self._skill.exists() and self._skill.read_text(encoding="utf-8") == SKILL:
             yield Change(f"{self._skill}: gone", self._remove_skill)
+        if notes.get("plugin") and client_program(self._variables):
+            yield Change("\n".join(map(shlex.join, taking_out())), lambda: run_client(taking_out(), self._variables))
 
     def forget(self) -> None:
         """The notes go last, when everything is undone."""
@@ -110,6 +120,10 @@ class Setup:
     def _add_skill(self) -> None:
         self._note(skill=True)
         replace_file(self._skill, SKILL, follow=True)
+
+    def _add_plugin(self) -> None:
+        run_client(adding(), self._variables)
+        self._note(plugin=True)
 
     # -- undoing ------------------------------------------------------------------------------------------------
 

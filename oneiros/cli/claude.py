@@ -28,21 +28,27 @@ def setup(
     completion: Annotated[
         bool, typer.Option("--completion", help="complete commands on the Tab key of your shell; only that")
     ] = False,
+    plugin: Annotated[
+        bool, typer.Option("--plugin", help="have Claude Code install the plugin that came with this; only that")
+    ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="take back what setup has written")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be written")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
 ) -> None:
     """Let Claude Code load MEMORY.md, and the shell complete.
 
-    It writes the rule of precedence and an import of MEMORY.md; with --completion instead what bash, zsh or fish reads
-    to complete commands. It shows what it writes, and asks before.
+    It writes the rule of precedence and an import of MEMORY.md; with --plugin it has Claude Code install the plugin
+    instead, with --completion it writes what bash, zsh or fish reads to complete commands. It shows what it does, and
+    asks before.
     """
     environment: Environment = context.obj
     page = environment.working_folder / "CLAUDE.md" if project else environment.home / ".claude" / "CLAUDE.md"
     notes = environment.person_file.with_name("setup.json")
-    plan = Setup(environment.home, notes, page, environment.choice.root.index_page)
+    plan = Setup(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
     if undo:
         changes = list(plan.undoing())
+    elif plugin:
+        changes = list(plan.plugin())
     elif completion:
         shell = shell_of(environment.variables)
         file = startup_file(shell, environment.variables, environment.home)

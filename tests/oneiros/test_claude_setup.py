@@ -1,13 +1,14 @@
 """What setup writes into Claude Code's files, and that undoing leaves every byte as it was."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, NeedsRepair, UsageError
 from oneiros.claude_files import ClaudeFiles
 from oneiros.claude_setup import BEGIN, END, Setup, with_block, without_block
 from oneiros.completion import SHELLS, completion_lines, shell_of, startup_file
@@ -15,7 +16,8 @@ from oneiros.completion import SHELLS, completion_lines, shell_of, startup_file
 
 def setup_in(home: Path) -> Setup:
     page = home / ".claude" / "CLAUDE.md"
-    return Setup(home, home / ".config" / "oneiros" / "setup.json", page, home / ".oneiros" / "memory" / "MEMORY.md")
+    index_page = home / ".oneiros" / "memory" / "MEMORY.md"
+    return Setup(home, home / ".config" / "oneiros" / "setup.json", page, index_page, {"PATH": str(home / "bin")})
 
 
 def do_all(setup: Setup) -> list[str]:
@@ -140,3 +142,27 @@ def test_a_startup_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
 def test_a_shell_without_completion_is_named() -> None:
     with pytest.raises(UsageError, match="SHELL names tcsh"):
         shell_of({"SHELL": "/bin/tcsh"})
+
+
+def test_the_plugin_comes_with_the_program_and_needs_the_client(tmp_path: Path) -> None:
+    [change] = setup_in(tmp_path).plugin()
+
+    add, install = change.what.splitlines()
+    assert (Path(add.split()[-1]) / ".claude-plugin" / "marketplace.json").is_file()
+    assert f"program_folder={Path(sys.executable).parent}" in install
+    with pytest.raises(UsageError, match="Claude Code is not on PATH"):
+        change.do()
+    assert files_below(tmp_path) == {}
+
+
+def test_what_the_client_refuses_is_said_in_its_words_and_nothing_is_noted(tmp_path: Path) -> None:
+    client = tmp_path / "bin" / "claude"
+    client.parent.mkdir()
+    client.write_text("#!/bin/sh\necho 'the marketplace is blocked by policy' >&2; exit 1\n", encoding="utf-8")
+    client.chmod(0o755)
+
+    [change] = setup_in(tmp_path).plugin()
+
+    with pytest.raises(NeedsRepair, match="the marketplace is blocked by policy"):
+        change.do()
+    assert list(setup_in(tmp_path).undoing()) == []

@@ -80,6 +80,14 @@ class GenuineClient:
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done
 
+    def oneiros(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Runs the program where the client is on PATH too."""
+        variables = self.variables | {"PATH": f"{CLIENT.parent}:{self.variables['PATH']}"}
+        command = [str(PROGRAMS / "oneiros"), *arguments]
+        return subprocess.run(
+            command, env=variables, cwd=self.folder, capture_output=True, text=True, timeout=TURN_SECONDS, check=False
+        )
+
     def install_plugin(self, marketplace: Path = CHECKOUT) -> None:
         """Installs the plugin from a local marketplace, as a person does."""
         self.command("plugin", "marketplace", "add", str(marketplace))

@@ -205,3 +205,17 @@ def test_the_line_of_the_readme_adds_the_memory_without_the_plugin(client: Genui
 
     assert "Added stdio MCP server oneiros" in said
     assert "topics/mail.md" in told.results()[0]
+
+
+def test_setup_has_the_client_install_the_plugin_of_this_program_and_take_it_out(client: GenuineClient) -> None:
+    client.command("plugin", "uninstall", "oneiros@oneiros")
+    client.command("plugin", "marketplace", "remove", "oneiros")
+    client.api.on("relay", Call(f"{TOOLS}recall", {"query": "relay port"}), "2525")
+
+    assert client.oneiros("setup", "--plugin", "--yes").returncode == 0
+    told = client.ask("which port has the relay?", allowed=["mcp__plugin_oneiros_memory"])
+    undone = client.oneiros("setup", "--undo", "--yes")
+
+    assert "topics/mail.md" in told.results()[0]
+    assert undone.returncode == 0 and "oneiros" not in client.command("plugin", "list").stdout
+    assert client.oneiros("setup", "--undo").stdout == ""
