@@ -52,6 +52,12 @@ def _client(app: typer.Typer) -> None:
     claude.add_commands(app)
 
 
+def _uninstalling(app: typer.Typer) -> None:
+    from oneiros.cli import uninstall
+
+    uninstall.add_commands(app)
+
+
 def _taking_in(app: typer.Typer) -> None:
     from oneiros.cli import intake
 
@@ -101,6 +107,7 @@ GROUPS = {
         Row("trust", "Let a memory inside a repository take effect, or no longer.", _setting_up),
         Row("config", "Show or change a setting: yours, and the memory's own few.", _setting_up),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", _client),
+        Row("uninstall", "Remove what lies outside of your memories, which stay.", _uninstalling),
     ),
     "Take conversations in and out": (
         Row("ingest", "Take conversations in: archive, compress and index them.", _taking_in),

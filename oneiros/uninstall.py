@@ -1,0 +1,152 @@
+"""What oneiros has written outside of memories, to the byte, and how it goes again.
+
+A memory is never touched, only named. What belongs to others too (models of the hub, the trainer's runs, the program
+itself) is named with how to remove it.
+"""
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.embedding.model import MODELS
+from memory_server.errors import NeedsRepair
+from memory_server.root import state_home
+from oneiros.claude_setup import Change, Setup
+from oneiros.client import Client, DaemonLost
+from oneiros.environment import Environment
+from oneiros.runtime import is_running, runtime_folder
+
+END_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder or file, with all below it."""
+
+    path: Path
+    what: str
+    files: tuple[tuple[Path, int], ...]  # with their bytes
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """All that an uninstall names."""
+
+    goes: tuple[Place, ...]
+    changes: tuple[Change, ...]  # in files of Claude Code, which `oneiros setup` has written to
+    stays: tuple[Place, ...]
+    memories: tuple[Place, ...]
+    program: str  # the command that removes the program itself
+
+
+def planned_removal(environment: Environment) -> Removal:
+    """What an uninstall would do. Raises ContentError or UsageError where a file of Claude Code cannot be read."""
+    return Removal(
+        goes=tuple(
+            _places(
+                (environment.person_file.parent, "your settings"),
+                (_states(environment), "the state of memories: what you approved and asked, tokens, logs"),
+                (Path(runtime_folder(environment.variables)), "sockets of daemons"),
+            )
+        ),
+        changes=tuple(_setup(environment).undoing()),
+        stays=tuple(
+            _places(
+                *((folder, "a model; other programs may use it") for folder in _model_folders(environment)),
+                (_trainer_home(environment), "models and runs of the trainer"),
+            )
+        ),
+        memories=tuple(_places(*((root, "a memory") for root in known_roots(environment)))),
+        program=_program_removal(Path(sys.prefix)),
+    )
+
+
+def remove(removal: Removal, environment: Environment) -> None:
+    """Ends the daemons, takes the changes back and deletes what goes. Raises NeedsRepair where a daemon stays."""
+    for memory in removal.memories:
+        _end_daemon(environment, memory.path)
+    for change in removal.changes:
+        change.do()
+    for place in removal.goes:
+        if place.path.is_dir() and not place.path.is_symlink():
+            shutil.rmtree(place.path)
+        else:
+            place.path.unlink(missing_ok=True)
+        _remove_empty(place.path.parent, environment.home)
+
+
+def known_roots(environment: Environment) -> list[Path]:
+    """The memories of this account that exist: the chosen one, those trusted and those used before."""
+    roots = {environment.choice.root.path, *map(Path, environment.person.trusted_roots)}
+    for mark in _states(environment).glob("*/root.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            roots.add(Path(json.loads(mark.read_text(encoding="utf-8"))["path"]))
+    return sorted({root.resolve() for root in roots if (root / "MEMORY.md").is_file()})
+
+
+def _places(*named: tuple[Path, str]) -> Iterator[Place]:
+    """Those that exist, with their size. What a link leads to is not counted: it is somebody else's."""
+    for path, what in named:
+        if os.path.lexists(path):
+            is_folder = path.is_dir() and not path.is_symlink()
+            below = sorted(path.rglob("*")) if is_folder else [path]
+            files = [file for file in below if file.is_symlink() or not file.is_dir()]
+            yield Place(path, what, tuple((file, file.lstat().st_size) for file in files))
+
+
+def _states(environment: Environment) -> Path:
+    return state_home(environment.variables, environment.home)
+
+
+def _setup(environment: Environment) -> Setup:
+    notes = environment.person_file.with_name("setup.json")
+    page = environment.home / ".claude" / "CLAUDE.md"
+    return Setup(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
+
+
+def _model_folders(environment: Environment) -> Iterator[Path]:
+    for card in MODELS.values():
+        yield environment.hub_cache / f"models--{card.repository.replace('/', '--')}"
+
+
+def _trainer_home(environment: Environment) -> Path:
+    named = environment.variables.get("ONEIROS_TRAINER_HOME")
+    return Path(named) if named else environment.home / ".cache" / "oneiros-trainer"
+
+
+def _program_removal(prefix: Path) -> str:
+    """How this program was installed says how it is removed."""
+    if prefix.parent.name == "venvs":
+        return "pipx uninstall oneiros"
+    if prefix.parent.name == "tools":
+        return "uv tool uninstall oneiros"
+    return f"{prefix}/bin/python -m pip uninstall oneiros"
+
+
+def _end_daemon(environment: Environment, root: Path) -> None:
+    if not is_running(str(root)):
+        return
+    with suppress(DaemonLost):
+        Client(environment.variables, root).ask("POST", "/api/stop")
+    end = time.monotonic() + END_SECONDS
+    while is_running(str(root)):
+        if time.monotonic() > end:
+            raise NeedsRepair("the daemon does not end", where=root, remedy="`oneiros stop`, then try again")
+        time.sleep(0.05)
+
+
+def _remove_empty(folder: Path, home: Path) -> None:
+    """Folders that nothing is left in, up to the home: we may have made them."""
+    while folder != home and folder.is_relative_to(home) and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
