@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-torch setup-trainer demo serve reindex test test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -38,6 +38,12 @@ $(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude
 
 setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with
 
+$(VENV)/.wheel: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,wheel]'
+	touch $@
+
+setup-wheel: $(VENV)/.wheel  ## add pipx and uv, with which the wheel is installed in its tests
+
 $(VENV)/.torch: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,torch]'
@@ -53,6 +59,9 @@ $(VENV)/.trainer: $(VENV)/.ready
 	touch $@
 
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
+
+wheel: setup  ## build the wheel into dist/: pipx install 'dist/oneiros-….whl[offline]'
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 demo: setup  ## index a copy of the shipped memory/ and answer questions of both kinds
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; cp -R memory "$$copy"; \
@@ -76,7 +85,7 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
 	$(BIN)/python -m pytest -m 'not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
 
-test-wheel: setup  ## the program installed from its wheel, as people install it
+test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
 	$(BIN)/python -m pytest -m wheel
 
 test-client: setup-client  ## conversations of the genuine Claude Code, and the conformance suite of MCP
