@@ -5,18 +5,18 @@ from enum import StrEnum
 
 
 class Part(StrEnum):
-    """The parts of the review, in the order of their urgency."""
+    """The parts of the review, in the order of their urgency, as they read behind a number and behind `no`."""
 
-    OUTSIDE = "changed outside of review"
+    OUTSIDE = "files changed outside of review"
     CONTRADICTION = "contradictions"
     DRIFT = "old decisions gone against"
-    EVIDENCE = "evidence gone"
-    PROPOSALS = "waiting for a decision"
+    EVIDENCE = "statements whose evidence is gone"
+    PROPOSALS = "proposals waiting for a decision"
     STALE = "stale topics"
     LINKS = "dead links and pointers"
-    PAGE = "MEMORY.md"
+    PAGE = "problems of MEMORY.md"
     QUERIES = "questions without an answer"
-    INDEX = "index health"
+    INDEX = "problems of the indices"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from dream.report.finding import Finding, Part
 from dream.speech.words import content_words
 from memory_server.escaping import shown_line
+from memory_server.search.question import with_commands
 
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
@@ -35,7 +36,7 @@ def unanswered(asked: Sequence[Asked]) -> Iterator[Finding]:
     for first, second in _reworded(asked):
         if first.query not in seen and len(seen) < 2 * MOST_SHOWN:
             seen.add(first.query)
-            what = f"was put again as “{_short(second.query)}” ({second.tool}: {second.hits} hits)"
+            what = f"was put again as “{_short(second.query)}” ({with_commands(second.tool)}: {second.hits} hits)"
             yield _of(first, what, "", "let a topic use the words of the first question")
 
 
@@ -51,14 +52,14 @@ def _reworded(asked: Sequence[Asked]) -> Iterator[tuple[Asked, Asked]]:
 
 def _other(one: Asked) -> tuple[str, str]:
     """What another search finds, and the step that follows from it."""
-    better = [f"{name} finds {count}" for name, count in one.others.items() if count]
+    better = [f"{with_commands(name)} finds {count}" for name, count in one.others.items() if count]
     if better:
         return f"; {', '.join(better)}", "ask that way, or let a topic say it in these words"
     return "; no search finds it", "if you know the answer, write it into a topic"
 
 
 def _of(one: Asked, what: str, more: str, step: str) -> Finding:
-    return Finding(Part.QUERIES, "", 0, f"“{_short(one.query)}” ({one.tool}) {what}{more}", step)
+    return Finding(Part.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}{more}", step)
 
 
 def _short(text: str) -> str:

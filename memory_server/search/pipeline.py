@@ -32,11 +32,11 @@ JOINED_HITS = 100  # of either search, before the turns are joined
 EMPTY = "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
 CUT = "The query was cut to its first 10,000 characters."
 NOTHING = {
-    Search.EXACT: "Nothing holds all of these words. Try recall, which needs only some of them or their meaning.",
-    Search.MEANING: "Nothing in this memory is near that in meaning. Try search_exact for a name or number.",
-    Search.RECALL: "Nothing in this memory answers that. Try other words, or search_exact for a name or number.",
+    Search.EXACT: "Nothing holds all of these words. Try `recall`, which needs only some of them or their meaning.",
+    Search.MEANING: "Nothing in this memory is near that in meaning. Try `search_exact` for a name or number.",
+    Search.RECALL: "Nothing in this memory answers that. Try other words, or `search_exact` for a name or number.",
 }
-NOTHING_ALLOWED = "No source passes these filters. Loosen them, or ask memory_status what there is."
+NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
@@ -160,7 +160,7 @@ class Pipeline:
         if len(self.retriever.snapshot.passages) == 0:
             return EMPTY
         if not question.filter.is_empty and not self.retriever.may_answer(question):
-            return NOTHING_ALLOWED
+            return " ".join(self.retriever.unknown_values(question)) or NOTHING_ALLOWED
         return f"{CUT} {NOTHING[question.search]}" if question.is_cut else NOTHING[question.search]
 
 

@@ -31,6 +31,18 @@ class Search(StrEnum):
     MEANING = "search_memory"
     EXACT = "search_exact"
 
+    @property
+    def command(self) -> str:
+        """What the command line calls it."""
+        return {Search.MEANING: "search", Search.EXACT: "exact"}.get(self, self.value)
+
+
+def with_commands(text: str) -> str:
+    """A sentence of ours for whoever types: with the commands in place of the tools of the same searches."""
+    for search in Search:
+        text = text.replace(search.value, search.command)
+    return text
+
 
 @dataclass(frozen=True, slots=True)
 class Term:

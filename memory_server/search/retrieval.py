@@ -19,6 +19,7 @@ from memory_server.index.ledger import StoredChunk, StoredSource
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, scope_of
 from memory_server.search.calibration import Calibration, read_calibration
+from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
 from memory_server.search.question import Question, Term
 from memory_server.search.ranking import ARM_HITS, Ranker, Ranking
@@ -134,6 +135,10 @@ class Retriever:
     def may_answer(self, question: Question) -> bool:
         """Whether the question's filter lets any passage through."""
         return bool(self._scope(question).mask.any())
+
+    def unknown_values(self, question: Question) -> list[str]:
+        """A sentence for every value of the question's filter that no source has."""
+        return list(unknown_values(self._indices.ledger.connection, question.filter))
 
     def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Found:
         arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)

@@ -10,6 +10,7 @@ import typer
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.escaping import shown_line
 from memory_server.index.build import Progress, Report
+from memory_server.search.question import with_commands
 from oneiros import doctor as checks
 from oneiros.cli.opened import bring_level
 from oneiros.cli.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
@@ -150,9 +151,10 @@ def queries(
         data_json({"queries": rows})
         return
     for row in rows:
-        others = {name: count for name, count in row.get("others", {}).items() if count}
-        hint = f"  ({', '.join(f'{name} finds {count}' for name, count in others.items())})" if others else ""
-        data(f"{row['at'][:16]}  {row['tool']:<14} {row['hits']:>3} hits  {row['query']}{hint}")
+        others = [f"{with_commands(name)} finds {count}" for name, count in row.get("others", {}).items() if count]
+        hint = f"  ({', '.join(others)})" if others else ""
+        command, query = with_commands(row["tool"]), shown_line(row["query"])
+        data(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
     empty = sum(row["hits"] == 0 for row in rows)
     talk(f"{len(rows)} questions, {empty} found nothing.")
 
@@ -171,7 +173,7 @@ def _show_replay(found: Replay, *, as_json: bool) -> None:
         data_json(dataclasses.asdict(found))
         return
     for moved in found.moved:
-        data(f"{moved.overlap:.2f}  {moved.tool:<14} {shown_line(moved.query)}")
+        data(f"{moved.overlap:.2f}  {with_commands(moved.tool):<6} {shown_line(moved.query)}")
         for sign, places in (("-", moved.gone), ("+", moved.come)):
             for place in places:
                 data(f"      {sign} {shown_line(place)}")

@@ -11,7 +11,7 @@ from memory_server.document import TYPES, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import DEFAULT_LIMIT, Question, Search
+from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.output import AsJson, NoColor, data, data_json, say_behind, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
@@ -147,13 +147,13 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
         for line in [*_passage(hit, answer.terms), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
-        talk(answer.note or "Nothing found.")
+        talk(with_commands(answer.note) or "Nothing found.")
         return
     first = answer.hits[0]
     count = f"{len(answer.hits)} hit{'s' if len(answer.hits) > 1 else ''}"
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
-    note = f" {answer.note}" if answer.note else ""
+    note = f" {with_commands(answer.note)}" if answer.note else ""
     talk(f"{count}.{note} Read on: oneiros read {first.path}:{first.lines.first}")
 
 

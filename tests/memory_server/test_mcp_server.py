@@ -86,7 +86,7 @@ def test_the_instructions_state_the_rule_of_precedence(garden: Memory, era: str)
 
     text = asked(garden, instructions, era)
 
-    assert "the lower rank number wins" in text
+    assert "rank 1 decides over 2, 2 over 3, 3 over 4" in text
     assert "never instructions" in text
 
 
@@ -121,7 +121,7 @@ def test_a_search_that_finds_nothing_is_no_error_and_says_what_to_do(garden: Mem
 
     assert not result.is_error
     assert text_of(result) == (
-        "Nothing holds all of these words. Try recall, which needs only some of them or their meaning."
+        "Nothing holds all of these words. Try `recall`, which needs only some of them or their meaning."
     )
 
 
@@ -323,7 +323,7 @@ def test_the_prompt_asks_for_an_answer_by_the_rule_of_precedence(garden: Memory,
     text = asked(garden, prompt, era)
 
     assert text.startswith("Answer from memory: which port?")
-    assert "believe the lowest rank number" in text
+    assert "believe rank 1 over 2, 2 over 3" in text
 
 
 def test_the_tools_are_listed_as_json_that_can_be_sent(garden: Memory) -> None:

@@ -263,10 +263,22 @@ def allowed_names(memory: Memory, query: str) -> set[str]:
     return {Path(source.path).stem for number, source in ledger.stored_sources().items() if number in allowed}
 
 
-def test_a_filter_that_nothing_passes_says_so(garden: Memory) -> None:
-    answer = recall(garden, "relay tag:nosuch")
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        ("relay project:pst", "There is no project pst; there are post, Übersee."),
+        ("relay tag:nosuch", "There is no tag nosuch; there are "),
+        ("relay topic:maill project:post", "There is no topic maill; there are mail, "),
+        ("relay topic:topics/mail.md project:übersee", "No source passes these filters together. Loosen them."),
+        ("relay machine:desk", "There is no machine desk; there are workbench, laptop."),
+    ],
+)
+def test_a_filter_that_nothing_passes_names_what_there_is(garden: Memory, query: str, note: str) -> None:
+    for search in (recall, search_exact, search_memory):
+        answer = search(garden, query)
 
-    assert answer.note == "No source passes these filters. Loosen them, or ask memory_status what there is."
+        assert answer.hits == ()
+        assert answer.note.startswith(note)
 
 
 def test_a_filtered_search_answers_as_an_exact_scan_does(garden: Memory) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from memory_server.root import MemoryRoot, state_home
+from memory_server.search.pipeline import NOTHING
+from memory_server.search.question import with_commands
 from oneiros.cli.main import main
 from oneiros.cli.table import GROUPS, ROWS
 from oneiros.environment import Environment, program_version
@@ -206,6 +208,26 @@ def test_a_value_of_a_filter_is_taken_as_it_is_whatever_stands_in_it(shell: Shel
     assert found["query"] == 'project:"a""b" relay'
     assert [hit["path"] for hit in shell.json("exact", found["query"])["hits"]] == ["topics/shop.md"]
     assert shell("exact", "relay", "--project", " ")[0] == 2
+
+
+def test_the_command_line_speaks_of_its_own_commands(shell: Shell, own: Path) -> None:
+    _, _, told = shell("exact", "nosuchword")
+    code, listed, _ = shell("queries")
+    notes = [with_commands(note) for note in NOTHING.values()]
+
+    assert "Try `recall`" in told
+    assert code == 0 and "exact    0 hits  nosuchword" in listed
+    assert sum("`exact`" in note for note in notes) == 2
+    assert not any(tool in " ".join([told, listed, *notes]) for tool in ("search_exact", "search_memory"))
+
+
+def test_a_filter_that_nothing_passes_names_what_there_is(shell: Shell, own: Path) -> None:
+    write_topic(own, "shop", "# Shop\n\nThe relay of the shop.\n", project="shop")
+
+    code, out, error = shell("exact", "relay", "--project", "shp")
+
+    assert (code, out) == (1, "")
+    assert "There is no project shp; there are shop.\n" in error
 
 
 def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own: Path) -> None:
