@@ -1,11 +1,26 @@
 """Commands in the test's own process, with the packaged model read once for all of them."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from oneiros.cli.main import main
+from oneiros.environment import Environment
 from tests.conftest import MakeEngine
 
 
-@pytest.fixture(autouse=True)
-def one_engine(monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine) -> None:
+@pytest.fixture(scope="package", autouse=True)
+def one_engine(make_engine: MakeEngine) -> Iterator[None]:
     """Each command opens the memory anew, and would load the model and read the probe questions each time."""
-    monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oneiros.opening.OnnxEngine", make_engine)
+        yield
+
+
+@pytest.fixture(scope="package")
+def founded(tmp_path_factory: pytest.TempPathFactory, one_engine: None) -> Path:
+    """A memory as `oneiros init` makes it, to be copied."""
+    home = tmp_path_factory.mktemp("founded")
+    assert main(["init"], Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home)) == 0
+    return home / "mem"

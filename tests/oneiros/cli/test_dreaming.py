@@ -1,6 +1,7 @@
 """`dream`, `review`, `report` and `export` as commands: what they print, their keys, and their exit codes."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,21 +15,32 @@ Oneiros = Callable[..., tuple[int, str, str]]
 RULE = "From now on always run the database migrations before deploying the billing service."
 
 
-@pytest.fixture
-def oneiros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
-    """Runs commands in a home whose one conversation holds a rule."""
-    folder = tmp_path / ".claude" / "projects" / "-work-app"
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory, founded: Path) -> Path:
+    """A home whose one conversation, taken in, holds a rule; to be copied."""
+    home = tmp_path_factory.mktemp("said")
+    shutil.copytree(founded, home / "mem")
+    folder = home / ".claude" / "projects" / "-work-app"
     write_transcript(folder, person(1, RULE), assistant(2, "Understood."), session=SESSION)
+    assert main(["ingest"], environment_in(home)) == 0
+    return home
+
+
+@pytest.fixture
+def oneiros(tmp_path: Path, said: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    """Runs commands in a home of the test's own."""
+    shutil.copytree(said, tmp_path, dirs_exist_ok=True)
 
     def run(*arguments: str) -> tuple[int, str, str]:
-        variables = {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}
-        code = main(list(arguments), Environment(variables, tmp_path, tmp_path))
+        code = main(list(arguments), environment_in(tmp_path))
         out, error = capsys.readouterr()
         return code, out, error
 
-    run("init")
-    run("ingest")
     return run
+
+
+def environment_in(home: Path) -> Environment:
+    return Environment({"ONEIROS_ROOT": str(home / "mem"), "XDG_RUNTIME_DIR": str(home)}, home, home)
 
 
 def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -23,8 +24,9 @@ Oneiros = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(tmp_path: Path, founded: Path) -> Path:
     """A home with a memory and one finished conversation."""
+    shutil.copytree(founded, tmp_path / "mem")
     write_transcript(tmp_path / ".claude" / "projects" / "-work-app", *working_session())
     return tmp_path
 
@@ -38,7 +40,6 @@ def oneiros(home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
         out, err = capsys.readouterr()
         return code, out, err
 
-    run("init")
     return run
 
 
