@@ -44,7 +44,7 @@ def test_a_question_passes_no_file_but_those_that_are_listed(garden: Memory, tmp
     environment = Environment({"ONEIROS_ROOT": str(garden.root.path), "HF_HUB_CACHE": "/nowhere"}, tmp_path, tmp_path)
 
     with passed() as found:
-        code = main(["recall", "which port does the relay listen on"], environment)
+        code = main(["recall", "--no-daemon", "which port does the relay listen on"], environment)
 
     assert code == 0
     assert {"oneiros/cli/searching.py", "memory_server/search/pipeline.py"} <= found <= {*listed}
