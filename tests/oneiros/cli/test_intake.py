@@ -68,7 +68,8 @@ def test_recall_by_type_and_project_finds_what_sessions_said_of_it(oneiros: Onei
     assert len(found) == 1 and "keepalive every 300 seconds" in found[0]["passage"]
     assert oneiros(*question, "decision", "--project", "shop")[0] == 1
     assert oneiros(*question, "preference")[0] == 1
-    assert oneiros(*question, "decision", "--type", "lesson")[0] == 2
+    assert oneiros(*question, "decision", "--type", "lesson")[0] == 0
+    assert oneiros(*question, "decision", "--type", "semantic")[0] == 2
 
 
 def test_a_type_of_frontmatter_is_a_filter_as_before(oneiros: Oneiros) -> None:
