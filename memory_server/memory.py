@@ -8,7 +8,7 @@ ChromaDB and writes; any other may open it at the same time, gets the same answe
 import datetime as dt
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +33,7 @@ from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.layers.topics import TopicHead, find_sources, topic_heads
+from memory_server.layers.topics import TopicHead, find_sources, is_readable, topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.places import require_memory
 from memory_server.reading import Reading, read_lines, read_turns, session_named
@@ -327,7 +327,8 @@ class Memory:
         """How this memory stands. Searches nothing and loads no model."""
         changes = self.changes()
         with repairable(self.root.derived):
-            counts, problems = self.indices.ledger.counts(), tuple(self.indices.ledger.problems())
+            counts, problems = self.indices.ledger.counts(), tuple(self._lasting_problems(changes))
+        unread = {problem.path for problem in problems}
         sources = [source.layer for source in find_sources(self.root)]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         logged = 0
@@ -340,13 +341,21 @@ class Memory:
             sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
             passages=counts["searchable"],
             semantic=counts["semantic"],
-            changed=len(changes.changed),
+            changed=sum(source.path not in unread for source in changes.changed),
             removed=len(changes.removed),
             problems=problems,
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.indices.owner(),
             queries_logged=logged,
         )
+
+    def _lasting_problems(self, changes: Changes) -> Iterator[Problem]:
+        """What was wrong at the last reindex and is so still: not of a file that was mended or deleted since."""
+        changed = {source.path: source for source in changes.changed}
+        for problem in self.indices.ledger.problems():
+            source = changed.get(SourcePath(problem.path))
+            if source and not is_readable(self.root, source):
+                yield problem
 
     # -- the query log ------------------------------------------------------------------------------------------
 

@@ -131,9 +131,7 @@ class Indexer:
         return report
 
     def _read(self, changes: Changes, report: Report, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the ledger and the keyword index level."""
-        broken = {source.path for source in changes.changed}
-        kept = [problem for problem in self._ledger.problems() if problem.path not in broken | set(changes.removed)]
+        """Brings the ledger and the keyword index level. A file that cannot be read counts as changed each time."""
         with self._ledger.transaction():
             for path in changes.removed:
                 self._ledger.remove_source(path)
@@ -146,7 +144,7 @@ class Indexer:
                     self._read_one(source, report)
             done = min(start + SOURCES_A_TRANSACTION, len(changes.changed))
             report_progress(Progress("reading", done, len(changes.changed)))
-        report.problems = sorted(kept + report.problems, key=lambda problem: (problem.path, problem.line))
+        report.problems.sort(key=lambda problem: (problem.path, problem.line))
         self._ledger.set_problems(report.problems)
 
     def _settle(self, state: SourceState) -> None:

@@ -161,6 +161,15 @@ def read_document(root: MemoryRoot, source: SourceFile) -> Document:
         raise ContentError(error.what, where=Path(source.path), line=error.line or 1, remedy=error.remedy) from error
 
 
+def is_readable(root: MemoryRoot, source: SourceFile) -> bool:
+    """Whether a source is what it should be, so far that it can be read."""
+    try:
+        read_document(root, source)
+    except ContentError:
+        return False
+    return True
+
+
 def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
     """What a file with its frontmatter says about itself."""
     return Document(

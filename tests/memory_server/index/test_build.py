@@ -209,6 +209,38 @@ def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
     assert indexed.status().problems == ()
 
 
+def test_a_file_that_cannot_be_read_is_a_problem_and_not_behind(indexed: Memory) -> None:
+    (indexed.root.topics / "bad.md").write_bytes(b"\xff")
+    indexed.reindex()
+
+    status = indexed.status()
+
+    assert ([problem.path for problem in status.problems], status.changed) == (["topics/bad.md"], 0)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_problem_goes_with_its_file(indexed: Memory, again: bool) -> None:
+    bad = indexed.root.topics / "bad.md"
+    bad.write_bytes(b"\xff")
+    indexed.reindex()
+
+    bad.unlink()
+    if again:
+        assert indexed.reindex().problems == []
+
+    assert (indexed.status().problems, indexed.status().changed) == ((), 0)
+
+
+def test_a_problem_that_was_mended_is_a_file_to_be_read(indexed: Memory) -> None:
+    bad = indexed.root.topics / "bad.md"
+    bad.write_bytes(b"\xff")
+    indexed.reindex()
+
+    bad.write_text("# Mended\n", encoding="utf-8")
+
+    assert (indexed.status().problems, indexed.status().changed) == ((), 1)
+
+
 def test_another_model_is_another_index_beside_the_old_vectors(indexed: Memory) -> None:
     before = semantic_ids(indexed)
     folder = indexed.indices.ledger.note("semantic_folder")
