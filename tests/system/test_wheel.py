@@ -175,7 +175,13 @@ def removal(installed: Installed) -> dict[str, Any]:
 def installers_own(installed: Installed) -> list[Path]:
     """Where the installer keeps the program, its log and its downloads."""
     local, cache = installed.home / ".local", installed.home / ".cache"
-    return [local / "bin", local / "share", local / "state" / "pipx", local / "pipx", cache / "pip", cache / "uv"]
+    return [
+        local / "bin",
+        local / "share",
+        local / "state" / "pipx",
+        local / "pipx",
+        *map(cache.joinpath, ("pip", "pipx", "uv")),
+    ]
 
 
 def files_outside(home: Path, folders: list[Path]) -> list[Path]:
