@@ -1,3 +1,4 @@
+import os
 import tomllib
 from pathlib import Path
 
@@ -214,3 +215,10 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
 def test_a_setting_of_the_intake_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         PersonSettings(**{key: value})  # type: ignore[arg-type]  # values of several types in one table
+
+
+def test_a_pipe_in_the_place_of_settings_is_named_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "oneiros.toml")
+
+    with pytest.raises(NeedsRepair, match="no ordinary file"):
+        read_memory_settings(tmp_path / "oneiros.toml")
