@@ -237,7 +237,9 @@ def parse_setting(kind: type, key: str, text: str) -> object:
 
 def _read(file: Path, kind: type[Settings]) -> Settings:
     if file.exists() and not file.is_file():  # a pipe would be waited for
-        raise NeedsRepair("the settings are no ordinary file", where=file, remedy="Put a file in its place")
+        raise NeedsRepair(
+            "the settings cannot be read (no ordinary file)", where=file, remedy="Put a file in its place"
+        )
     try:
         text = file.read_bytes().decode("utf-8")
     except FileNotFoundError:
