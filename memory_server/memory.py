@@ -33,7 +33,7 @@ from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.layers.topics import TopicHead, find_sources, is_readable, topic_heads
+from memory_server.layers.topics import TopicHead, find_sources, is_readable, is_topic, topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.places import require_memory
 from memory_server.reading import Reading, read_lines, read_turns, session_named
@@ -48,11 +48,11 @@ from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
-from memory_server.upkeep import Upkeep
+from memory_server.upkeep import Upkeep, how_level
 
 logger = logging.getLogger(__name__)
 
-NOT_INDEXED = "Nothing of this memory is indexed yet (files: %d). Run `oneiros reindex`, then ask again."
+NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,21 @@ class Status:
     model: str
     model_reason: str
     sources: Mapping[Layer, int]  # on the disk
+    topics: int  # of them, those below `topics/`
     passages: int  # searchable chunks in the ledger
     semantic: int  # of these, how many the semantic index is said to hold
     changed: int  # sources that differ from the ledger
     removed: int
+    unfinished: int  # passages that a run under way, or one that was interrupted, has still to do
     problems: tuple[Problem, ...]
     index_bytes: int
     owner: str  # which process owns the root; empty where none does
     queries_logged: int
+
+    @property
+    def level(self) -> str:
+        """How far the indices are from the disk."""
+        return how_level(self.changed + self.removed, self.unfinished, self.owner)
 
 
 class Memory:
@@ -176,7 +183,7 @@ class Memory:
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
         waiting = len(self.changes().changed) if answer.note == EMPTY else 0
-        return replace(answer, note=NOT_INDEXED % waiting) if waiting else answer
+        return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner())) if waiting else answer
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -276,10 +283,14 @@ class Memory:
         """What can be proven of the indices, each by asking for it."""
         return Inspection(self.root, self.indices, self.pipeline)
 
+    def owner(self) -> str:
+        """Which process owns the root, in words; empty where none does."""
+        return self.indices.owner()
+
     def own(self) -> None:
         """Takes the root for this process. Raises NotOwner where another one has it."""
         if not self.indices.own():
-            raise NotOwner("another process owns this memory", where=self.root.path, remedy="End it and try again")
+            raise NotOwner(self.root)
 
     def _forget_notes(self, session_ids: Collection[str]) -> None:
         """Removes sessions from typed lines, blackboard and query log; the ledger must still know them."""
@@ -329,7 +340,8 @@ class Memory:
         with repairable(self.root.derived):
             counts, problems = self.indices.ledger.counts(), tuple(self._lasting_problems(changes))
         unread = {problem.path for problem in problems}
-        sources = [source.layer for source in find_sources(self.root)]
+        found = list(find_sources(self.root))
+        sources = [source.layer for source in found]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
         logged = 0
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
@@ -339,13 +351,15 @@ class Memory:
             model=self.model.card.name,
             model_reason=self.model.reason,
             sources={layer: sources.count(layer) for layer in Layer} | {Layer.RAW: archived},
+            topics=sum(is_topic(source.path) for source in found),
             passages=counts["searchable"],
             semantic=counts["semantic"],
             changed=sum(source.path not in unread for source in changes.changed),
             removed=len(changes.removed),
+            unfinished=changes.unfinished,
             problems=problems,
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
-            owner=self.indices.owner(),
+            owner=self.owner(),
             queries_logged=logged,
         )
 

@@ -69,13 +69,12 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
 def status_text(status: Status) -> str:
     """How the memory stands, in a few lines."""
     counts = ", ".join(f"{number} {layer.value}" for layer, number in status.sources.items() if number)
-    behind = status.changed + status.removed
     lines = [
         f"memory: {status.root}",
         f"sources: {counts or 'none'}",
         f"passages: {status.passages} indexed by words, {status.semantic} by meaning",
         f"model: {status.model} ({status.model_reason})",
-        f"indices: {'level with the disk' if not behind else f'{behind} sources behind; run oneiros reindex'}",
+        f"indices: {status.level}",
     ]
     lines += [f"problem: {problem}" for problem in status.problems[:5]]
     if len(status.problems) > 5:
@@ -90,10 +89,13 @@ def status_json(status: Status) -> dict[str, Any]:
         "model": status.model,
         "model_reason": status.model_reason,
         "sources": {layer.value: status.sources.get(layer, 0) for layer in Layer},
+        "topics": status.topics,
         "passages": status.passages,
         "semantic": status.semantic,
         "changed": status.changed,
         "removed": status.removed,
+        "unfinished": status.unfinished,
+        "level": status.level,
         "problems": [dataclasses.asdict(problem) for problem in status.problems],
         "index_bytes": status.index_bytes,
         "owner": status.owner,

@@ -34,6 +34,17 @@ SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
 
 
+def how_level(files: int, passages: int, owner: str) -> str:
+    """How far indices are from the disk, and who is at it or what to do.
+
+    `files` are still to be read or removed, `passages` to be found by meaning; `owner` writes them, empty for nobody.
+    """
+    left = [f"{count} {name}{'s' * (count > 1)}" for count, name in ((files, "file"), (passages, "passage")) if count]
+    if not left:
+        return "level with the disk"
+    return f"{' and '.join(left)} behind; {f'{owner} is at it' if owner else 'bring them level: oneiros reindex'}"
+
+
 @dataclass(frozen=True, slots=True)
 class Upkeep:
     """The runs that change the indices of one root. Only the process that owns the root gets far."""
@@ -135,7 +146,7 @@ class Upkeep:
             return False
         was_owner = self.indices.is_owner
         if not was_owner and not self.indices.own():
-            raise NotOwner("another process owns this memory", where=self.root.path, remedy="It changes the model")
+            raise NotOwner(self.root)
         files = self.find_model(name)
         engine = self.model.make(files)
         try:

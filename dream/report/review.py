@@ -89,13 +89,10 @@ class WeeklyReview:
 
     def _index(self) -> Iterator[Finding]:
         status = self._memory.status()
-        if behind := status.changed + status.removed:
-            yield Finding(Part.INDEX, "", 0, f"the indices are {behind} files behind", "oneiros reindex")
+        if status.changed or status.removed or status.unfinished:
+            yield Finding(Part.INDEX, "", 0, f"the indices are {status.level.partition(';')[0]}", "oneiros reindex")
         for problem in status.problems:
             yield Finding(Part.INDEX, problem.path, problem.line, problem.what, problem.remedy)
-        if status.semantic < status.passages and not behind:
-            what = f"{status.passages - status.semantic} passages are not found by meaning"
-            yield Finding(Part.INDEX, "", 0, what, "oneiros reindex")
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 

@@ -44,6 +44,13 @@ MAX_DELETED_SHARE = 0.3  # of a graph; beyond, deleted points slow and hide the 
 class NotOwner(NeedsRepair):
     """Another process owns the memory root, and it alone may write its indices."""
 
+    def __init__(self, root: MemoryRoot):
+        super().__init__(
+            f"{owner_text(root)} writes the indices of this memory",
+            where=root.path,
+            remedy="Wait until it is done, or end it: the daemon by `oneiros stop`",
+        )
+
 
 class Gate:
     """Lets any number of searches through, or one exchange of what they search; an exchange goes first."""
@@ -138,11 +145,11 @@ class Indices:
     def owner(self) -> str:
         """Which process owns the root, in words; empty where none does."""
         if self.is_owner:
-            return "this process"
+            return f"process {os.getpid()}"
         if self.own():
             self._lock.release()
             return ""
-        return owner_text(self._root).strip(" ()") or "another process"
+        return owner_text(self._root)
 
     # -- reading ------------------------------------------------------------------------------------------------
 
@@ -229,11 +236,7 @@ class Indices:
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():
-            raise NotOwner(
-                f"another process{owner_text(self._root)} owns this memory",
-                where=self._root.path,
-                remedy="It indexes by itself; or end it and try again",
-            )
+            raise NotOwner(self._root)
         try:
             if rebuild:
                 with self.gate.exchanging():
@@ -304,7 +307,7 @@ class Indices:
         Raises NotOwner where another process owns the root.
         """
         if not self.own():
-            raise NotOwner("another process owns this memory", where=self._root.path, remedy="End it and try again")
+            raise NotOwner(self._root)
         try:
             rows = self.ledger.connection.execute("select distinct text_hash from chunk where text_hash is not null")
             kept = [TextHash(row[0]) for row in rows]
@@ -492,8 +495,8 @@ def owner_file(root: MemoryRoot) -> Path:
 
 
 def owner_text(root: MemoryRoot) -> str:
-    """` (process 123)` where the owner wrote its number."""
+    """`process 123` where the owner wrote its number."""
     try:
-        return f" (process {owner_file(root).read_text(encoding='utf-8').strip()})"
+        return f"process {owner_file(root).read_text(encoding='utf-8').strip()}"
     except OSError:
-        return ""
+        return "another process"

@@ -161,6 +161,11 @@ def read_document(root: MemoryRoot, source: SourceFile) -> Document:
         raise ContentError(error.what, where=Path(source.path), line=error.line or 1, remedy=error.remedy) from error
 
 
+def is_topic(path: SourcePath) -> bool:
+    """Whether a source is one of the topics, rather than the lessons, the index page or another layer's."""
+    return path.startswith("topics/")
+
+
 def is_readable(root: MemoryRoot, source: SourceFile) -> bool:
     """Whether a source is what it should be, so far that it can be read."""
     try:

@@ -156,7 +156,8 @@ def queries(
         command, query = with_commands(row["tool"]), shown_line(row["query"])
         data(f"{row['at'][:16]}  {command:<6} {row['hits']:>3} hits  {query}{hint}")
     empty = sum(row["hits"] == 0 for row in rows)
-    talk(f"{len(rows)} questions, {empty} found nothing.")
+    more = "; -n shows more" if len(rows) == limit else ""
+    talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")
 
 
 def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 from memory_server.document import Answer
 from memory_server.memory import Memory
 from memory_server.search.question import Question
-from oneiros.cli.output import progress_shown, say_behind, talk
+from memory_server.upkeep import how_level
+from oneiros.cli.output import progress_shown, talk
 from oneiros.environment import Environment
 from oneiros.recording import recorder_on
 from oneiros.standing import standing
@@ -21,13 +22,12 @@ def answer_here(environment: Environment, question: Question) -> Answer:
 
 
 def bring_level(memory: Memory) -> None:
-    """Indexes a small change before a search, and says what a large one needs."""
+    """Indexes a small change before a search, and says who does a large one, or what it needs."""
     with progress_shown() as show:
         behind = memory.refresh(show)
-    count = len(behind.changed) + len(behind.removed)
-    if not behind.is_empty and not count:
-        talk("The indices are not complete yet. Bring them level: oneiros reindex")
-    say_behind(count)
+    if not behind.is_empty:
+        files = len(behind.changed) + len(behind.removed)
+        talk(f"The indices are {how_level(files, behind.unfinished, memory.owner())}.")
 
 
 def standing_here(environment: Environment) -> dict[str, Any]:

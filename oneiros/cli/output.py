@@ -65,9 +65,3 @@ def progress_shown() -> Iterator[Callable[["Progress"], None]]:
 
     with Bar() as bar:
         yield bar.show
-
-
-def say_behind(count: int) -> None:
-    """What to do where more has changed than a search indexes by itself."""
-    if count:
-        talk(f"The indices are {count} files behind the disk. Bring them level: oneiros reindex")

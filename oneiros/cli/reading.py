@@ -65,7 +65,9 @@ def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
     for head in heads:
         name = style(f"{head['name']:<{width}}", bold=True)
         data(f"{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
-    talk(f"{len(heads)} topics. Read one: oneiros read {heads[0]['name']}" if heads else "No topics yet.")
+    own = [head for head in heads if head["name"] != "lessons"]
+    beside = " and the lessons" if len(own) < len(heads) else ""
+    talk(f"{len(own)} topics{beside}. Read one: oneiros read {heads[0]['name']}" if heads else "No topics yet.")
 
 
 def _heads(environment: Environment) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
-from oneiros.cli.output import AsJson, NoColor, data, data_json, say_behind, styler, talk
+from oneiros.cli.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -110,7 +110,8 @@ def asked(environment: Environment, question: Question, *, no_daemon: bool) -> A
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
             answer, behind = client.search(question)
-            say_behind(behind)
+            if behind:
+                talk(f"{behind} changed files are being read; this answer is without them.")
             return answer
     from oneiros.cli.opened import answer_here
 

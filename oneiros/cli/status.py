@@ -57,30 +57,36 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"state     {found['places']['state']}"
     if ignored := found["ignored"]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
-    yield f"sources   {', '.join(f'{count} {layer}' for layer, count in found['sources'].items() if count) or 'none'}"
+    yield f"sources   {_sources_text(found)}"
     yield f"archive   {_archive_text(found)}"
     size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
     yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
     yield f"model     {found['model']}, {found['model_reason']}"
-    yield f"indices   {_indices_text(found)}"
-    yield f"owner     {found['owner'] or 'no process'}"
+    yield f"indices   {found['level']}"
+    is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
+    yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
     yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
+    if found["indexing"] and (error := found["indexing"]["error"]):
+        yield f"problem   {error}"
     yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])
+
+
+def _sources_text(found: Mapping[str, Any]) -> str:
+    """How many sources of every layer there are; lessons and the page of the index are no topics."""
+    sources = found["sources"]
+    named = {"topics": found["topics"], "sessions": sources["session"], "archived": sources["raw"]}
+    held = {**named, "references": sources["reference"]}
+    return ", ".join(f"{count} {name}" for name, count in held.items() if count) or "none"
 
 
 def _archive_text(found: Mapping[str, Any]) -> str:
     if not found["not_archived"]:
         return "every session of this machine"
     return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
-
-
-def _indices_text(found: Mapping[str, Any]) -> str:
-    behind = found["changed"] + found["removed"]
-    return f"{behind} files behind: oneiros reindex" if behind else "level with the disk"
 
 
 def _daemon_text(process: Mapping[str, Any], keeping: Mapping[str, Any] | None) -> str:

@@ -88,11 +88,10 @@ def person_lines(memory: Memory, review: Callable[[], Sequence[str]]) -> list[st
     """How the memory stands, in a few lines, the most important first."""
     status = memory.status()
     counts = {layer.value: number for layer, number in status.sources.items()}
-    topics = len([head for head in memory.topics() if head.path.startswith("topics/")])
-    held = f"{topics} topics, {counts['session']} sessions, {counts['raw']} archived"
+    held = f"{status.topics} topics, {counts['session']} sessions, {counts['raw']} archived"
     lines = [f"oneiros: {held}, in {status.root}", f"Search: {health(memory)}"]
-    if behind := status.changed + status.removed:
-        lines.append(f"Indices: {behind} files are being read.")
+    if status.changed or status.removed or status.unfinished:
+        lines.append(f"Indices: {status.level}.")
     lines += review()
     if status.problems:
         lines.append(f"Files: {len(status.problems)} cannot be read; `oneiros validate` names them.")

@@ -93,7 +93,7 @@ def test_a_question_is_told_how_far_the_first_index_is(
 def test_without_a_keeper_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:
     answer = search_exact(memory, "2525")
 
-    assert answer.note == "Nothing of this memory is indexed yet (files: 2). Run `oneiros reindex`, then ask again."
+    assert answer.note == "Nothing is indexed yet: the indices are 2 files behind; bring them level: oneiros reindex."
 
 
 def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, keeper: Keeper) -> None:

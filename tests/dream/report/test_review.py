@@ -102,7 +102,7 @@ def test_an_index_page_over_its_budget_is_named(memory: Memory) -> None:
 def test_files_that_are_not_indexed_are_named(memory: Memory) -> None:
     write_topic(memory, "mail", "# Mail\n\nThe relay is old.\n")
 
-    assert "files behind" in found(memory, Part.INDEX)[0].what
+    assert "behind" in found(memory, Part.INDEX)[0].what
 
 
 def asked(query: str, hits: int, minute: int, tool: str = "search_exact", **others: int) -> Asked:

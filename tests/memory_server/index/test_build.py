@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.vector_cache import VectorCache
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import SETTLED_SECONDS, read_state
+from memory_server.index.build import SETTLED_SECONDS, Progress, read_state
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.semantic import SemanticIndex
@@ -207,6 +207,25 @@ def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:
     indexed.reindex()
 
     assert indexed.status().problems == ()
+
+
+def test_an_interrupted_run_is_not_level_and_says_how_much_is_left(indexed: Memory) -> None:
+    def interrupt(step: Progress) -> None:
+        if step.stage == "embedding":
+            raise KeyboardInterrupt
+
+    for number in range(3):
+        write_topic(indexed, f"new{number}", f"# New {number}\n\nWheel {number} turns.\n")
+    with pytest.raises(KeyboardInterrupt):
+        indexed.reindex(report_progress=interrupt)
+
+    status = indexed.status()
+
+    left = status.passages - status.semantic
+    assert (left > 0, status.changed, status.unfinished) == (True, 0, left)
+    assert status.level == f"{left} passages behind; bring them level: oneiros reindex"
+    indexed.reindex()
+    assert indexed.status().level == "level with the disk"
 
 
 def test_a_file_that_cannot_be_read_is_a_problem_and_not_behind(indexed: Memory) -> None:
@@ -433,11 +452,12 @@ def test_the_root_is_written_by_one_process_at_a_time(indexed: Memory) -> None:
     write_source(indexed, "topics/new.md", "A wheel.")
 
     with open_memory(indexed, WordEngine) as other:
-        with pytest.raises(NeedsRepair, match=r"owns this memory"):
+        with pytest.raises(NeedsRepair, match=rf"process {os.getpid()} writes the indices of this memory"):
             other.reindex()
 
         assert not other.refresh().is_empty
         assert other.status().owner == f"process {os.getpid()}"
+        assert other.status().level == f"1 file behind; process {os.getpid()} is at it"
 
 
 def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:

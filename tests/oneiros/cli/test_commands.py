@@ -157,9 +157,9 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     ]
     assert list(shell.json("reindex", "--dry-run")) == ["changed", "removed", "unchanged"]
     assert list(shell.json("status")) == [
-        *("root", "model", "model_reason", "sources", "passages", "semantic", "changed", "removed", "problems"),
-        *("index_bytes", "owner", "queries_logged", "not_archived", "expiring", "chosen", "ignored", "places"),
-        *("daemon", "indexing", "schedule", "hooks"),
+        *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
+        *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "not_archived", "expiring"),
+        *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
@@ -228,6 +228,16 @@ def test_a_filter_that_nothing_passes_names_what_there_is(shell: Shell, own: Pat
 
     assert (code, out) == (1, "")
     assert "There is no project shp; there are shop.\n" in error
+
+
+def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:
+    shell("init")  # with lessons beside the page of the index
+    write_topic(own, "cats", "# Cats\n\nThe grey cat.\n")
+
+    listed, stands = shell("topics")[2], shell("status")[1]
+
+    assert listed.startswith("2 topics and the lessons. ")
+    assert "sources   2 topics\n" in stands
 
 
 def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own: Path) -> None:

@@ -240,7 +240,7 @@ def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: One
     with FileLock(home / "mem" / ".oneiros" / "lock"):
         code, _, err = oneiros("forget", SESSION, "--yes")
 
-    assert code == 3 and "another process owns this memory" in err
+    assert code == 3 and "writes the indices of this memory" in err
     assert oneiros("drill", SESSION)[0] == 0
 
 
