@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a folder of transcripts, plain or .xz")
     parser.add_argument("--queries", type=Path, required=True, help="commit_queries.jsonl or exact_transcripts.jsonl")
     parser.add_argument("--json", type=Path, help="where to write the figures")
-    parser.add_argument("--raw-vectors", action="store_true", help="with the setting raw_vectors")
+    parser.add_argument("--digests-alone", action="store_true", help="without the index of what was said")
     parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"), help="keeps vectors")
     options = parser.parse_args()
     options.vectors.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def main() -> None:
         live, root = Path(folder, "live"), MemoryRoot(Path(folder, "memory"), Path(folder, "state"))
         files, masked = copy_transcripts(corpus_folders(options.data, rows), live, masks)
         print(f"{files} transcripts; {masked} masked lines taken out, the union over {len(rows)} queries")
-        with built_from(live, root, options.vectors.resolve(), raw_vectors=options.raw_vectors) as memory:
+        with built_from(live, root, options.vectors.resolve(), raw_vectors=not options.digests_alone) as memory:
             share = compressed_share(root)
             runs = asyncio.run(ask_all(memory, asked))
             runs["fts5"] = ask_fts5(case_of(root, asked))
@@ -132,7 +132,7 @@ def copy_transcripts(folders: Sequence[Path], target: Path, masks: Mapping[str, 
 
 
 @contextmanager
-def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool = False) -> Iterator[Memory]:
+def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
     """A memory into which all transcripts below a folder were taken, indexed."""
     root.derived.mkdir(parents=True)
     root.index_page.write_text("# Memory\n", encoding="utf-8")

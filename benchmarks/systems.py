@@ -66,7 +66,7 @@ def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
 
     Copies, since a memory opens no link.
     """
-    kept = {folder / place.name: place for place in (root.vector_cache, root.raw_vectors)}
+    kept = {folder / "vectors": root.vector_cache, folder / "stretches": root.stretches / "vectors"}
     for source, place in kept.items():
         if source.is_dir():
             shutil.copytree(source, place, dirs_exist_ok=True)

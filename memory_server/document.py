@@ -91,10 +91,10 @@ class Chunk:
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.
 
-        The headings of a session name kinds of statements and say nothing of their subject, so they are left out. The
-        first chunk carries the document's summary too.
+        The headings of a session's file name kinds of statements and say nothing of their subject, so they are left
+        out; that of a stretch is the request that it answers. The first chunk carries the document's summary too.
         """
-        headings = () if document.layer in BY_LINE else self.headings
+        headings = () if document.layer is Layer.SESSION else self.headings
         where = " ".join(" > ".join(dict.fromkeys([document.title, *headings])).split())
         dated = f"{document.date.isoformat()} {where}" if document.date else where
         return f"{dated}. {document.summary}" if document.summary and self.ordinal == 0 else dated

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
@@ -28,7 +28,7 @@ from memory_server.index.digest import DigestStore
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.repair import repairable
-from memory_server.index.speech import Speech, SpeechVectors
+from memory_server.index.stretch_index import StretchIndex
 from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
@@ -46,6 +46,7 @@ from memory_server.search.question import Question, Search
 from memory_server.search.ranking import FLOOR
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
+from memory_server.search.spoken import SPOKEN
 from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.upkeep import Upkeep, how_level
@@ -104,16 +105,18 @@ class Memory:
         self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
-        self._speech = Speech(root.raw_vectors, self._model, lambda: self.person.raw_vectors)
         self.indices = Indices(root, self.model)
         self.raw = RawIndex(root.raw_index, sessions) if sessions else None
+        self.stretches = (
+            StretchIndex(root.stretches, sessions, self._model) if sessions and person.raw_vectors else None
+        )
         self.digest = DigestStore(root.derived / "digest.db")
         self.embedding = EmbeddingControl(self._worker_plan)
         self._upkeep = Upkeep(
             root=self.root,
             indices=self.indices,
             raw=self.raw,
-            speech=self._speech,
+            stretches=self.stretches,
             model=self._model,
             find_model=lambda name: find_model(name, hub_cache),
             stemmer=self._stemmer,
@@ -134,7 +137,8 @@ class Memory:
         self.digest.close()
         if self.raw is not None:
             self.raw.close()
-        self._speech.close()
+        if self.stretches is not None:
+            self.stretches.close()
         self._stemmer.close()
         self._model.close()
         self._query_log.close()
@@ -174,11 +178,14 @@ class Memory:
 
     def pipeline(self, *, floor: float = FLOOR, rerank: bool = True) -> Pipeline:
         """The way to an answer on the indices as they are. Take it while `indices.gate` lets searches through."""
-        turns = None
+        embed = lru_cache(maxsize=1)(self.embed_query)  # both retrievers ask for the same
+        turns = stretches = None
         if self.raw is not None and not self.raw.is_empty:
-            turns = RawSearcher(self.raw, self._stemmer, partial(self._speech.near, self.raw))
-        retriever = Retriever(self.indices, self._stemmer, self.embed_query)
-        return Pipeline(retriever, turns, self.digest, floor=floor, rerank=rerank)
+            turns = RawSearcher(self.raw, self._stemmer)
+        if self.stretches is not None and not self.stretches.is_empty:
+            stretches = Retriever(self.stretches, self._stemmer, embed, SPOKEN)
+        retriever = Retriever(self.indices, self._stemmer, embed)
+        return Pipeline(retriever, stretches, turns, self.digest, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
@@ -273,11 +280,6 @@ class Memory:
         """The sessions to be forgotten that are out of the archive; one that is still there is not struck out yet."""
         noted = sessions_to_forget(self.root)
         return noted.difference(self.raw.store.marks()) if noted and self.raw is not None else noted
-
-    @property
-    def speech(self) -> SpeechVectors | None:
-        """The vectors of what was said in archived sessions; None where the person wants none."""
-        return self._speech.vectors()
 
     def inspect(self) -> Inspection:
         """What can be proven of the indices, each by asking for it."""

@@ -75,9 +75,9 @@ class MemoryRoot:
         return self.derived / "raw.db"
 
     @property
-    def raw_vectors(self) -> Path:
-        """The vectors of what was said, where a person wants them: a folder a model."""
-        return self.derived / "raw-vectors"
+    def stretches(self) -> Path:
+        """The words and vectors of what was said in archived sessions."""
+        return self.derived / "stretches"
 
     @property
     def lock(self) -> Path:

@@ -47,7 +47,7 @@ class PersonSettings:
     embedding_share: float = 0.5  # of the cores, for indexing; at least one worker
     embedding_cores: tuple[int, ...] = ()  # these cores instead of a share, a worker each
     embedding_engine: str = "onnx"  # or torch, where the `torch` extra is installed; same vectors, other machines
-    raw_vectors: bool = False  # find archived sessions by the meaning of what was said, too; a minute a thousand turns
+    raw_vectors: bool = True  # an index of what archived sessions said, which recall answers from
     query_log: bool = True  # keep a local, redacted log of queries
     structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
     answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters

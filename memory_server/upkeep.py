@@ -1,16 +1,14 @@
 """Keeps the indices of a memory level: with the disk, and with the model that a person wants.
 
-What is indexed in detail stands in `index/`; here it is said what belongs to one run: passages, turns, the vectors of
-what was said, and the scales by which scores are read.
+What is indexed in detail stands in `index/`; here it is said what belongs to one run: passages, turns, the
+stretches of what was said, and the scales by which scores are read.
 """
 
 import logging
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from memory_server.embedding.engine import Vectors
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
@@ -20,11 +18,10 @@ from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.repair import repairable
-from memory_server.index.speech import Speech
+from memory_server.index.stretch_index import StretchIndex
 from memory_server.root import MemoryRoot
 from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
-from memory_server.search.probes import PROBES
 from memory_server.search.terms import Stemmer
 from memory_server.settings import change_setting
 
@@ -52,7 +49,7 @@ class Upkeep:
     root: MemoryRoot
     indices: Indices
     raw: RawIndex | None
-    speech: Speech
+    stretches: StretchIndex | None  # where the person wants them
     model: ModelInUse
     find_model: Callable[[str], ModelFiles]  # by name
     stemmer: Stemmer
@@ -95,18 +92,21 @@ class Upkeep:
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
                     self.raw.drop()
-                if rebuild:
-                    self.speech.drop()
                 self.raw.bring_level(report_progress)
-                self.speech.bring_level(self.raw, self.control(), self._probe_vectors, report_progress)
+            if self.stretches is not None:
+                is_old = rebuild or is_of_another_format(self.stretches.file)
+                self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
+                self._calibrate_stretches()
+            shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # as versions before 0.2 kept them
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
     def _calibrate(self) -> None:
         calibrate(self.indices.ledger, self.indices.snapshot(), self.stemmer, self.model.embed_query)
 
-    def _probe_vectors(self) -> Vectors:
-        return np.stack([self.model.embed_query(probe).vector for probe in PROBES])
+    def _calibrate_stretches(self) -> None:
+        if self.stretches is not None and not self.stretches.is_empty:
+            calibrate(self.stretches.ledger, self.stretches.snapshot(), self.stemmer, self.model.embed_query)
 
     # -- checks -------------------------------------------------------------------------------------------------
 
@@ -151,12 +151,15 @@ class Upkeep:
         engine = self.model.make(files)
         try:
             self.indices.prepare_model(files, lambda: engine, self.control(), report_progress)
+            if self.stretches is not None:
+                self.stretches.prepare_model(files, engine, self.control(), report_progress)
             with self.indices.gate.exchanging():
                 self.indices.switch_model(files)
                 old = self.model.exchange(files, engine)
                 change_setting(self.root.settings, "model", files.card.name)
                 self.indices.ledger.set_note(CALIBRATION_NOTE, "")
                 self._calibrate()
+                self._calibrate_stretches()
             self.root.next_model.unlink(missing_ok=True)
             if old is not None:
                 old.close()

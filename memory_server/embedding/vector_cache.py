@@ -7,6 +7,7 @@ are overwritten by the next append. The same files serve as the exact scan of fi
 
 import hashlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class VectorCache:
         `dimensions`: length of a vector, float32. `token_bytes`: length of one packed token vector.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
         self._vector_file = folder / "vectors.f32"
         self._token_file = folder / "tokens.bin"
         self._dimensions = dimensions
@@ -167,6 +169,20 @@ class VectorCache:
             part = rows[start : start + COPIED_AT_ONCE]
             packed = [np.array(tokens[row.first_token : row.first_token + row.tokens]) for _, row in part]
             other.append([key for key, _ in part], np.array(vectors[[row.vector for _, row in part]]), packed)
+
+    def keep_alone(self, hashes: Iterable[TextHash]) -> None:
+        """Rewrites the folder with the rows of these texts alone, so that not a byte of others stays, and closes it.
+
+        The new folder is complete before it takes the old one's place; a kill in between costs time, no knowledge.
+        """
+        fresh_folder = self.folder.with_name(f"{self.folder.name}.new")
+        shutil.rmtree(fresh_folder, ignore_errors=True)
+        fresh = VectorCache(fresh_folder, self._dimensions, self._token_bytes)
+        self.copy_of(hashes, fresh)
+        fresh.close()
+        self.close()
+        shutil.rmtree(self.folder)
+        fresh_folder.rename(self.folder)
 
     def close(self) -> None:
         self._keys.close()

@@ -303,7 +303,6 @@ class Indices:
     def forget_vectors(self) -> None:
         """Rewrites the vector cache without the texts that no source holds any more: not a byte of them stays.
 
-        The new folder is complete before it takes the old one's place; a kill in between costs time, no knowledge.
         Raises NotOwner where another process owns the root.
         """
         if not self.own():
@@ -311,17 +310,9 @@ class Indices:
         try:
             rows = self.ledger.connection.execute("select distinct text_hash from chunk where text_hash is not null")
             kept = [TextHash(row[0]) for row in rows]
-            fresh_folder = self._cache_folder.with_name(f"{self._cache_folder.name}.new")
-            shutil.rmtree(fresh_folder, ignore_errors=True)
-            dimensions = self._model.card.dimensions
-            fresh = VectorCache(fresh_folder, dimensions, token_bytes(dimensions))
             with self._guard:
-                self.cache.copy_of(kept, fresh)
-                fresh.close()
-                self.cache.close()
+                self.cache.keep_alone(kept)
                 self._cache = self._snapshot = None
-                shutil.rmtree(self._cache_folder)
-                fresh_folder.rename(self._cache_folder)
         finally:
             self._lock.release()
 

@@ -3,7 +3,7 @@
 Apart from the others, because there are a hundred times as many turns as statements: they must neither slow nor tilt a
 search that does not ask for them. Derived from the archive, which another package keeps: it comes in as a
 `SessionStore`. A hit's `lines` count the turns of its session. Turns are not embedded here: at some 17 passages a
-second and core that costs hours. `speech.py` does it for those of them that people and models spoke.
+second and core that costs hours. `stretch_index.py` does it for what people and models said in them.
 """
 
 import datetime as dt
@@ -73,12 +73,16 @@ def session_of_path(path: str) -> str:
     return path.removeprefix(RAW_FOLDER) if path.startswith(RAW_FOLDER) else ""
 
 
+Cut = Callable[[Document, Sequence[ArchivedTurn]], list[tuple[Chunk, TextHash]]]  # each passage with its vector's key
+
+
 class RawIndex:
     """The turns of all archived sessions. Safe to share between threads; several processes may bring it level."""
 
-    def __init__(self, file: Path, store: SessionStore):
-        """Opens nothing yet."""
+    def __init__(self, file: Path, store: SessionStore, cut: Cut | None = None):
+        """Opens nothing yet. `cut`: how turns become passages; each in pieces where none is given."""
         self.store = store
+        self._cut = cut or chunks_of
         self.guard = threading.RLock()
         self._file = file
         self._ledger: Ledger | None = None
@@ -128,10 +132,10 @@ class RawIndex:
             assert ledger is not None
             session = self.store.session(session_id)
             document = as_document(session)
-            chunks = chunks_of(document, session.turns)
+            cut = self._cut(document, session.turns)
             with self._changing(ledger):
                 state = SourceState(document.path, 0, 0, marks[session_id])
-                ledger.put_source(document, state, chunks, [NO_HASH] * len(chunks))
+                ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
             report_progress(Progress("raw turns", done, len(changed)))
         if ledger is not None:
             with self._changing(ledger):
@@ -179,17 +183,22 @@ def as_document(session: ArchivedSession) -> Document:
     )
 
 
-def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[Chunk]:
+def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:
     """Every turn in pieces; the number of a turn stands as its line."""
-    chunks: list[Chunk] = []
+    chunks: list[tuple[Chunk, TextHash]] = []
     for number, turn in enumerate(turns, start=1):
         for piece in pieces_of(turn.text):
             ordinal = len(chunks)
-            identity = hashlib.sha256(f"{document.path}\0{number}\0{ordinal}\0{piece}".encode()).hexdigest()
             text = f"{turn.who}: {piece}"
             lines = LineRange(number, number)
-            chunks.append(Chunk(ChunkId(identity[:24]), document.path, ordinal, text, text, (turn.who,), lines))
+            name = chunk_id(document.path, number, ordinal, piece)
+            chunks.append((Chunk(name, document.path, ordinal, text, text, (), lines), NO_HASH))
     return chunks
+
+
+def chunk_id(path: SourcePath, turn: int, ordinal: int, text: str) -> ChunkId:
+    """The name of a passage of turns; `turn` counts from 1."""
+    return ChunkId(hashlib.sha256(f"{path}\0{turn}\0{ordinal}\0{text}".encode()).hexdigest()[:24])
 
 
 def pieces_of(text: str, chars: int = PIECE_CHARS) -> Iterator[str]:

@@ -4,6 +4,7 @@
     fuse         the scores of both arms become one                                  ranking.py, fusion.py
     rerank       the best of it by its token matches                                 ranking.py, second_look.py
     precedence   a higher layer before a lower one that answers the same             precedence.py
+    spoken       what was said in the sessions, read where it answers                spoken.py
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
 
@@ -23,6 +24,7 @@ from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking import FLOOR, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import Candidate, Retriever
+from memory_server.search.spoken import SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
@@ -37,6 +39,7 @@ NOTHING = {
     Search.RECALL: "Nothing in this memory answers that. Try other words, or `search_exact` for a name or number.",
 }
 NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
+PERHAPS = "Perhaps: this is near the question, but may not answer it."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
@@ -57,14 +60,16 @@ class Pipeline:
     def __init__(
         self,
         retriever: Retriever,
+        stretches: Retriever | None,
         turns: RawSearcher | None,
         digest: DigestStore,
         *,
         floor: float = FLOOR,
         rerank: bool = True,
     ):
-        """`turns`: of the archive, where there are any. `floor`, `rerank`: for measurements."""
+        """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements."""
         self.retriever = retriever
+        self._stretches = stretches
         self._turns = turns
         self._digest = digest
         self._floor = floor
@@ -76,6 +81,7 @@ class Pipeline:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
         typing = Typing(self._digest, self.retriever, question)
         answer = self._of_layers(question, typing)
+        answer = self._with_spoken(question, answer)
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
         return replace(answer, hits=typing.told(answer.hits[: question.limit]))
@@ -111,7 +117,7 @@ class Pipeline:
             return Found(self.retriever.literal(question, limit), terms)
         if question.search is Search.MEANING:
             near = self.retriever.near(question, limit)
-            is_near = near and (near[0].parts["meaning"] >= MEANING_FLOOR or self._is_tiny)
+            is_near = near and (near[0].parts["meaning"] >= MEANING_FLOOR or is_tiny(self.retriever))
             return Found(near if is_near else ())
         return self._recalled(question)
 
@@ -120,19 +126,33 @@ class Pipeline:
 
         What is asked in nothing but identifiers is answered first by the passages that hold them letter by letter.
         """
-        words, ranking = self.ranked(question)
+        words, ranking = self.ranked(question, self.retriever)
         names = all(map(is_identifier, question.terms()))
         literal = self.retriever.literal(question, most_hits(question)) if names else []
-        is_silent = ranking.confidence < self._floor and not self._is_tiny and not literal
+        is_silent = ranking.confidence < self._floor and not is_tiny(self.retriever) and not literal
         named = {candidate.row for candidate in literal}
         others = [] if is_silent else [one for one in self.retriever.ranked(ranking) if one.row not in named]
         return Found([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
 
-    def ranked(self, question: Question) -> tuple[WordScores, Ranking]:
+    def ranked(self, question: Question, retriever: Retriever) -> tuple[WordScores, Ranking]:
         """What recall's answer is made of: the question's words as looked up, and the passages in order."""
-        ranker, near = self.retriever.retrieved(question)
+        ranker, near = retriever.retrieved(question)
         pool = ranker.fused(near)
         return ranker.words, ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
+
+    def _with_spoken(self, question: Question, answer: Answer) -> Answer:
+        """An answer whose sessions show what was said in them, where that answers the question."""
+        if self._stretches is None or not reads_spoken(question):
+            return answer
+        words, ranking = self.ranked(question.of_layers(Layer.RAW), self._stretches)
+        if ranking.confidence < SPOKEN_FLOOR and not is_tiny(self._stretches):
+            return answer
+        hits = spoken_hits(self._stretches, self._stretches.ranked(ranking), question)
+        terms = answer.terms or tuple(term.word for term in words.terms)
+        confidence = max(answer.confidence, ranking.confidence)
+        both = with_spoken(answer, hits, most_hits(question))
+        note = PERHAPS if confidence < FLOOR and not is_tiny(self._stretches) else both.note
+        return replace(both, terms=terms, confidence=confidence, note=note)
 
     def _with_turns(self, question: Question, answer: Answer) -> Answer:
         """An answer with what archived turns say, where they are asked for or where all above them is weak."""
@@ -149,10 +169,6 @@ class Pipeline:
 
     # -- what it rests on ---------------------------------------------------------------------------------------
 
-    @property
-    def _is_tiny(self) -> bool:
-        return len(self.retriever.snapshot.passages) <= FEW_PASSAGES
-
     def _note(self, question: Question, *, is_found: bool) -> str:
         """What to tell the asker; not empty where nothing was found."""
         if is_found:
@@ -162,6 +178,11 @@ class Pipeline:
         if not question.filter.is_empty and not self.retriever.may_answer(question):
             return " ".join(self.retriever.unknown_values(question)) or NOTHING_ALLOWED
         return f"{CUT} {NOTHING[question.search]}" if question.is_cut else NOTHING[question.search]
+
+
+def is_tiny(retriever: Retriever) -> bool:
+    """Whether there are so few passages that their scale says little, and no floor holds."""
+    return len(retriever.snapshot.passages) <= FEW_PASSAGES
 
 
 def default_layers(question: Question) -> tuple[Layer, ...]:

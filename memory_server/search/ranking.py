@@ -5,7 +5,7 @@ lines. The cost does not grow with the memory beyond that of the arms.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class Ranker:
     question: Embedded
     words: WordScores
     weights: Scores  # of the question's tokens, summing to 1
+    last_weights: Mapping[str, float] = field(default_factory=lambda: SECOND_LOOK)  # of the features, when reranked
 
     def fused(self, semantic: Found) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
@@ -84,7 +85,9 @@ class Ranker:
         """The pool in order, by its token matches too."""
         if len(pool.places) == 0:
             return NOTHING
-        return self.ordered(Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), SECOND_LOOK)
+        return self.ordered(
+            Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), self.last_weights
+        )
 
     def ordered(self, pool: Pool, weights: Mapping[str, float] = FIRST_LOOK) -> Ranking:
         """The pool in the order of its features under some weights."""

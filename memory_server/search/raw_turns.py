@@ -4,7 +4,7 @@ A session scores by its words as a whole and by its best stretch of neighbouring
 of the same session by `joined`. Asked for by `layer:raw` or `include_raw`, or where the first answers are weak.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,6 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, Reason
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import RawIndex, session_of_path
-from memory_server.index.speech import Spoken
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.arms import KeywordArm
 from memory_server.search.literal import find_literal
@@ -22,13 +21,13 @@ from memory_server.search.retrieval import Candidate, hit_of, literal_candidate
 from memory_server.search.terms import Stemmer, question_terms
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
-MEANING_WEIGHT = 0.2  # of what was said, by meaning, where it has vectors; in the middle of what does no harm
 COVERED_WEIGHT = 1.0  # of the share of the question that one passage holds
 RAW_WEIGHT = 3.0  # of what the turns say beside what the compressed session says; see benchmarks/RESULTS.md
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
+OF_SESSIONS = frozenset({Layer.SESSION, Layer.RAW})
 SPREAD = "all words, spread over the session"
 
 
@@ -45,13 +44,9 @@ class RawMatch:
 class RawSearcher:
     """Answers queries on the raw index as it is now."""
 
-    def __init__(
-        self, index: RawIndex, stemmer: Stemmer, meaning: Callable[[str], Mapping[int, Spoken]] = lambda _: {}
-    ):
-        """`meaning`: for each source how near it comes to a text, where what was said has vectors."""
+    def __init__(self, index: RawIndex, stemmer: Stemmer):
         self._index = index
         self._stemmer = stemmer
-        self._meaning = meaning
 
     def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
@@ -83,7 +78,6 @@ class RawSearcher:
         held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known
         order = np.lexsort((held, -(NEAR_WEIGHT * near + COVERED_WEIGHT * covered)))
-        spoken = self._meaning(question.text)
         found = []
         for source, first in zip(*np.unique(table.sources[held][order], return_index=True), strict=True):
             place = order[first]
@@ -91,22 +85,8 @@ class RawSearcher:
             parts = {"source": whole, "near": float(near[place]), "covered": float(covered[place])}
             score = whole + NEAR_WEIGHT * parts["near"] + COVERED_WEIGHT * parts["covered"]
             row = int(table.rows[held[place]])
-            if (said := spoken.get(int(source))) and said.score > 0:
-                parts["meaning"] = said.score
-                score += MEANING_WEIGHT * said.score
             found.append(RawMatch(int(source), row, score, parts))
-        found += self._by_meaning_alone(spoken, {match.source for match in found}, allowed)
         return sorted(found, key=lambda match: (-match.score, match.source))
-
-    @staticmethod
-    def _by_meaning_alone(
-        spoken: Mapping[int, Spoken], known: Collection[int], allowed: Collection[int]
-    ) -> Iterator[RawMatch]:
-        """The sessions that hold no word of the question but come near to it."""
-        for source, said in spoken.items():
-            if source not in known and source in allowed and said.score > 0:
-                parts = {"source": 0.0, "near": 0.0, "covered": 0.0, "meaning": said.score}
-                yield RawMatch(source, said.row, MEANING_WEIGHT * said.score, parts)
 
     def _allowed(self, question: Question) -> frozenset[int]:
         return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
@@ -144,14 +124,15 @@ def joined(answer: Answer, raw: Sequence[Hit], limit: int) -> Answer:
     Both scores of a session add up; its statement stands for it where there is one, since it is the shorter way in.
     A session that only its turns speak of stands as a raw hit.
     """
-    of_turns = {_key_of_raw(hit): hit for hit in reversed(raw)}
+    of_turns = {session_key(hit): hit for hit in reversed(raw)}
     ranked: list[tuple[float, Hit]] = []
     for hit in answer.hits:
-        own = of_turns.pop(_key_of_session(hit), None) if hit.layer is Layer.SESSION else None
-        more = RAW_WEIGHT * _unbounded(own.score) if own else 0.0
+        own = of_turns.get(session_key(hit)) if hit.layer in OF_SESSIONS else None
+        more = RAW_WEIGHT * unbounded(own.score) if own else 0.0
         why = (*hit.why, *own.why) if own else hit.why
-        ranked.append((_unbounded(hit.score) + more, replace(hit, why=why)))
-    ranked += [(RAW_WEIGHT * _unbounded(hit.score), hit) for hit in of_turns.values()]
+        ranked.append((unbounded(hit.score) + more, replace(hit, why=why)))
+    known = sessions_in(answer)
+    ranked += [(RAW_WEIGHT * unbounded(hit.score), hit) for key, hit in of_turns.items() if key not in known]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].layer.rank, pair[1].path))
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)
@@ -159,20 +140,23 @@ def joined(answer: Answer, raw: Sequence[Hit], limit: int) -> Answer:
 
 def appended(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answer:
     """An answer with hits of a lower layer behind its own, without sessions that it has."""
-    known = {_key_of_session(hit) for hit in answer.hits if hit.layer is Layer.SESSION}
-    fresh = [hit for hit in more if hit.layer is not Layer.RAW or _key_of_raw(hit) not in known]
+    known = sessions_in(answer)
+    fresh = [hit for hit in more if hit.layer is not Layer.RAW or session_key(hit) not in known]
     hits = (*answer.hits, *fresh)[:limit]
     return replace(answer, hits=hits, note=note if fresh and hits else answer.note)
 
 
-def _key_of_raw(hit: Hit) -> tuple[str, object]:
-    return id8_of(session_of_path(hit.path)), hit.date
+def sessions_in(answer: Answer) -> set[tuple[str, object]]:
+    """The sessions that an answer holds something of."""
+    return {session_key(hit) for hit in answer.hits if hit.layer in OF_SESSIONS}
 
 
-def _key_of_session(hit: Hit) -> tuple[str, object]:
-    return id8_in(hit.path) or hit.path, hit.date
+def session_key(hit: Hit) -> tuple[str, object]:
+    """What a hit of a session's file has in common with one of its turns: the beginning of its id, and its day."""
+    session_id = session_of_path(hit.path)
+    return (id8_of(session_id) if session_id else id8_in(hit.path) or hit.path), hit.date
 
 
-def _unbounded(score: float) -> float:
+def unbounded(score: float) -> float:
     """A score of 0 to 1 as odds, in which scores of two searches add up."""
     return score / max(1.0 - score, 1e-6)

@@ -7,18 +7,20 @@ Which layers may answer is said by the question's filter. Nothing here decides w
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Hit, Layer, Reason
-from memory_server.embedding.engine import Embedded
+from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.digest import TypedLine, folded
-from memory_server.index.indices import Indices
-from memory_server.index.ledger import StoredChunk, StoredSource
+from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
+from memory_server.index.snapshot import Snapshot
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, scope_of
 from memory_server.search.calibration import Calibration, read_calibration
+from memory_server.search.fusion import SECOND_LOOK
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
 from memory_server.search.question import Question, Term
@@ -28,6 +30,7 @@ from memory_server.search.terms import Stemmer, question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
+MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
 
@@ -53,11 +56,33 @@ class SourcesOf:
         return found is not None and found.layer in self.layers
 
 
-class Retriever:
-    """Finds and reads passages of topics, sessions and references."""
+class Searched(Protocol):
+    """What can be searched: the indices of files, or that of stretches."""
 
-    def __init__(self, indices: Indices, stemmer: Stemmer, embed_query: Callable[[str], Embedded]):
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
+        """The ids nearest to a question (d,) by a graph; None where the caller must scan."""
+
+    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]: ...
+
+
+class Retriever:
+    """Finds and reads passages of topics, sessions and references, or stretches of what was said."""
+
+    def __init__(
+        self,
+        indices: Searched,
+        stemmer: Stemmer,
+        embed_query: Callable[[str], Embedded],
+        weights: Mapping[str, float] = SECOND_LOOK,
+    ):
+        """`weights`: of the features by which the best passages are reranked."""
         self._indices = indices
+        self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
         self.snapshot = indices.snapshot()
@@ -101,6 +126,7 @@ class Retriever:
             embedded,
             KeywordArm(connection).find(self.snapshot, terms),
             token_weights(embedded, terms, len(self.snapshot.passages)),
+            self._weights,
         )
         return ranker, self._nearest(question, embedded, ARM_HITS)
 
@@ -155,13 +181,30 @@ class Retriever:
 
     # -- what is read of it -------------------------------------------------------------------------------------
 
-    def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
-        """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
+    def read(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, StoredChunk]]:
+        """Candidates with what is stored of them, without those that are gone since then."""
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
         return [
-            hit_of(candidate, chunk, self.snapshot.sources[chunk.source])
+            (candidate, chunk)
             for candidate in candidates
             if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources
+        ]
+
+    def following(self, chunk: StoredChunk, chars: int) -> list[StoredChunk]:
+        """The passages behind one in its source, until there are so many characters of them."""
+        found: list[StoredChunk] = []
+        for row in range(chunk.row + 1, chunk.row + 1 + MOST_FOLLOWING):
+            after = self._indices.ledger.chunks([row]).get(row)
+            if after is None or after.source != chunk.source or sum(len(one.passage) for one in found) >= chars:
+                return found
+            found.append(after)
+        return found
+
+    def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
+        """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
+        return [
+            hit_of(candidate, chunk, self.snapshot.sources[chunk.source])
+            for candidate, chunk in self.read(candidates)
             if not any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in unless)
         ]
 

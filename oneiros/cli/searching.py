@@ -16,7 +16,9 @@ from oneiros.cli.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
-PASSAGE_CHARS = 360
+WHOLE_PASSAGES = 3  # the best are shown whole: an answer is read, not hunted for
+WHOLE_CHARS = 900
+SHORT_CHARS = 200  # of those behind them, which tell where else to look
 
 Words = Annotated[list[str], typer.Argument(help="words, a question, or the query syntax", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", "-n", help="most hits")]
@@ -145,7 +147,8 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
     """Hits on stdout, best first; what to do next on stderr."""
     for number, hit in enumerate(answer.hits, start=1):
         data(_headline(number, hit, style))
-        for line in [*_passage(hit, answer.terms), *(_reasons(hit) if explain else ())]:
+        chars = WHOLE_CHARS if number <= WHOLE_PASSAGES else SHORT_CHARS
+        for line in [*_passage(hit, answer.terms, chars), *(_reasons(hit) if explain else ())]:
             data(style(f"      {line}", dim=True))
     if not answer.hits:
         talk(with_commands(answer.note) or "Nothing found.")
@@ -174,8 +177,8 @@ def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
     return head + (style(marks, italic=True) if marks else "")
 
 
-def _passage(hit: Hit, terms: tuple[str, ...]) -> list[str]:
-    text = shown(shortened(hit.passage, terms, PASSAGE_CHARS))
+def _passage(hit: Hit, terms: tuple[str, ...], chars: int) -> list[str]:
+    text = shown(shortened(hit.passage, terms, chars))
     return [line for line in text.split("\n") if line.strip()]
 
 

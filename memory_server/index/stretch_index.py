@@ -1,0 +1,158 @@
+"""The index of what was said in archived sessions: stretches by words and meaning, which recall reads answers from.
+
+It has a ledger and vectors of its own, so that what was said neither slows nor tilts the search of the layers above.
+There is no graph: what one person says in years is scanned in milliseconds. Derived from the archive, as `raw.py` is.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from memory_server.document import Chunk, ChunkId, Document
+from memory_server.embedding.engine import Engine
+from memory_server.embedding.in_use import ModelInUse
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
+from memory_server.embedding.workers import EmbeddingControl
+from memory_server.index.build import Progress, fill_cache
+from memory_server.index.indices import remove_other_folders
+from memory_server.index.ledger import Ledger, embedded_text
+from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
+from memory_server.index.snapshot import Snapshot
+from memory_server.index.stretches import stretches_of
+from memory_server.index.token_vectors import token_bytes
+
+MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
+
+
+class StretchIndex:
+    """The stretches of all archived sessions. Safe to share between threads; one process writes at a time."""
+
+    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse):
+        """Opens nothing yet."""
+        self._folder = folder
+        self.file = folder / "ledger.db"
+        self._turns = RawIndex(self.file, store, chunks_of_stretches)
+        self._model = model
+        self._guard = threading.RLock()
+        self._cache: VectorCache | None = None
+        self._snapshot: Snapshot | None = None
+        self._seen: tuple[object, ...] = ()
+
+    def close(self) -> None:
+        with self._guard:
+            self._turns.close()
+            self._close_cache()
+
+    def _close_cache(self) -> None:
+        if self._cache is not None:
+            self._cache.close()
+        self._cache = self._snapshot = None
+
+    # -- what a retriever asks of it ----------------------------------------------------------------------------
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._turns.ledger
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to ask; looking makes no file."""
+        return self._turns.is_empty
+
+    def snapshot(self) -> Snapshot:
+        """The stretches as they are now; read again only when they have changed."""
+        with self._guard:
+            cache = self.cache
+            state = (self.ledger.generation(), len(cache), cache.folder)
+            if self._snapshot is None or state != self._seen:
+                with closing(Ledger(self.file)) as ledger:  # of its own: other threads are reading the shared one
+                    passages, sources = read_passages(ledger, cache.folder / "keys.db")
+                # each stretch is judged by itself, also where several are pieces of one long turn
+                passages = replace(passages, lines=passages.ordinals)
+                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
+                self._seen = state
+            return self._snapshot
+
+    def nearest(self, *_: object) -> list[ChunkId] | None:
+        """None: there is no graph to ask, and the caller scans."""
+        return None
+
+    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]:
+        return rows_of_ids(self.ledger, ids)
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    def bring_level(
+        self, plan: EmbeddingControl, report_progress: Callable[[Progress], None], *, rebuild: bool = False
+    ) -> None:
+        """Cuts what is new in the archive, embeds it, and drops what is gone. What an interrupted run did is kept.
+
+        `rebuild` cuts everything anew, and leaves no vector of what the archive does not hold any more.
+        """
+        if rebuild:
+            self._turns.drop()
+        if not any(self._turns.changes()) and self.is_empty:
+            return
+        self._folder.mkdir(exist_ok=True)
+        self._turns.bring_level(report_progress)
+        self.cache.drop_lost()
+        self._fill(self.cache, self._model.engine, plan, report_progress)
+        if rebuild:
+            with self._guard:
+                self.cache.keep_alone(self.ledger.texts())
+                self._close_cache()
+        remove_other_folders(self._vectors, keep=self.cache.folder.name)
+        self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+
+    def prepare_model(
+        self, model: ModelFiles, engine: Engine, plan: EmbeddingControl, report_progress: Callable[[Progress], None]
+    ) -> None:
+        """Embeds every stretch with another model, beside the vectors in use."""
+        if not self.is_empty:
+            with closing(self._cache_of(model)) as cache:
+                self._fill(cache, lambda: engine, plan, report_progress)
+
+    def _fill(
+        self,
+        cache: VectorCache,
+        engine: Callable[[], Engine],
+        plan: EmbeddingControl,
+        report_progress: Callable[[Progress], None],
+    ) -> None:
+        texts = self.ledger.texts()
+        known = cache.find(texts)
+        if missing := [(key, text) for key, text in texts.items() if key not in known]:
+            fill_cache(cache, missing, engine(), plan, report_progress)
+
+    @property
+    def cache(self) -> VectorCache:
+        """The vectors of the model in use."""
+        with self._guard:
+            folder = self._vectors / self._model.files.fingerprint
+            if self._cache is not None and (self._cache.folder != folder or not self._cache.is_current):
+                self._close_cache()
+            if self._cache is None:
+                self._cache = self._cache_of(self._model.files)
+            return self._cache
+
+    @property
+    def _vectors(self) -> Path:
+        return self._folder / "vectors"
+
+    def _cache_of(self, model: ModelFiles) -> VectorCache:
+        dimensions = model.card.dimensions
+        return VectorCache(self._vectors / model.fingerprint, dimensions, token_bytes(dimensions))
+
+
+def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:
+    """Every stretch with the key of its vector; its lines are the turns that it holds words of."""
+    found = []
+    for ordinal, stretch in enumerate(stretches_of(turns)):
+        name = chunk_id(document.path, stretch.turns.first, ordinal, stretch.text)
+        chunk = Chunk(name, document.path, ordinal, stretch.text, stretch.text, (stretch.request,), stretch.turns)
+        found.append((chunk, text_hash(embedded_text(chunk.context(document), chunk.searchable))))
+    return found

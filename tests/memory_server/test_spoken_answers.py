@@ -1,0 +1,129 @@
+"""What recall answers from archived sessions: what was said in them, found by words and meaning."""
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from crawler.archived import ArchivedSessions
+from crawler.ingest import Ingester
+from memory_server.document import Layer
+from memory_server.memory import Memory
+from memory_server.settings import PersonSettings
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, settings_in, write_transcript
+from tests.memories import recall, root_at, write_topic
+
+NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
+QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was said
+
+
+@contextmanager
+def opened(folder: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
+    """A memory with two archived sessions, one on a cat and one on a printer."""
+    root = root_at(folder / "mem")
+    root.derived.mkdir(parents=True, exist_ok=True)
+    root.index_page.write_text("# Memory\n", encoding="utf-8")
+    write_transcript(folder / "live", person(1, "Our old cat sleeps on the heater all day long."))
+    other = [
+        person(21, "Why does the printer jam on thick paper?", session=OTHER_SESSION),
+        assistant(22, "Let me look at it.", session=OTHER_SESSION),
+        assistant(23, "Its rollers were worn; I ordered rollers of type RX-7.", session=OTHER_SESSION),
+        person(24, "Good. Now the coffee machine.", session=OTHER_SESSION),
+    ]
+    write_transcript(folder / "live", *other, session=OTHER_SESSION)
+    with Ingester(settings_in(root.path)) as ingester:
+        ingester.ingest([folder / "live"])
+    store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+    settings = PersonSettings(raw_vectors=raw_vectors)
+    with Memory(root, person=settings, hub_cache=folder, now=lambda: NOW, sessions=store) as memory:
+        memory.reindex()
+        yield memory
+
+
+def found(memory: Memory, question: str = QUESTION) -> list[str]:
+    return [hit.path.rpartition("/")[2] for hit in recall(memory, question).hits]
+
+
+def vector_file(memory: Memory) -> Path:
+    assert memory.stretches is not None
+    return memory.stretches.cache.folder / "vectors.f32"
+
+
+def test_a_session_is_found_by_the_meaning_of_what_was_said(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        assert found(memory)[:1] == [SESSION]
+
+
+def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        best = recall(memory, "why does the printer jam on thick paper").hits[0]
+
+    assert "Why does the printer jam" in best.passage
+    assert "rollers of type RX-7" in best.passage
+    assert best.layer is Layer.RAW
+    assert best.lines.first == 1
+
+
+def test_a_topic_that_fits_best_stands_above_what_was_said(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        write_topic(memory.root, "printer", "The printer jams on thick paper because of worn rollers: order RX-7.")
+        memory.reindex()
+
+        layers = [hit.layer for hit in recall(memory, "why does the printer jam on thick paper").hits]
+
+    assert layers[:2] == [Layer.TOPIC, Layer.RAW]
+
+
+def test_nothing_is_cut_or_embedded_where_the_person_wants_none(tmp_path: Path) -> None:
+    with opened(tmp_path, raw_vectors=False) as memory:
+        assert found(memory) == []
+        assert not memory.root.stretches.exists()
+
+
+def test_what_was_said_is_embedded_once(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        before = vector_file(memory).stat()
+
+        memory.reindex()
+
+        after = vector_file(memory).stat()
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+
+
+def test_a_rebuild_embeds_nothing_and_keeps_no_vector_of_a_forgotten_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as memory:
+        before = vector_file(memory).stat().st_size
+        with Ingester(settings_in(memory.root.path)) as ingester:
+            ingester.forget(SESSION)
+        monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
+
+        memory.reindex(rebuild=True)
+
+        assert vector_file(memory).stat().st_size < before
+        assert SESSION not in found(memory)
+
+
+def test_vectors_of_another_model_are_removed(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        folder = vector_file(memory).parent
+        folder.with_name("another-model").mkdir()
+
+        memory.reindex()
+
+        assert [other.name for other in folder.parent.iterdir()] == [memory.model.fingerprint]
+
+
+def test_what_an_interrupted_run_left_is_embedded_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memory_server.index.stretch_index.fill_cache", interrupted)
+        with pytest.raises(KeyboardInterrupt), opened(tmp_path):
+            pass
+    with opened(tmp_path) as memory:
+        assert found(memory)[:1] == [SESSION]
