@@ -109,10 +109,10 @@ class Scene:
     def plant(self, where: str, what: str) -> None:
         """Puts something in the place of whatever the clone has there."""
         place = self.clone / where
-        if place.is_symlink() or place.is_file():
-            place.unlink()
-        elif place.is_dir():
+        if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
+        elif os.path.lexists(place):
+            place.unlink()
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             self._put(place, what)
