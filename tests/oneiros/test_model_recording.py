@@ -84,7 +84,7 @@ def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does
         assert (house.models.run_once(), house.models.run_once(), house.recorder.bring_level()) == (1, 0, 0)
 
     assert "An idle proxy cuts the relay off." in house.texts()
-    assert house.digest.find(["idle"], "lesson", ["app"], 5)[0].why == "a model: names a cause"
+    assert house.digest.find(["idle"], ["lesson"], ["app"], 5)[0].why == "a model: names a cause"
     house.set(recorder="deterministic")
     assert house.recorder.bring_level() == 1
     assert house.texts() == plain

@@ -13,7 +13,7 @@ from memory_server.settings import change_setting
 from oneiros.environment import Environment
 from oneiros.intake import Wanted, run_intake
 from tests.crawler.builders import SESSION, working_session, write_transcript
-from tests.memories import root_at
+from tests.memories import new_root
 
 DECISION = {"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}
 DIGEST = json.dumps({"title": "Relay keepalive", "sections": {"Decisions": [DECISION]}})
@@ -58,7 +58,7 @@ def compressed(home: Path, *urls: str) -> CompressedSession:
     """What an intake writes of one finished session with these trainers."""
     write_transcript(home / ".claude" / "projects" / "-work-app", *working_session())
     change_setting(home / ".config" / "oneiros" / "config.toml", "compressor", "trainer")
-    root = root_at(home / "memory")
+    root = new_root(home / "memory")
     environment = Environment({"ONEIROS_TRAINER_URLS": ",".join(urls)}, home, home)
     run_intake(environment, root, Wanted(), LATER)
     return read_session(newest_files(root.sessions)[SESSION])

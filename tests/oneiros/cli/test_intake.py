@@ -56,7 +56,7 @@ def test_what_was_said_is_found_after_one_ingest(oneiros: Oneiros) -> None:
     found = json.loads(oneiros("recall", "why does the relay lose its connection", "--json")[1])
 
     assert code == 0 and "1 of 1 files read" in err
-    assert found["hits"][0]["layer"] == "session" and "11111111" in found["hits"][0]["path"]
+    assert found["hits"][0]["layer"] == "raw" and "11111111" in found["hits"][0]["path"]
 
 
 def test_recall_by_type_and_project_finds_what_sessions_said_of_it(oneiros: Oneiros) -> None:
