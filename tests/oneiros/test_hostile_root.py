@@ -150,7 +150,8 @@ class Scene:
 
     def untouched(self) -> dict[str, object]:
         """Everything but the clone and the person's own folders of oneiros: what it is, its rights, its bytes."""
-        own = [self.home / ".config" / "oneiros", self.home / ".local" / "state", self.clone]
+        own = [self.home / folder for folder in (".config/oneiros", ".local/state", ".oneiros")]
+        own.append(self.clone)
         found: dict[str, object] = {}
         for place in sorted(self.home.parent.rglob("*")):
             if any(place.is_relative_to(one) for one in own) or place == self.home / ".local":
