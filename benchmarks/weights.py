@@ -91,7 +91,7 @@ def pools_of(cases: Sequence[Case], vectors: Path) -> Iterator[Pool]:
 def pool_of(memory: Memory, case: Case, text: str, evidence: frozenset[str], is_learnt_on: bool) -> Pool:
     """What the second look saw of one question."""
     pipeline = memory.pipeline()
-    _, ranking = pipeline.ranked(parse_query(text))
+    _, ranking = pipeline.ranked(parse_query(text), pipeline.retriever)
     snapshot = pipeline.retriever.snapshot
     table, sources = snapshot.passages, snapshot.sources
     held = zip(table.sources[ranking.places].tolist(), table.lines[ranking.places].tolist(), strict=True)
