@@ -248,7 +248,7 @@ from tests.crawler.builders import settings_in
 with Ingester(settings_in(Path(sys.argv[1]) / "root")) as ingester:
     report = ingester.ingest([Path(sys.argv[1]) / "live"])
     peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3))
-    if (status := Path("/proc/self/status")).exists():  # on Linux the other also counts what the parent held at the fork
+    if (status := Path("/proc/self/status")).exists():  # where the other counts what the parent held, too
         peak = int(status.read_text().partition("VmHWM:")[2].split()[0]) // 1_000
     print(peak, len(report.problems), *report.sessions)
 """
