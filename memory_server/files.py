@@ -7,6 +7,9 @@ import sqlite3
 import stat
 from pathlib import Path
 
+SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
+SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+
 
 def file_identity(file: Path) -> tuple[int, int] | None:
     """What tells a file from another one that took its name; None where there is none."""
@@ -26,6 +29,15 @@ def is_out_of_room(error: BaseException) -> bool:
     if any(words in str(error) for words in ("disk is full", "os error 27", "os error 28")):  # as ChromaDB passes it on
         return True
     return error.__cause__ is not None and is_out_of_room(error.__cause__)
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether an error, or what it was raised from, says that rights or what lies in its place keep a file from use."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in SQLITE_REFUSALS  # the low byte of a more precise code
+    if isinstance(error, OSError):
+        return error.errno in SYSTEM_REFUSALS
+    return error.__cause__ is not None and is_refused(error.__cause__)
 
 
 def replace_file(file: Path, content: str | bytes, *, durable: bool = False, follow: bool = False) -> None:

@@ -12,6 +12,7 @@ from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.index.indices import NotOwner
+from memory_server.index.repair import refusal_of
 from memory_server.inspection import Comparison
 from memory_server.memory import Memory
 from memory_server.state import states_without_root
@@ -70,7 +71,9 @@ def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Find
     except OneirosError as error:
         yield Finding(name, "failed", _told(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
-        yield Finding(name, "failed", str(error), "Run `oneiros reindex --rebuild`; it loses no knowledge")
+        refusal = refusal_of(error, None)
+        repair = refusal.remedy if refusal else "Run `oneiros reindex --rebuild`; it loses no knowledge"
+        yield Finding(name, "failed", str(error), repair)
 
 
 def _told(error: OneirosError) -> str:

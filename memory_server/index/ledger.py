@@ -19,6 +19,7 @@ from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, Line
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.files import file_identity
+from memory_server.index.repair import refusal_of
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.index.words import extra_words
 
@@ -417,7 +418,8 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 
 def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
-    return NeedsRepair(f"the ledger is damaged ({error})", where=file, remedy="Run `oneiros reindex --rebuild`")
+    damaged = NeedsRepair(f"the ledger is damaged ({error})", where=file, remedy="Run `oneiros reindex --rebuild`")
+    return refusal_of(error, file, "the ledger") or damaged
 
 
 def _stored_chunk(row: Sequence[object]) -> StoredChunk:

@@ -8,6 +8,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from memory_server.errors import OneirosError
 from memory_server.files import replace_file
+from memory_server.index.repair import refusal_of
 from memory_server.private import keep_private
 from oneiros.cli.main import EXIT_INTERRUPTED, print_version
 from oneiros.cli.output import talk
@@ -117,8 +120,8 @@ def run_app(arguments: Sequence[str], environment: "Environment | None" = None) 
     except OneirosError as error:
         talk(str(error))
         return error.exit_code
-    except Exception:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
-        talk(_bug_sentence(environment))
+    except Exception as error:  # noqa: BLE001  the outermost loop: a bug must not pass for "nothing found"
+        talk(_told(error, environment))
         return EXIT_BUG
 
 
@@ -134,14 +137,20 @@ def _without_reader() -> int:
     return 0
 
 
-def _bug_sentence(environment: "Environment | None") -> str:
+def _told(error: Exception, environment: "Environment | None") -> str:
+    """What a person is told of an error that no command foresaw."""
+    try:
+        root = (environment or this_environment()).choice.root
+    except (OneirosError, OSError):
+        root = None
+    return str(refusal_of(error, root.path if root else None) or _bug_sentence(root.error_log if root else None))
+
+
+def _bug_sentence(log: Path | None) -> str:
     """Where the traceback of the current error was written; the traceback itself where it could not be."""
     report = traceback.format_exc()
-    try:
-        log = (environment or this_environment()).choice.root.error_log
-        if log.parent.is_dir():
+    with suppress(OneirosError, OSError):
+        if log and log.parent.is_dir():
             replace_file(log, report)
             return f"oneiros failed unexpectedly. The traceback is in {log}; please report it."
-    except (OneirosError, OSError):
-        pass
     return f"oneiros failed unexpectedly. Please report this:\n{report}"

@@ -77,3 +77,25 @@ def test_indexing_that_is_interrupted_goes_on_where_it_was(root: MemoryRoot) -> 
     kept = sum(file.stat().st_size for file in vectors.glob("*/vectors.f32")) // (384 * 4)
 
     assert 0 < kept < 341
+
+
+@pytest.mark.parametrize("module", ["logging", "oneiros.cli.table", "oneiros.environment", "numpy"])
+def test_an_interruption_while_the_program_is_read_is_one_line(root: MemoryRoot, module: str) -> None:
+    program = "from oneiros.cli.main import run; run()"
+    command = [sys.executable, "-X", "importtime", "-c", program, "recall", "relay", "--no-daemon"]
+    variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY), "HOME": str(root.path.parent)}
+    process = subprocess.Popen(
+        command, env={**variables, "ONEIROS_ROOT": str(root.path)}, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    told = []
+    assert process.stderr is not None
+    with process.stderr as lines:
+        for line in map(bytes.decode, lines):
+            if not line.startswith("import time:"):
+                told.append(line.strip())
+            elif line.rpartition("|")[2].strip() == module:  # it has just been imported
+                process.send_signal(signal.SIGINT)
+
+    process.communicate()
+    assert process.returncode == 130
+    assert len(told) == 1 and told[0].startswith("Interrupted")
