@@ -32,6 +32,7 @@ WORDS = (
     "jasper juniper kestrel lagoon lantern linden marble meadow nutmeg onyx orchid pebble pepper quartz raven saffron "
     "sequoia tamarind thistle topaz tundra umber velvet walnut willow yarrow zephyr"
 ).split()
+TRIES = 5
 REMEDY = "Run it yourself in a terminal of your own"
 
 
@@ -55,16 +56,23 @@ class Process:
 
 
 def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] | None = None) -> Consent:
-    """Asks for a word on the controlling terminal. Raises UsageError for a wrong one, and where no person can be.
+    """Asks for a word on the controlling terminal, again where it is mistyped.
+
+    Raises UsageError where it does not come, and where no person can be.
 
     `ask` shows a line on that terminal and returns what is typed there.
     """
     require_no_client(variables, ancestors(os.getpid()))
     word = secrets.choice(WORDS)
-    typed = (ask or ask_on_terminal)(f"To decide, type the word {word}: ")
-    if typed.strip().casefold() != word:
-        raise UsageError("that was not the word", remedy="Try again")
-    return Consent("terminal")
+    line = f"To decide, type the word {word}: "
+    for _ in range(TRIES):
+        typed = (ask or ask_on_terminal)(line).strip().casefold()
+        if typed == word:
+            return Consent("terminal")
+        if not typed:
+            break
+        line = f"That was not the word. Once more, or nothing to give up: type the word {word}: "
+    raise UsageError("that was not the word", remedy="Nothing of this was decided; begin again")
 
 
 def person_behind(process: int) -> Consent:

@@ -19,19 +19,25 @@ from memory_server.errors import NeedsRepair, UsageError
 from memory_server.files import replace_file
 
 Settings = TypeVar("Settings")
+Value = TypeVar("Value")
 
 COMPRESSORS = ("extractive", "claude-cli", "anthropic", "openai-url", "trainer")
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 REFERENCE_ENDINGS = (".md", ".txt", ".rst", ".py", ".sh", ".js", ".ts", ".c", ".cpp", ".h", ".yml", ".yaml", ".toml")
 
 
+def setting(default: Value, says: str) -> Value:
+    """A field of the settings: its default, and what a person is told of it."""
+    return dataclasses.field(default=default, metadata={"says": says})
+
+
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
     """`oneiros.toml`: what belongs to one memory."""
 
-    model: str = ""  # the embedding model's name; empty until `oneiros init` has settled it
-    index_max_lines: int = 200  # of MEMORY.md; Claude Code cuts what is beyond
-    index_max_chars: int = 25_000  # of MEMORY.md, likewise
+    model: str = setting("", "the embedding model's name; empty until `oneiros init` has settled it")
+    index_max_lines: int = setting(200, "most lines of MEMORY.md; Claude Code cuts what is beyond")
+    index_max_chars: int = setting(25_000, "most characters of MEMORY.md; Claude Code cuts what is beyond")
 
     def __post_init__(self) -> None:
         for key, limit in (("index_max_lines", self.index_max_lines), ("index_max_chars", self.index_max_chars)):
@@ -43,45 +49,68 @@ class MemorySettings:
 class PersonSettings:
     """`config.toml`: what belongs to one person on one machine."""
 
-    trusted_roots: tuple[str, ...] = ()  # memories inside repositories that may take effect
-    embedding_share: float = 0.5  # of the cores, for indexing; at least one worker
-    embedding_cores: tuple[int, ...] = ()  # these cores instead of a share, a worker each
-    embedding_engine: str = "onnx"  # or torch, where the `torch` extra is installed; same vectors, other machines
-    raw_vectors: bool = True  # an index of what archived sessions said, which recall answers from
-    query_log: bool = True  # keep a local, redacted log of queries
-    structured_output: bool = False  # MCP answers carry JSON beside the text; Claude Code then shows the JSON alone
-    answer_tokens: int = 2_000  # how long one answer may be by default, in tokens of 4 characters
-    crawl_roots: tuple[str, ...] = ()  # more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`
-    machine: str = ""  # the name of this machine in filters; empty: its network name
-    ingest_allow: tuple[str, ...] = ()  # projects taken in, as paths or patterns with `*`; empty: all of them
-    ingest_deny: tuple[str, ...] = ()  # projects never read past their first entries; wins over ingest_allow
-    deny_words: tuple[str, ...] = ()  # masked wherever they occur, whatever their case; `re:...` is a pattern
-    project_aliases: tuple[str, ...] = ()  # `old=new`: the identity of a project that stands for another
-    idle_hours: float = 6.0  # without an entry, after which a session counts as closed
-    compressor: str = "extractive"  # who writes compressed sessions: see COMPRESSORS
-    compressor_model: str = ""  # the model that a paid or local back end is asked for
-    compressor_url: str = ""  # of an OpenAI-compatible service, or a preset: ollama, trainer
-    compressor_key_variable: str = ""  # the environment variable that holds the service's key
-    compressor_usd_in: float = 0.0  # what a million tokens of input cost
-    compressor_usd_out: float = 0.0  # what a million tokens of output cost
-    budget_run_usd: float = 1.0  # what one ingest may spend at most
-    budget_day_usd: float = 5.0  # what all ingests of a day may spend at most
-    reference_roots: tuple[str, ...] = ()  # project folders whose files are indexed as context
-    reference_endings: tuple[str, ...] = REFERENCE_ENDINGS  # of the files that are read there
-    reference_tags: tuple[str, ...] = ()  # `tag=pattern`: on a file's name, or with `re:` on its text
-    reference_minutes: float = 10.0  # between two looks of the daemon at those files; 0: only at `oneiros ingest`
-    daily_at: str = "04:00"  # when the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`
-    recorder: str = "deterministic"  # or model: the one that `compressor` names types what finished sessions said
-    dream_extractor: str = "deterministic"  # or model: the one that `compressor` names is asked as well
-    dream_hunks_a_day: int = 12  # most hunks that new proposals of one day hold; the rest waits
-    dream_expiry_days: int = 30  # after which a hunk that nobody decided is withdrawn
-    dream_stale_days: int = 120  # after which an untouched topic that sessions still speak of is reported
-    dream_history: str = "git"  # where replaced statements stay: git, or topic (a section of the topic as well)
-    dream_commit: bool = True  # one git commit an acceptance
-    hook_bytes: int = 2_000  # what a hook may put before the model at most; 0: nothing
-    idle_minutes: float = 30.0  # the daemon ends after so long without a request; 0: never
-    http_port: int = 0  # of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names
-    memory_ceiling_mb: int = 2_000  # the daemon restarts itself when it holds more; 0: no ceiling
+    trusted_roots: tuple[str, ...] = setting((), "memories inside repositories that may take effect")
+    embedding_share: float = setting(0.5, "share of the cores that index; at least one does")
+    embedding_cores: tuple[int, ...] = setting((), "these cores instead of a share, a worker each")
+    embedding_engine: str = setting(
+        "onnx", "onnx, or torch where that extra is installed; same vectors, other machines"
+    )
+    raw_vectors: bool = setting(True, "an index of what archived sessions said, which recall answers from")
+    query_log: bool = setting(True, "keep a local, redacted log of questions")
+    structured_output: bool = setting(
+        False, "MCP answers carry JSON beside the text; Claude Code then shows the JSON alone"
+    )
+    answer_tokens: int = setting(2_000, "length of one answer by default, in tokens of 4 characters")
+    crawl_roots: tuple[str, ...] = setting(
+        (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
+    )
+    machine: str = setting("", "name of this machine in filters; empty: its network name")
+    ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")
+    ingest_deny: tuple[str, ...] = setting((), "projects never read past their first entries; wins over ingest_allow")
+    deny_words: tuple[str, ...] = setting((), "masked wherever they occur, whatever their case; `re:...` is a pattern")
+    project_aliases: tuple[str, ...] = setting((), "`old=new`: the identity of a project that stands for another")
+    idle_hours: float = setting(6.0, "hours without an entry after which a session counts as closed")
+    compressor: str = setting(
+        "extractive",
+        "who writes compressed sessions: extractive, or a model by claude-cli, anthropic, openai-url, trainer",
+    )
+    compressor_model: str = setting("", "model that a paid or local back end is asked for")
+    compressor_url: str = setting("", "address of an OpenAI-compatible service, or a preset: ollama, trainer")
+    compressor_key_variable: str = setting("", "environment variable that holds the service's key")
+    compressor_usd_in: float = setting(0.0, "dollars that a million tokens of input cost")
+    compressor_usd_out: float = setting(0.0, "dollars that a million tokens of output cost")
+    budget_run_usd: float = setting(1.0, "dollars that one ingest may spend at most")
+    budget_day_usd: float = setting(5.0, "dollars that all ingests of a day may spend at most")
+    reference_roots: tuple[str, ...] = setting((), "project folders whose files are indexed as context")
+    reference_endings: tuple[str, ...] = setting(
+        REFERENCE_ENDINGS, "endings of the files that are read in reference_roots"
+    )
+    reference_tags: tuple[str, ...] = setting(
+        (), "`tag=pattern`: tags references by a file's name, or with `re:` by its text"
+    )
+    reference_minutes: float = setting(
+        10.0, "minutes between two looks of the daemon at references; 0: only at `oneiros ingest`"
+    )
+    daily_at: str = setting(
+        "04:00", "time at which the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`"
+    )
+    recorder: str = setting(
+        "deterministic", "deterministic, or model: the one that `compressor` names types what finished sessions said"
+    )
+    dream_extractor: str = setting(
+        "deterministic", "deterministic, or model: the one that `compressor` names is asked as well"
+    )
+    dream_hunks_a_day: int = setting(12, "most hunks that new proposals of one day hold; the rest waits")
+    dream_expiry_days: int = setting(30, "days after which a hunk that nobody decided is withdrawn")
+    dream_stale_days: int = setting(120, "days after which an untouched topic that sessions still speak of is reported")
+    dream_history: str = setting(
+        "git", "where replaced statements stay: git, or topic (a section of the topic as well)"
+    )
+    dream_commit: bool = setting(True, "make a git commit of each acceptance")
+    hook_bytes: int = setting(2_000, "most bytes that a hook may put before the model; 0: nothing")
+    idle_minutes: float = setting(30.0, "minutes without a request after which the daemon ends; 0: never")
+    http_port: int = setting(0, "port of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names")
+    memory_ceiling_mb: int = setting(2_000, "megabytes beyond which the daemon restarts itself; 0: no ceiling")
 
     def __post_init__(self) -> None:
         self._check_intake()
@@ -207,6 +236,13 @@ def toml_value(value: object) -> str:
 def settings_keys(kind: type) -> tuple[str, ...]:
     """The names of all settings of a kind, in the order of their documentation."""
     return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def setting_text(kind: type, key: str) -> str:
+    """What a setting is for, and its default, as a sentence."""
+    found = next(field for field in dataclasses.fields(kind) if field.name == key)
+    says = str(found.metadata["says"])
+    return f"{says[:1].upper()}{says[1:]}. Default: {toml_value(found.default)}."
 
 
 def parse_setting(kind: type, key: str, text: str) -> object:

@@ -63,10 +63,10 @@ def dream(
     if as_json:
         data_json(dataclasses.asdict(report))
         return
-    _show_run(report)
+    _show_run(report, environment.person.dream_hunks_a_day)
 
 
-def _show_run(report: DreamReport) -> None:
+def _show_run(report: DreamReport, a_day: int) -> None:
     for problem in report.problems:
         talk(str(problem))
     offer = report.offer
@@ -77,12 +77,16 @@ def _show_run(report: DreamReport) -> None:
     for what, count in withdrawn.items():
         if count:
             talk(f"{count} open hunks have {what}.")
-    waiting = f", {offer.queued} wait for another day" if offer.queued else ""
+    waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
     if offer.proposal:
         data(f"proposals/{offer.proposal}/proposal.md")
         talk(f"{offer.offered} proposed{waiting}. Decide: oneiros review")
     else:
         talk(f"Nothing new is proposed{waiting}.")
+
+
+def _waiting_text(queued: int, a_day: int) -> str:
+    return f"{queued} wait for another day: at most {a_day} a day are proposed (oneiros config dream_hunks_a_day)"
 
 
 @contextmanager
@@ -199,14 +203,19 @@ def review(
         talk("Open it within two minutes; it works once.")
         return
     hunks = open_hunks(decisions)
+    queue = decisions.store.queue()
+    queued = sum(hunk.state is State.QUEUED for hunk in queue)
+    waiting = f" {_waiting_text(queued, environment.person.dream_hunks_a_day)}." if queued else ""
     if list_only or as_json:
-        _list(hunks, as_json=as_json)
+        _list(hunks, waiting, as_json=as_json)
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
     sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+    talk(f"{len(hunks)} open.{waiting}")
+    talk("Before the first decision a word is shown, which you type back; nothing is decided without it.")
     sitting.settle_doubts(decisions.unexplained())
-    sitting.settle_flags([hunk for hunk in decisions.store.queue() if hunk.state is State.FLAGGED])
+    sitting.settle_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
     if editor and hunks:
         sitting.run_in_editor(hunks)
     else:
@@ -235,13 +244,13 @@ def _person(environment: Environment) -> Any:
     return lambda: person_at_terminal(environment.variables)
 
 
-def _list(hunks: list[Hunk], *, as_json: bool) -> None:
+def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
     if as_json:
         data_json({"hunks": [hunk_json(hunk) for hunk in hunks]})
     else:
         for hunk in hunks:
             data(f"{hunk.id}  {hunk.proposal}  {hunk.target}  {hunk.update.relation}  {shown_line(hunk.text)[:100]}")
-        talk(f"{len(hunks)} open. Decide: oneiros review" if hunks else "Nothing is open.")
+        talk(f"{len(hunks)} open.{waiting} Decide: oneiros review" if hunks else f"Nothing is open.{waiting}")
     if not hunks:
         raise typer.Exit(1)
 

@@ -38,6 +38,7 @@ q - quit
 """
 AROUND = 2  # turns shown before and after the quoted one
 REASON_CHARS = 500
+END = "\x04"  # what is typed to end the input
 
 
 class Review:
@@ -123,7 +124,7 @@ class Review:
         """Asks until the hunk is decided or passed over; false where the person quits."""
         while True:
             answer = self._ask(f"Take this up [{KEYS}]? ")
-            if answer in ("q", "\x04"):
+            if answer in ("q", END):
                 return False
             if answer == "s":
                 self.skipped += 1
@@ -131,11 +132,11 @@ class Review:
             if answer == "o":
                 self._open(hunk)
             elif answer == "n":
-                self._reject(hunk, input("Why not? ")[:REASON_CHARS])
+                self._reject(hunk, self._typed("Why not? ")[:REASON_CHARS])
                 return True
             elif answer == "e":
-                self._edit(hunk)
-                return True
+                if self._edit(hunk):
+                    return True
             elif answer in ("y", "a"):
                 self._whole_topic = hunk.target if answer == "a" else ""
                 self._accept(hunk)
@@ -164,13 +165,15 @@ class Review:
         self.rejected += 1
         talk("Rejected.")
 
-    def _edit(self, hunk: Hunk) -> None:
+    def _edit(self, hunk: Hunk) -> bool:
+        """Accepts the hunk in other words; false where the person is to be asked about it again."""
         text = edited(hunk.text, self._variables).strip()
-        if not text:
-            talk("Nothing was written; the hunk is passed over.")
-            self.skipped += 1
-            return
-        self._accept(hunk, text)
+        is_same = text == hunk.text.strip()
+        if not text or (is_same and self._ask("Nothing was changed. Accept it as it stands [y,n]? ") != "y"):
+            talk("Nothing was decided about it." if is_same else "Nothing was written.")
+            return False
+        self._accept(hunk, None if is_same else text)
+        return True
 
     def _open(self, hunk: Hunk) -> None:
         for quote in hunk.quotes:
@@ -198,12 +201,16 @@ class Review:
             raise error  # nobody is there, or the wrong word: the sitting is over
         talk(str(error))
 
+    def _ask(self, question: str) -> str:
+        """The first letter of an answer."""
+        return self._typed(question).strip().casefold()[:1]
+
     @staticmethod
-    def _ask(question: str) -> str:
+    def _typed(question: str) -> str:
         try:
-            return input(question).strip().casefold()[:1]
+            return input(question)
         except EOFError:
-            return "\x04"
+            return END
 
 
 def edited(text: str, variables: Mapping[str, str], ending: str = ".md") -> str:

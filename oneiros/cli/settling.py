@@ -25,7 +25,9 @@ from memory_server.settings import (
     change_setting,
     parse_setting,
     read_memory_settings,
+    setting_text,
     settings_keys,
+    toml_value,
 )
 from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.environment import Environment
@@ -100,17 +102,18 @@ def config(
         for kind, file in ((PersonSettings, environment.person_file), (MemorySettings, root.settings)):
             data(f"# {file}")
             for name in settings_keys(kind):
-                data(f"{name} = {values[name]}")
+                data(f"{name} = {toml_value(values[name])}\n    # {setting_text(kind, name)}")
         return
     if key not in values:
         raise UsageError(f"there is no setting {key!r}", remedy=f"Known ones: {', '.join(values)}")
+    is_own = key in settings_keys(PersonSettings)
+    kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
     if value is None:
         data_json({key: values[key]}) if as_json else data(str(values[key]))
+        talk(setting_text(kind, key))
         return
     if key == "model":
         value = model_card(value).name
-    is_own = key in settings_keys(PersonSettings)
-    kind, file = (PersonSettings, environment.person_file) if is_own else (MemorySettings, root.settings)
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)

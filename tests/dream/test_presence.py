@@ -83,3 +83,7 @@ def test_the_word_must_be_the_one_shown(monkeypatch: pytest.MonkeyPatch) -> None
     assert person_at_terminal({}, lambda line: line.split()[-1].strip(":")).how == "terminal"
     with pytest.raises(UsageError, match="not the word"):
         person_at_terminal({}, lambda _: "yes")
+    answers = iter(["ambre", "", "amber"])
+    with pytest.raises(UsageError, match="not the word"):
+        person_at_terminal({}, lambda _: next(answers))  # nothing typed: the person gives up
+    assert next(answers) == "amber"

@@ -43,9 +43,32 @@ def test_a_person_accepts_and_the_new_text_is_found(house: House, proposal: str)
 
 
 def test_a_wrong_word_accepts_nothing(house: House, proposal: str) -> None:
-    seen = at_terminal(house, [YES, (WORD[0], "please\n")], "review")
+    seen = at_terminal(house, [YES, (WORD[0], "please\n"), (WORD[0], "\n")], "review")
 
     assert seen.code == 2 and "not the word" in seen.screen
+    assert "2526" not in topic(house)
+
+
+def test_a_mistyped_word_is_asked_again_and_loses_nothing(house: House, proposal: str) -> None:
+    edited = house.folder / "editor"
+    edited.write_text("#!/bin/sh\nsed -i 's/2526/2526 from now on/' \"$1\"\n", encoding="utf-8")
+    edited.chmod(0o755)
+
+    seen = at_terminal(house, [(ASKED, "e\n"), (WORD[0], "ambre\n"), WORD], "review", variables={"EDITOR": str(edited)})
+
+    announced = seen.screen.index("Before the first decision a word is shown")
+    assert (seen.code, announced < seen.screen.index("Take this up")) == (0, True)
+    assert "That was not the word. Once more" in seen.screen and "1 accepted" in seen.screen
+    assert "2526 from now on" in topic(house)
+
+
+def test_an_edit_that_changes_nothing_asks_before_it_accepts(house: House, proposal: str) -> None:
+    unchanged = (r"Accept it as it stands \[y,n\]\? ", "n\n")
+
+    seen = at_terminal(house, [(ASKED, "e\n"), unchanged, (ASKED, "q\n")], "review", variables={"EDITOR": "true"})
+
+    assert (seen.code, seen.left) == (0, [])
+    assert "0 accepted, 0 rejected, 1 left for later" in seen.screen
     assert "2526" not in topic(house)
 
 

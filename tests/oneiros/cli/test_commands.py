@@ -5,8 +5,10 @@ import logging
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -434,6 +436,20 @@ def test_a_setting_is_written_where_it_belongs(shell: Shell, own: Path) -> None:
     assert person.read_text(encoding="utf-8") == "answer_tokens = 1500\n"
     assert (own / "oneiros.toml").read_text(encoding="utf-8") == 'model = "all-MiniLM-L6-v2"\n'
     assert shell("config", "answer_tokens")[1] == "1500\n"
+
+
+def test_every_setting_is_shown_with_what_it_is_for_and_its_default(shell: Shell, own: Path) -> None:
+    shell("config", "idle_minutes", "5")
+
+    lines = shell("config")[1].splitlines()
+    shown = {line.partition(" = ")[0]: told for line, told in pairwise(lines) if " = " in line and line[0] != " "}
+    one = shell("config", "idle_minutes")
+
+    assert set(shown) == set(shell.json("config"))
+    assert all(re.fullmatch(r"    # [A-Z`].{10,}\. Default: .+\.", told) for told in shown.values())
+    assert "idle_minutes = 5" in lines or "idle_minutes = 5.0" in lines
+    assert one[2] == "Minutes without a request after which the daemon ends; 0: never. Default: 30.0.\n"
+    assert tomllib.loads("\n".join(lines))["idle_minutes"] == 5
 
 
 def test_a_setting_of_a_memory_that_is_not_there_is_refused(shell: Shell) -> None:
