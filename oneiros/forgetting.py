@@ -8,7 +8,7 @@ cite the session and commits that hold its files are a person's own: they are li
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from crawler.archive import Archive
@@ -36,11 +36,16 @@ class Plan:
     proposals: tuple[str, ...]  # folders of proposals that name a session; what rests on it is gone afterwards
     topics: tuple[str, ...]  # that cite a session; left alone
     commits: tuple[str, ...]  # that hold a compressed file; left alone
+    transcripts: tuple[str, ...] = ()  # of the client, whole paths; left alone
 
 
-def plan(root: MemoryRoot, settings: IngestSettings, what: str) -> Plan:
-    """What forgetting would do. Raises ContentError where nothing is known by that name."""
-    return plan_for(root, sessions_meant(what, settings, root.sessions))
+def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequence[Path]) -> Plan:
+    """What forgetting would do. Raises ContentError where nothing is known by that name.
+
+    `folders`: where the client's transcripts lie.
+    """
+    found = plan_for(root, sessions_meant(what, settings, root.sessions))
+    return replace(found, transcripts=tuple(transcripts_of(folders, found.session_ids)))
 
 
 def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> Plan:
@@ -74,6 +79,13 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
 def forgetter_of(root: MemoryRoot, person: PersonSettings, settings: IngestSettings) -> Callable[[Sequence[str]], None]:
     """What an intake forgets sessions with that a prompt leaves out."""
     return lambda session_ids: carry_out(root, person, settings, plan_for(root, session_ids))
+
+
+def transcripts_of(folders: Sequence[Path], session_ids: Sequence[str]) -> Iterator[str]:
+    """What the client still holds of some sessions: their transcripts, and the folders beside them."""
+    for folder in folders:
+        for session_id in session_ids:
+            yield from map(str, sorted(folder.rglob(f"{session_id}*")))
 
 
 def proposals_naming(root: MemoryRoot, session_ids: Sequence[str]) -> list[Path]:
@@ -117,6 +129,7 @@ def plan_lines(wanted: Plan) -> Iterator[str]:
     yield from (f"proposal   {path}" for path in wanted.proposals)
     yield from (f"cited by   {path}  (stays: edit it yourself)" for path in wanted.topics)
     yield from (f"commit     {commit}  (stays: rewrite the history yourself)" for commit in wanted.commits)
+    yield from (f"transcript {path}  (stays: it is the client's own)" for path in wanted.transcripts)
 
 
 def plan_json(wanted: Plan) -> dict[str, object]:

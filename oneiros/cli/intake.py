@@ -124,13 +124,14 @@ def forget(
     environment: Environment = context.obj
     root = environment.choice.root
     settings = ingest_settings(environment, require_memory(root))
+    folders = [one.folder for one in crawl_roots(environment)]
     if undo:
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
-        paths = readmit(what, settings, [one.folder for one in crawl_roots(environment)], now())
+        paths = readmit(what, settings, folders, now())
         ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
         return
-    plan = forgetting.plan(root, settings, what)
+    plan = forgetting.plan(root, settings, what, folders)
     if not as_json:
         for line in forgetting.plan_lines(plan):
             data(line)
@@ -143,7 +144,8 @@ def forget(
     if as_json:
         data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
     else:
-        talk("Nothing was removed." if dry_run else "Forgotten. What is listed above still holds it, if anything is.")
+        still = " What stays of it is listed above." if plan.topics or plan.commits or plan.transcripts else ""
+        talk(f"{'Nothing was removed.' if dry_run else 'Forgotten.'}{still}")
 
 
 def redact(

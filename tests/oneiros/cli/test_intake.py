@@ -222,6 +222,9 @@ def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: P
     plan = json.loads(oneiros("forget", SESSION, "--dry-run", "--json")[1])
 
     assert plan["topics"] == ["topics/relay.md"] and plan["commits"][0].endswith("Keep sessions")
+    transcript = home / ".claude" / "projects" / "-work-app" / f"{SESSION}.jsonl"
+    assert plan["transcripts"] == [str(transcript)]
+    assert f"transcript {transcript}  (stays: it is the client's own)" in oneiros("forget", SESSION, "--dry-run")[1]
     assert not plan["forgotten"] and oneiros("drill", SESSION)[0] == 0
 
 
