@@ -1,8 +1,8 @@
 """Says what one record of a transcript is: speech, a tool's work, a link in the chain, or nothing of ours.
 
 Everything here looks at one record alone. Where the client's format leaves room for doubt, the rule is: nothing is
-taken for a person's words that a person did not type. What is no speech (ids, folders, titles, names of tools) leaves
-here in the grammar of `grammar.py`.
+taken for a person's words that a person did not type. Titles and tools leave here in the grammar of `grammar.py`, to
+which the reader holds the rest.
 """
 
 import hashlib
@@ -106,7 +106,7 @@ def _assistant(record: Record) -> Entry | None:
     return _entry(
         record,
         parts,
-        message_id=as_id(text_or_empty(message.get("id"))),
+        message_id=text_or_empty(message.get("id")),
         input_tokens=count_of(usage.get("input_tokens")),
         output_tokens=count_of(usage.get("output_tokens")),
     )
@@ -241,20 +241,20 @@ def _link(record: Record) -> Entry | None:
 def _entry(
     record: Record, parts: list[Part], *, message_id: str = "", input_tokens: int = 0, output_tokens: int = 0
 ) -> Entry:
-    own_id, parent = as_id(record.uuid or ""), as_id(record.parent or record.logical_parent or "")
+    own_id, parent = record.uuid or "", record.parent or record.logical_parent or ""
     if not parts:
         return Entry(id=own_id, parent=parent)
     return Entry(
         id=own_id or made_id(record, parts),
         parent=parent,
-        time=as_line(record.timestamp or ""),
+        time=record.timestamp or "",
         parts=tuple(parts),
         message_id=message_id,
-        session_id=as_id(record.session_id or ""),
-        cwd=as_line(record.cwd or ""),
-        branch=as_line(record.branch or ""),
-        version=as_line(record.version or ""),
-        agent=as_id(record.agent or ""),
+        session_id=record.session_id or "",
+        cwd=record.cwd or "",
+        branch=record.branch or "",
+        version=record.version or "",
+        agent=record.agent or "",
         is_sidechain=bool(record.is_sidechain),
         input_tokens=input_tokens,
         output_tokens=output_tokens,
@@ -274,7 +274,7 @@ def is_human(origin: msgspec.Raw) -> bool:
 
 
 def json_of(raw: msgspec.Raw) -> Any:
-    return msgspec.json.decode(raw) if bytes(raw) else None
+    return None if raw is EMPTY else _decode_any(raw)  # its bytes would be a copy, of an image too
 
 
 def blocks_of(content: object) -> list[dict[str, Any]]:
@@ -294,3 +294,6 @@ def text_or_empty(value: object) -> str:
 
 def count_of(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+_decode_any = msgspec.json.Decoder().decode

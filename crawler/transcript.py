@@ -13,7 +13,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ import msgspec
 
 from crawler.classify import Record, classify
 from crawler.entry import Entry, in_side_chain
+from crawler.grammar import Grammar
 from crawler.packed import Unpacked
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
@@ -74,15 +75,16 @@ class TranscriptReader:
         self.skipped: Counter[str] = Counter()
         self._stream = stream
         self._end = end
+        self._grammar = Grammar()
 
     def __iter__(self) -> Iterator[Entry]:
         for raw in self._lines():
             for record in self._records(raw):
                 entry = self._classify(record, raw)
-                if entry is None or entry.is_link:
+                if entry is None or not entry.parts:
                     self.skipped[record.type or "without type"] += 1
                 if entry is not None:
-                    yield entry
+                    yield self._grammar.hold(entry)
 
     def _classify(self, record: Record, raw: bytes) -> Entry | None:
         """The entry of a record, read leniently where its inner parts turn out to be broken."""
@@ -98,47 +100,42 @@ class TranscriptReader:
 
     def _lines(self) -> Iterator[bytes]:
         """The complete lines; `offset` stands before each until the next one is asked for."""
-        while self.offset < self._end and (raw := self._piece(MAX_LINE_BYTES)):
-            size = len(raw)
-            if not raw.endswith(b"\n"):
-                if size == MAX_LINE_BYTES:
-                    size += self._pass_over()
-                elif not is_whole_record(raw):
-                    return  # the client is still writing it, or died in it
-            self.line += 1
-            if size > MAX_LINE_BYTES or len(raw := without_images(raw)) > MAX_WORDS_BYTES:
-                self._report_long(size)
-            else:
-                yield raw
-            self.offset += size
-
-    def _piece(self, size: int) -> bytes:
-        """The next line or, of a longer one, as many bytes."""
-        try:
-            return self._stream.readline(size)
-        except OSError as error:
-            raise unreadable(Path(self.path), error) from error
+        with reading(Path(self.path)):
+            while self.offset < self._end and (raw := self._stream.readline(MAX_LINE_BYTES)):
+                size = len(raw)
+                if not raw.endswith(b"\n"):
+                    if size == MAX_LINE_BYTES:
+                        size += self._pass_over()
+                    elif not is_whole_record(raw):
+                        return  # the client is still writing it, or died in it
+                self.line += 1
+                words = raw if size <= MAX_WORDS_BYTES else without_images(raw, size)
+                if words is None:
+                    self._report_long(size)
+                else:
+                    yield words
+                self.offset += size
 
     def _pass_over(self) -> int:
         """Goes behind the rest of a line; how many bytes that was."""
         size = 0
-        while piece := self._piece(BUFFER_BYTES):
+        while piece := self._stream.readline(BUFFER_BYTES):
             size += len(piece)
             if piece.endswith(b"\n"):
                 break
         return size
 
-    def _records(self, raw: bytes) -> Iterator[Record]:
-        text = stripped(raw)
+    def _records(self, raw: bytes) -> Iterable[Record]:
+        text = raw if raw.startswith(b"{") else stripped(raw)  # which copies the line
         if not text:
-            return
-        if text.find(API_REQUEST, 0, HEAD_BYTES) >= 0 and text.endswith(b"}"):
+            return ()
+        if text.find(API_REQUEST, 0, HEAD_BYTES) >= 0 and stripped(text).endswith(b"}"):
             self.skipped["api-request"] += 1
-            return
+            return ()
         try:
-            yield _decode_head(text)
+            return (_decode_head(text),)
         except UNREADABLE:
-            yield from self._recover(raw, text)
+            return self._recover(raw, stripped(text))
 
     def _recover(self, raw: bytes, line: bytes) -> Iterator[Record]:
         """What a line holds that is not one well-formed record of the expected types."""
@@ -232,9 +229,13 @@ def agent_of(path: Path) -> str:
     return name.removeprefix("agent-") if name.startswith("agent-") or "subagents" in path.parts else ""
 
 
-def without_images(raw: bytes) -> bytes:
-    """A line; without its images, of which no entry keeps more than a mark, where it is too long to be parsed."""
-    return raw if len(raw) <= MAX_WORDS_BYTES else IMAGE.sub(rb'"\1":""', raw)
+def without_images(raw: bytes, size: int) -> bytes | None:
+    """A long line without its images, of which no entry keeps more than a mark; None where it is too long even so.
+
+    `size` is that of the whole line, of which `raw` may be the start alone.
+    """
+    left = IMAGE.sub(rb'"\1":""', raw) if size <= MAX_LINE_BYTES else raw
+    return left if len(left) <= MAX_WORDS_BYTES else None
 
 
 def stripped(raw: bytes) -> bytes:

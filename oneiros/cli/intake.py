@@ -275,7 +275,9 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("this cannot be undone and nobody can be asked here", remedy="Look with --dry-run, then --yes")
+        raise UsageError(
+            "this removes what was kept, and nobody can be asked here", remedy="Look with --dry-run, then --yes"
+        )
     typer.confirm(question, default=False, err=True, abort=True)
 
 

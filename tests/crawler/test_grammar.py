@@ -1,8 +1,10 @@
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.choice import Choice
-from crawler.grammar import MAX_LINE_CHARS, as_id, as_line, is_id, is_made_of_another
+from crawler.entry import Entry, Part, PartKind
+from crawler.grammar import MAX_LINE_CHARS, Grammar, as_id, as_line, is_id, is_made_of_another
 from memory_server.escaping import HIDDEN
 from tests.crawler.builders import Record, assistant, call, person, result, to_lines
 from tests.crawler.test_transcript import entries_of
@@ -22,6 +24,23 @@ def test_whatever_stands_for_a_line_becomes_one_and_shows_what_it_hides(text: st
 
     assert "\n" not in line and "\t" not in line and not HIDDEN.search(line)
     assert len(line) <= MAX_LINE_CHARS and as_line(line) == line
+
+
+FIELDS = ("id", "parent", "message_id", "session_id", "agent", "time", "cwd", "branch", "version")
+CHANGES = st.tuples(st.sampled_from(FIELDS), st.sampled_from(["", "b-1", "a b", "a\nb"]), st.booleans())
+
+
+@given(st.lists(CHANGES, max_size=8))
+def test_what_repeats_is_held_to_it_like_the_first(changes: list[tuple[str, str, bool]]) -> None:
+    plain = Entry(id="e1", parent="e1", message_id="m1", session_id="s1", cwd="/srv", time="t")
+    grammar = Grammar()
+
+    for name, text, is_said in changes:
+        parts = (Part(PartKind.PROMPT, "said"),) if is_said else ()
+        entry = msgspec.structs.replace(plain, **{name: text}, parts=parts)
+        held = grammar.hold(entry)
+        wanted = as_id(text) if name in FIELDS[:5] else as_line(text)
+        assert getattr(held, name) == wanted or (name not in ("id", "parent") and not is_said)
 
 
 def test_a_folder_of_any_script_stays_as_it_is() -> None:
