@@ -235,7 +235,7 @@ def _title(record: Record) -> Entry | None:
 
 
 def _link(record: Record) -> Entry | None:
-    return _entry(record, []) if record.uuid else None
+    return Entry(id=record.uuid, parent=record.parent or record.logical_parent or "") if record.uuid else None
 
 
 def _entry(

@@ -13,6 +13,7 @@ from crawler.entry import Entry
 from memory_server.escaping import shown
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FITS = ID.fullmatch
 MADE_END = "-odd"  # of an id that stands for one outside the grammar
 IDS = ("id", "parent", "message_id", "session_id", "agent")  # of an entry
 LINES = ("time", "cwd", "branch", "version")
@@ -48,33 +49,36 @@ def as_line(text: str) -> str:
     return shown(text[:MAX_LINE_CHARS]).replace("\n", r"\u000a").replace("\t", r"\u0009")[:MAX_LINE_CHARS]
 
 
+def in_grammar(entry: Entry) -> Entry:
+    """The entry with every id and line in the grammar."""
+    ids = {name: as_id(getattr(entry, name)) for name in IDS}
+    lines = {name: as_line(getattr(entry, name)) for name in LINES}
+    return msgspec.structs.replace(entry, **ids, **lines)
+
+
 class Grammar:
     """Holds the entries of one transcript to it. What repeats from one to the next is looked at once."""
 
     def __init__(self) -> None:
-        self._last_id = self._message_id = ""
-        self._around: tuple[str, ...] = ()  # what the last entry that fitted says of where it was written
+        self._last_id = ""
+        self._around: tuple[str, ...] = ()  # where the last entry with words was written, in the grammar
 
     def hold(self, entry: Entry) -> Entry:
-        """The entry with every id and line in the grammar; the same object where they were."""
-        parent, self._last_id = self._last_id, entry.id
-        fits = is_id(entry.id) and (entry.parent in (parent, "") or is_id(entry.parent))
-        if fits and (not entry.parts or self._fits_around(entry)):
-            return entry
-        ids = {name: as_id(getattr(entry, name)) for name in IDS}
-        lines = {name: as_line(getattr(entry, name)) for name in LINES}
-        self._last_id = ids["id"]
-        return msgspec.structs.replace(entry, **ids, **lines)
+        """The entry in the grammar; the same object where it was. Every entry passes here: calls are few on purpose."""
+        last_id, parent = self._last_id, entry.parent
+        self._last_id = entry.id
+        if FITS(entry.id) and (parent == last_id or not parent or FITS(parent)):
+            if not entry.parts:
+                return entry
+            time, message_id = entry.time, entry.message_id
+            is_moment = time.isascii() and time.isprintable() and len(time) < MAX_LINE_CHARS
+            if is_moment and (not message_id or FITS(message_id)) and self._around == around(entry):
+                return entry
+        held = in_grammar(entry)
+        self._last_id, self._around = held.id, around(held)
+        return held
 
-    def _fits_around(self, entry: Entry) -> bool:
-        around = (entry.session_id, entry.agent, entry.cwd, entry.branch, entry.version)
-        if around != self._around:
-            ids, lines = around[:2], around[2:]
-            if not (all(is_id(one) or not one for one in ids) and all(map(is_line, lines))):
-                return False
-            self._around = around
-        if entry.message_id not in (self._message_id, ""):
-            if not is_id(entry.message_id):
-                return False
-            self._message_id = entry.message_id
-        return is_line(entry.time)
+
+def around(entry: Entry) -> tuple[str, ...]:
+    """What repeats from one entry to the next."""
+    return entry.session_id, entry.agent, entry.cwd, entry.branch, entry.version

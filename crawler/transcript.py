@@ -80,18 +80,18 @@ class TranscriptReader:
     def __iter__(self) -> Iterator[Entry]:
         for raw in self._lines():
             for record in self._records(raw):
-                entry = self._classify(record, raw)
+                try:
+                    entry = classify(record)
+                except UNREADABLE:
+                    entry = self._classify_leniently(raw)
                 if entry is None or not entry.parts:
                     self.skipped[record.type or "without type"] += 1
                 if entry is not None:
                     yield self._grammar.hold(entry)
 
-    def _classify(self, record: Record, raw: bytes) -> Entry | None:
-        """The entry of a record, read leniently where its inner parts turn out to be broken."""
-        try:
-            return classify(record)
-        except UNREADABLE:
-            return next((classify(record) for record in self._recover(raw, stripped(raw))), None)
+    def _classify_leniently(self, raw: bytes) -> Entry | None:
+        """The entry of a record whose inner parts turned out to be broken."""
+        return next((classify(record) for record in self._recover(raw, stripped(raw))), None)
 
     def records(self) -> Iterator[Record]:
         """The records before they are judged, to find out whose file this is."""
