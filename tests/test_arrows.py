@@ -29,7 +29,6 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "state": 3,
     "places": 4,
     "settings": 1,
-    "forgetting": 3,
     "chunking": 2,
     "layers": 3,
     "embedding": 3,
