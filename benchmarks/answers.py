@@ -9,7 +9,10 @@ passages together. Plain FTS5 over the bare turns, cut to TURN_CHARS characters,
 
 The memory is kept below `--cache` under a hash of transcripts and of the code that makes archive, digests and indices,
 so that a change of the search is measured at once. `--chosen-on` names the projects (the `corpus` of a question) that
-constants were chosen on; the others are printed as left out.
+constants were chosen on; the others are printed as left out. `--choose` leaves each project out in turn: the weights of
+the stretches are chosen out of GRID on the others, and the questions of all projects left out are the row "chosen".
+`--rewordings` asks some of the questions in other words too: of those whose question shows the answer, `kept` shows it
+as well; the first hit of `same` is of the same session as the question's.
 """
 
 import argparse
@@ -21,7 +24,8 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,6 +48,7 @@ from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
 from memory_server.search.query import parse_query
+from memory_server.search.spoken import SPOKEN
 from memory_server.settings import PersonSettings
 
 SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count
@@ -53,6 +58,11 @@ OWN_WORDS = 0.5  # of a passage from which on it is the person's own turn
 LEAST_OWN = 20  # characters of a turn that is told apart from chance
 PACKAGES = Path(__file__).parents[1]
 MAKERS = ("crawler", "memory_server/embedding", "memory_server/index", "memory_server/layers")  # of what is kept
+GRID = [
+    {"tokens": 1.0, "meaning": meaning, "words_near": near, "words_source": of_source, "tokens_source": tokens}
+    for meaning, near, of_source, tokens in product((0.0, 0.3, 0.6), (0.0, 0.5, 1.0, 2.0), (0.0, 1.0), (0.0, 0.4))
+]
+AIMS = ("answer_at_3", "answer_at_1", "session_at_1")  # whose sum chooses
 SHARES = ("session_at_1", "answer_at_1", "answer_at_3", "question_first", "trap_first", "silent")
 
 
@@ -88,24 +98,41 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
     parser.add_argument("--json", nargs="?", const="-", help="figures to FILE; to stdout where none is named")
     parser.add_argument("--chosen-on", nargs="*", default=[], help="projects that constants were chosen on")
+    parser.add_argument("--rewordings", type=Path, help="the same questions in other words: id, rewordings")
+    parser.add_argument("--choose", action="store_true", help="choose the weights anew, each project left out once")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="keeps memories and vectors")
     options = parser.parse_args()
     asked = [as_asked(row) for row in read_lines(options.queries)]
     with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
-        archive = Archive(memory.root.path / "sessions" / "archive")
-        turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
-        runs = {"recall": ask_recall(memory, asked), "fts5": ask_plain(turns, asked)}
-    own = own_words(turns)
-    rows = {
-        name: [judged(one, shown, own) for one, shown in zip(asked, run, strict=True)] for name, run in runs.items()
-    }
-    found = figures(asked, rows, frozenset(options.chosen_on)) | {"queries": options.queries.name}
+        found = measured(memory, asked, options) | {"queries": options.queries.name}
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
     if options.json == "-":
         print(text)
     elif options.json:
         Path(options.json).write_text(text, encoding="utf-8")
+
+
+def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace) -> dict[str, Any]:
+    """All figures of one run."""
+    archive = Archive(memory.root.path / "sessions" / "archive")
+    turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
+    own = own_words(turns)
+    runs = {"recall": ask_recall(memory, asked), "fts5": ask_plain(turns, asked)}
+    rows = {name: judged_all(asked, run, own) for name, run in runs.items()}
+    tables = dict(rows)
+    if options.choose:
+        tried = [judged_all(asked, ask_recall(memory, asked, weights), own) for weights in GRID]
+        tables["chosen"] = left_out(asked, tried)
+    found = figures(asked, tables, frozenset(options.chosen_on))
+    if options.rewordings:
+        texts = {row["id"]: row["rewordings"] for row in read_lines(options.rewordings)}
+        reworded = [replace(one, text=text) for one in asked for text in texts.get(one.id, ())]
+        again = {"recall": ask_recall(memory, reworded), "fts5": ask_plain(turns, reworded)}
+        found["rewordings"] = {
+            name: agreement(rows[name], runs[name], judged_all(reworded, run, own), run) for name, run in again.items()
+        }
+    return found
 
 
 def as_asked(row: Mapping[str, Any]) -> Asked:
@@ -158,14 +185,14 @@ def content_key(folders: Sequence[Path]) -> str:
     return key.hexdigest()[:16]
 
 
-def ask_recall(memory: Memory, asked: Sequence[Asked]) -> list[Shown]:
-    """Every question as `oneiros recall --json` asks it."""
+def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, float] = SPOKEN) -> list[Shown]:
+    """Every question as `oneiros recall --json` asks it; `spoken`: the weights of the stretches."""
     session_of = {str(memory.root.relative(path)): name for name, path in newest_files(memory.root.sessions).items()}
     memory.search(parse_query("warm up"))
     run = []
     for one in asked:
         started = time.perf_counter()
-        hits = answer_json(memory.search(parse_query(one.text)))["hits"]
+        hits = answer_json(memory.pipeline(spoken=spoken).answer(parse_query(one.text)))["hits"]
         taken = (time.perf_counter() - started) * 1_000
         sessions = [session_of.get(hit["path"]) or session_of_path(hit["path"]) for hit in hits]
         run.append(Shown([hit["passage"] for hit in hits], sessions, taken))
@@ -195,6 +222,36 @@ def own_words(turns: Mapping[str, Sequence[Turn]]) -> list[str]:
     """What persons typed, plain; very short turns are left out."""
     texts = {plain(turn.text) for own in turns.values() for turn in own if turn.role is Role.PERSON}
     return [text for text in texts if len(text) >= LEAST_OWN]
+
+
+def agreement(
+    rows: Sequence[Mapping[str, Any]],
+    run: Sequence[Shown],
+    again: Sequence[Mapping[str, Any]],
+    shown_again: Sequence[Shown],
+) -> dict[str, Any]:
+    """How far the rewordings, judged and as shown, find what the questions find."""
+    firsts = {row["id"]: shown.sessions[:1] for row, shown in zip(rows, run, strict=True)}
+    answered = {row["id"] for row in rows if row["answer_at_3"]}
+    kept = [float(row["answer_at_3"]) for row in again if row["id"] in answered]
+    same = [float(shown.sessions[:1] == firsts[row["id"]]) for row, shown in zip(again, shown_again, strict=True)]
+    shares = {name: fmean(float(row[name]) for row in again) for name in AIMS}
+    return {"n": len(again), **shares, "kept": fmean(kept), "kept_interval": confidence(kept), "same": fmean(same)}
+
+
+def judged_all(asked: Sequence[Asked], run: Sequence[Shown], own: Sequence[str]) -> list[dict[str, Any]]:
+    """What every answer of a run is worth."""
+    return [judged(one, shown, own) for one, shown in zip(asked, run, strict=True)]
+
+
+def left_out(asked: Sequence[Asked], tried: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Each question as answered by the run that is best for the questions of all other projects."""
+    rows = []
+    for place, one in enumerate(asked):
+        others = [number for number, other in enumerate(asked) if other.project != one.project]
+        best = max(tried, key=lambda run: sum(float(run[number][aim]) for number in others for aim in AIMS))
+        rows.append(best[place])
+    return rows
 
 
 def judged(one: Asked, shown: Shown, own: Sequence[str]) -> dict[str, Any]:
@@ -278,6 +335,9 @@ def print_tables(found: Mapping[str, Any], stream: Any) -> None:
     print(f"{found['machine']}\nmodel: {found['model']}; queries: {found['queries']}", file=stream)
     names = ("n", *SHARES, "characters", "most_characters", "p50_ms")
     print(f"{'':<30}" + "".join(f"{name:>16}" for name in names) + "   answer_at_3, 95 %", file=stream)
+    for system, values in found.get("rewordings", {}).items():
+        cells = "".join(f"  {name} {values[name]:.3f}" for name in (*AIMS, "kept", "same"))
+        print(f"{values['n']} rewordings, {system}:{cells}", file=stream)
     for label, systems in found["parts"].items():
         for system, values in systems.items():
             cells = "".join(f"{values[name]:>16.3f}" if name in SHARES else f"{values[name]:>16.0f}" for name in names)
