@@ -3,10 +3,7 @@
 import datetime as dt
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-
-from mcp.server.mcpserver.tools import Tool
 
 from crawler.archive import Archive, SessionRecord
 from crawler.compress.model import PaidModel
@@ -15,11 +12,9 @@ from dream.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor
-from dream.mcp_tools import DreamDoor, dream_tools
 from dream.progress import DreamProgress
-from dream.records import Candidate
 from dream.report import Review, WeeklyReview, report_page
-from dream.run import Bounds, Dream, DreamReport, Extractor, Suggested
+from dream.run import Bounds, Dream, DreamReport, Extractor
 from memory_server.errors import UsageError
 from memory_server.files import replace_file
 from memory_server.memory import Memory
@@ -84,23 +79,6 @@ def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
         raise UsageError("dream_extractor asks a model, and the settings name none", remedy="Set compressor to one")
     client, budget = model_client_of(environment, root), spending(environment, root, now())
     return ModelExtractor(PaidModel(client, budget, pause=time.sleep))
-
-
-def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
-    """The tools by which the running assistant reads evidence and proposes, on the memory that the daemon serves."""
-    archive = archive_of(memory.root)
-
-    def suggest(candidate: Candidate) -> Suggested:
-        decisions = decisions_on(memory.root, memory.person)
-        redactor = Redactor(memory.person.deny_words)
-        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
-
-    def waiting() -> list[str]:
-        closed = closed_when(replace(environment), memory.root, now())  # with the settings as they are
-        found = DreamProgress(memory.root).serve(archive, now())
-        return [name for name in found if closed.holds_for(name, last_written(archive, name))]
-
-    return dream_tools(DreamDoor(Evidence(archive), waiting, suggest))
 
 
 def weekly_review(memory: Memory) -> tuple[Review, Path]:

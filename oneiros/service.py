@@ -20,8 +20,9 @@ from crawler.archive import Archive
 from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.settings import read_person_settings
+from oneiros.assistant_tools import assistant_tools
 from oneiros.daemon import Listening, write_state
-from oneiros.dreaming import assistant_tools, decisions_on, dream_jobs
+from oneiros.dreaming import decisions_on, dream_jobs
 from oneiros.environment import Environment, now, program_version
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.review import ReviewNotice

@@ -117,3 +117,10 @@ def test_zsh_and_fish_are_told_what_may_follow(house: House, asked: dict[str, st
     )
 
     assert told in answered.stdout
+
+
+@pytest.mark.parametrize("command", ["reindex", "ingest", "dream", "doctor", "report"])
+def test_a_command_imports_nothing_that_only_the_daemon_needs(house: House, command: str) -> None:
+    _, loaded = run_listing(house, command)
+
+    assert [name for name in ("mcp", "fastapi", "uvicorn") if name in loaded] == []
