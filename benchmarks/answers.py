@@ -2,17 +2,19 @@
 
     python -m benchmarks.answers --data TRANSCRIPTS... --queries FILE --json [FILE]
 
-Every folder of `--data`, plain or `.xz` transcripts at any depth, is taken into one memory and asked through the call
-that `oneiros recall --json` makes. What counts is what is shown: an answer is found where one passage holds, in lower
-case with white space collapsed, a member of every group in `must`, within the first SHOWN_CHARS characters of all
-passages together. Plain FTS5 over the bare turns, cut to TURN_CHARS characters, is asked in the same run.
+Every folder of `--data`, plain or `.xz` transcripts at any depth, is taken into one memory and asked through the
+pipeline that answers `oneiros recall --json`. What counts is what is shown: an answer is found where one passage holds,
+in lower case with white space collapsed, a member of every group in `must`, within the first SHOWN_CHARS characters of
+all passages together. Asked in the same run: the digests without what was said, and plain FTS5 over the bare turns, cut
+to TURN_CHARS characters.
 
 The memory is kept below `--cache` under a hash of transcripts and of the code that makes archive, digests and indices,
 so that a change of the search is measured at once. `--chosen-on` names the projects (the `corpus` of a question) that
 constants were chosen on; the others are printed as left out. `--choose` leaves each project out in turn: the weights of
 the stretches are chosen out of GRID on the others, and the questions of all projects left out are the row "chosen".
-`--rewordings` asks some of the questions in other words too: of those whose question shows the answer, `kept` shows it
-as well; the first hit of `same` is of the same session as the question's.
+`--copies` has the archive hold every session that many times, for the time that a question takes. `--rewordings` asks
+some of the questions in other words too: of those whose question shows the answer, `kept` shows it as well; the first
+hit of `same` is of the same session as the question's.
 """
 
 import argparse
@@ -43,7 +45,7 @@ from crawler.ingest import IngestSettings
 from crawler.intake import take_in
 from crawler.turns import Role, Turn
 from memory_server.answer_text import answer_json
-from memory_server.index.raw import session_of_path
+from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
@@ -55,6 +57,7 @@ SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind
 FIRST = 3  # passages that a person reads
 TURN_CHARS = 800  # of a turn in the plain baseline
 OWN_WORDS = 0.5  # of a passage from which on it is the person's own turn
+COPY = "~"  # before the name of a session, once for each copy
 LEAST_OWN = 20  # characters of a turn that is told apart from chance
 PACKAGES = Path(__file__).parents[1]
 MAKERS = ("crawler", "memory_server/embedding", "memory_server/index", "memory_server/layers")  # of what is kept
@@ -98,12 +101,14 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
     parser.add_argument("--json", nargs="?", const="-", help="figures to FILE; to stdout where none is named")
     parser.add_argument("--chosen-on", nargs="*", default=[], help="projects that constants were chosen on")
+    parser.add_argument("--copies", type=int, default=1, help="how often the archive holds every session")
     parser.add_argument("--rewordings", type=Path, help="the same questions in other words: id, rewordings")
     parser.add_argument("--choose", action="store_true", help="choose the weights anew, each project left out once")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="keeps memories and vectors")
     options = parser.parse_args()
     asked = [as_asked(row) for row in read_lines(options.queries)]
-    with kept_memory([folder.resolve() for folder in options.data], options.cache.resolve()) as memory:
+    folders = [folder.resolve() for folder in options.data]
+    with kept_memory(folders, options.cache.resolve(), options.copies) as memory:
         found = measured(memory, asked, options) | {"queries": options.queries.name}
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
@@ -118,7 +123,8 @@ def measured(memory: Memory, asked: Sequence[Asked], options: argparse.Namespace
     archive = Archive(memory.root.path / "sessions" / "archive")
     turns = {session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()}
     own = own_words(turns)
-    runs = {"recall": ask_recall(memory, asked), "fts5": ask_plain(turns, asked)}
+    runs = {"recall": ask_recall(memory, asked), "digests": ask_recall(memory, asked, None)}
+    runs["fts5"] = ask_plain(turns, asked)
     rows = {name: judged_all(asked, run, own) for name, run in runs.items()}
     tables = dict(rows)
     if options.choose:
@@ -146,9 +152,9 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
+def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterator[Memory]:
     """A memory of all transcripts below some folders, indexed; made where the cache has none of the same content."""
-    home = cache / content_key(folders)
+    home = cache / f"{content_key(folders)}-{copies}"
     root, now = MemoryRoot(home / "memory", home / "state"), dt.datetime.now(dt.UTC)
     archive = root.path / "sessions" / "archive"
     if not (home / "complete").exists():
@@ -159,7 +165,7 @@ def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
         take_in([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
         print(f"{files} transcripts taken in", file=sys.stderr)
     person = PersonSettings(embedding_share=1.0, query_log=False)
-    store = ArchivedSessions(archive, root.sessions)
+    store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
         kept_vectors(root, cache),
         Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory,
@@ -170,6 +176,24 @@ def kept_memory(folders: Sequence[Path], cache: Path) -> Iterator[Memory]:
         print(f"indexed in {time.perf_counter() - started:.1f} s", file=sys.stderr)
         (home / "complete").touch()
         yield memory
+
+
+class CopiedSessions:
+    """Archived sessions, each several times under names of its own."""
+
+    def __init__(self, store: SessionStore, copies: int):
+        self._store = store
+        self._copies = copies
+
+    def marks(self) -> Mapping[str, str]:
+        found = self._store.marks().items()
+        return {COPY * copy + name: mark for name, mark in found for copy in range(self._copies)}
+
+    def session(self, session_id: str) -> ArchivedSession:
+        return replace(self._store.session(session_id.lstrip(COPY)), session_id=session_id)
+
+    def at_depth(self, session_id: str, depth: str, first: int) -> str:
+        return self._store.at_depth(session_id.lstrip(COPY), depth, first)
 
 
 def content_key(folders: Sequence[Path]) -> str:
@@ -185,8 +209,8 @@ def content_key(folders: Sequence[Path]) -> str:
     return key.hexdigest()[:16]
 
 
-def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, float] = SPOKEN) -> list[Shown]:
-    """Every question as `oneiros recall --json` asks it; `spoken`: the weights of the stretches."""
+def ask_recall(memory: Memory, asked: Sequence[Asked], spoken: Mapping[str, float] | None = SPOKEN) -> list[Shown]:
+    """Every question as `oneiros recall --json` asks it; `spoken`: the weights of the stretches, None without them."""
     session_of = {str(memory.root.relative(path)): name for name, path in newest_files(memory.root.sessions).items()}
     memory.search(parse_query("warm up"))
     run = []

@@ -176,16 +176,19 @@ class Memory:
         with repairable(self.root.derived), self.indices.gate.searching():
             return self.pipeline().answer(question)
 
-    def pipeline(self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] = SPOKEN) -> Pipeline:
+    def pipeline(
+        self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
+    ) -> Pipeline:
         """The way to an answer on the indices as they are. Take it while `indices.gate` lets searches through.
 
-        `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked: for measurements.
+        `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked, None for an answer without them:
+        for measurements.
         """
         embed = lru_cache(maxsize=1)(self.embed_query)  # both retrievers ask for the same
         turns = stretches = None
         if self.raw is not None and not self.raw.is_empty:
             turns = RawSearcher(self.raw, self._stemmer)
-        if self.stretches is not None and not self.stretches.is_empty:
+        if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
         retriever = Retriever(self.indices, self._stemmer, embed)
         return Pipeline(retriever, stretches, turns, self.digest, floor=floor, rerank=rerank)
