@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.accept import Decisions
-from dream.doubts import doubts_for_person
+from dream.doubts import doubts_for_model, doubts_for_person
 from dream.hunk import State
-from dream.notice import START, session_notice
 from dream.progress import DreamProgress
 from memory_server.errors import OneirosError
-
-WAITING = "Sessions wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,10 @@ class ReviewNotice:
 
     def for_model(self) -> list[str]:
         """The warning about changes that no acceptance explains; the same while the memory is the same."""
-        lines = session_notice(self.decisions(), START).splitlines()[1:-1]
-        return [line for line in lines if not line.startswith(WAITING)]  # which comes and goes with the clock
+        try:
+            return doubts_for_model(self.decisions().unexplained())
+        except OneirosError:
+            return []  # a hook stays silent; the report says it
 
 
 def unexplained_lines(decisions: Decisions) -> Sequence[str]:
