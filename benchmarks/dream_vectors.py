@@ -18,7 +18,7 @@ from benchmarks.dream_beam import TOPIC, Chat, Pair, entry_of, pairs_of, topic_t
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
 from dream.contradiction import contradiction_of
-from dream.speech.reading import ClauseReading, Reading, read_statement
+from dream.speech.reading import ClauseReading, StatementReading, read_statement
 from dream.topics import topics_of
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import packaged_model
@@ -85,7 +85,7 @@ class Cosines:
         self._engine = engine
         self._vectors: dict[str, Vectors] = {}
 
-    def between(self, one: Reading, other: Reading) -> float:
+    def between(self, one: StatementReading, other: StatementReading) -> float:
         """The best cosine of two clauses, without their values: what they are about."""
         ours, theirs = ([self._vector(without_values(c)) for c in reading.clauses] for reading in (one, other))
         return max((float(a @ b) for a in ours for b in theirs), default=0.0)

@@ -28,7 +28,7 @@ from benchmarks.planted_secrets import plant
 from crawler.archive import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import digest_of
-from crawler.foreign import RECORDS_JUDGED, Verdict, judge
+from crawler.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.ingest import Ingester, IngestSettings
 from crawler.transcript import TranscriptReader, open_transcript
 from crawler.turns import Turn, turns_in
@@ -168,7 +168,7 @@ def refuse_negatives(data: Path, figures: Figures) -> None:
             records = (
                 record for _, record in zip(range(RECORDS_JUDGED), TranscriptReader(stream).records(), strict=False)
             )
-            refused = judge(records, head).verdict is Verdict.FOREIGN
+            refused = judge(records, head).verdict is Origin.FOREIGN
         figures.negatives_refused += refused
 
 

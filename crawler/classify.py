@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from crawler.entry import Entry, Part, PartKind
+from crawler.entry import Entry, EntryPart, PartKind
 from crawler.grammar import as_id, as_line
 from crawler.injected import cut_injected, cut_reminders
 
@@ -98,7 +98,7 @@ def _assistant(record: Record) -> Entry | None:
     for block in blocks_of(message.get("content")):
         kind = block.get("type")
         if kind == "text" and (text := text_of(block.get("text"))):
-            parts.append(Part(PartKind.TEXT, text))
+            parts.append(EntryPart(PartKind.TEXT, text))
         elif kind == "tool_use":
             parts.append(_call(block))
     usage = message.get("usage")
@@ -112,8 +112,8 @@ def _assistant(record: Record) -> Entry | None:
     )
 
 
-def _call(block: dict[str, Any]) -> Part:
-    return Part(
+def _call(block: dict[str, Any]) -> EntryPart:
+    return EntryPart(
         PartKind.CALL,
         tool=as_line(text_or_empty(block.get("name"))),
         call_id=as_id(text_or_empty(block.get("id"))),
@@ -130,30 +130,30 @@ def _user(record: Record) -> Entry | None:
     results = [_result(block, record) for block in blocks if block.get("type") == "tool_result"]
     if results:
         said = _typed_text(record, blocks)
-        return _entry(record, [*results, Part(PartKind.BESIDE_RESULT, said)] if said else results)
+        return _entry(record, [*results, EntryPart(PartKind.BESIDE_RESULT, said)] if said else results)
     part = _prompt(record, content, blocks)
     return _entry(record, [part] if part else [])
 
 
-def _prompt(record: Record, content: object, blocks: list[dict[str, Any]]) -> Part | None:
+def _prompt(record: Record, content: object, blocks: list[dict[str, Any]]) -> EntryPart | None:
     """The one thing that a user record without tool results says."""
     if record.is_meta or record.is_summary:
         return None
     raw = content if isinstance(content, str) else "\n".join(text_or_empty(b.get("text")) for b in blocks)
     raw = raw.strip()
     if bytes(record.plan) not in (b"", b"null") and raw.startswith(PLAN_START):
-        return Part(PartKind.PLAN, raw.removeprefix(PLAN_START).split(PLAN_POINTER)[0].strip())
+        return EntryPart(PartKind.PLAN, raw.removeprefix(PLAN_START).split(PLAN_POINTER)[0].strip())
     if raw.startswith("<teammate-message"):
-        return Part(PartKind.TEAMMATE, re.sub(r"</?teammate-message[^>]*>", "", raw).strip())
+        return EntryPart(PartKind.TEAMMATE, re.sub(r"</?teammate-message[^>]*>", "", raw).strip())
     if raw.startswith("<command-message>"):
         return _command(raw)
     if raw.startswith("<bash-input>"):
         command = BASH_INPUT.match(raw)
-        return Part(PartKind.SHELL, f"! {command[1]}") if command else None
+        return EntryPart(PartKind.SHELL, f"! {command[1]}") if command else None
     text = _typed_text(record, blocks)
     if not text and raw.startswith(INTERRUPTION):
-        return Part(PartKind.INTERRUPTION, raw)
-    return Part(PartKind.PROMPT, text) if text else None
+        return EntryPart(PartKind.INTERRUPTION, raw)
+    return EntryPart(PartKind.PROMPT, text) if text else None
 
 
 def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
@@ -172,18 +172,18 @@ def _own_words(text: str) -> str:
     return cut_injected(cut_reminders(IDE_BLOCK.sub("", text))).strip()
 
 
-def _command(raw: str) -> Part | None:
+def _command(raw: str) -> EntryPart | None:
     name, arguments = COMMAND_NAME.search(raw), COMMAND_ARGS.search(raw)
     if not name:
         return None
-    return Part(PartKind.COMMAND, f"/{name[1].lstrip('/')} {arguments[1] if arguments else ''}".strip())
+    return EntryPart(PartKind.COMMAND, f"/{name[1].lstrip('/')} {arguments[1] if arguments else ''}".strip())
 
 
-def _result(block: dict[str, Any], record: Record) -> Part:
+def _result(block: dict[str, Any], record: Record) -> EntryPart:
     content = block.get("content")
     report = agent_report(record.tool_use_result)
     text = report if report else "\n".join(_block_text(item) for item in blocks_of(content))
-    return Part(
+    return EntryPart(
         PartKind.RESULT,
         cut_injected(cut_reminders(text)).strip(),
         call_id=as_id(text_or_empty(block.get("tool_use_id"))),
@@ -211,7 +211,7 @@ def _queued(record: Record) -> Entry | None:
     text = _typed_text(record, blocks)
     if not text or text.startswith(QUEUED_BY_MACHINE) or SLASH_COMMAND.match(text):
         return None
-    return _entry(record, [Part(PartKind.QUEUED, text)])
+    return _entry(record, [EntryPart(PartKind.QUEUED, text)])
 
 
 def _attached(record: Record) -> Entry | None:
@@ -225,13 +225,13 @@ def _attached(record: Record) -> Entry | None:
         not isinstance(origin, dict) or origin.get("kind") in (None, "human")
     )
     text = _typed_text(record, blocks_of(attachment.get("prompt"))) if is_person else ""
-    return _entry(record, [Part(PartKind.QUEUED, text)] if text else [])
+    return _entry(record, [EntryPart(PartKind.QUEUED, text)] if text else [])
 
 
 def _title(record: Record) -> Entry | None:
     raw = {"custom-title": record.title, "ai-title": record.ai_title, "summary": record.summary}[record.type]
     text = json_of(raw)
-    return _entry(record, [Part(PartKind.TITLE, as_line(text))]) if isinstance(text, str) and text else None
+    return _entry(record, [EntryPart(PartKind.TITLE, as_line(text))]) if isinstance(text, str) and text else None
 
 
 def _link(record: Record) -> Entry | None:
@@ -239,7 +239,7 @@ def _link(record: Record) -> Entry | None:
 
 
 def _entry(
-    record: Record, parts: list[Part], *, message_id: str = "", input_tokens: int = 0, output_tokens: int = 0
+    record: Record, parts: list[EntryPart], *, message_id: str = "", input_tokens: int = 0, output_tokens: int = 0
 ) -> Entry:
     own_id, parent = record.uuid or "", record.parent or record.logical_parent or ""
     if not parts:
@@ -261,7 +261,7 @@ def _entry(
     )
 
 
-def made_id(record: Record, parts: list[Part]) -> str:
+def made_id(record: Record, parts: list[EntryPart]) -> str:
     """An id for a record that has none, the same wherever a copy of it stands."""
     content = "\0".join([record.type, record.timestamp or "", *(part.kind + part.text for part in parts)])
     return "made-" + hashlib.blake2b(content.encode(), digest_size=8).hexdigest()

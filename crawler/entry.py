@@ -29,7 +29,7 @@ class PartKind(StrEnum):
 
 # msgspec.Struct stands here instead of a dataclass: the archive decodes these by the hundred thousand, and leaves
 # out what equals its default.
-class Part(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class EntryPart(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """A piece of an entry. `arguments` is the JSON text of a tool call's input."""
 
     kind: PartKind
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str  # the uuid; for records without one a hash that a copy shares
     parent: str = ""
     time: str = ""  # ISO 8601 as the client wrote it
-    parts: tuple[Part, ...] = ()
+    parts: tuple[EntryPart, ...] = ()
     message_id: str = ""  # shared by all entries of one reply
     session_id: str = ""
     cwd: str = ""

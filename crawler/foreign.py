@@ -45,7 +45,7 @@ BOOKKEEPING = frozenset(
 )
 
 
-class Verdict(Enum):
+class Origin(Enum):
     """Whose file it is; OPEN while too little of it has been written."""
 
     CLAUDE_CODE = "claude-code"
@@ -57,7 +57,7 @@ class Verdict(Enum):
 class Judgement:
     """A verdict and, for a refusal, the sentence that says why."""
 
-    verdict: Verdict
+    verdict: Origin
     reason: str = ""
 
 
@@ -67,19 +67,17 @@ def judge(records: Iterable[Record], head: bytes) -> Judgement:
     for record in records:
         seen += 1
         if is_conversation(record):
-            return Judgement(Verdict.CLAUDE_CODE)
+            return Judgement(Origin.CLAUDE_CODE)
         misshapen += record.type in ("user", "assistant")
         bookkeeping += is_bookkeeping(record)
         if seen >= RECORDS_JUDGED:
             break
     if bookkeeping and not misshapen and not tool_named_in(head):
-        return Judgement(Verdict.CLAUDE_CODE)
+        return Judgement(Origin.CLAUDE_CODE)
     if not seen and not head.strip(b"\x00 \t\r\n").count(b"\n"):
-        return Judgement(Verdict.OPEN)
+        return Judgement(Origin.OPEN)
     tool = tool_named_in(head)
-    return Judgement(
-        Verdict.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes"
-    )
+    return Judgement(Origin.FOREIGN, f"written by {tool}" if tool else "no record in the shape that Claude Code writes")
 
 
 def is_conversation(record: Record) -> bool:

@@ -23,8 +23,7 @@ from crawler.archive import Archive, SessionKey
 from crawler.choice import Choice, Projects, covers
 from crawler.discovery import FoundFile, find_transcripts, problem_of, session_of, source_of
 from crawler.entry import Entry, PartKind, in_side_chain
-from crawler.foreign import RECORDS_JUDGED, judge
-from crawler.foreign import Verdict as Whose
+from crawler.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.grammar import is_made_of_another
 from crawler.injected import is_own_session
 from crawler.masking import EntryRedactor
@@ -57,7 +56,7 @@ class IngestSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedFile:
     """A file that was not taken in, and why."""
 
     path: Path
@@ -66,7 +65,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class IngestProgress:
     """How far an ingest is. Bytes are those on disk."""
 
     path: Path
@@ -91,7 +90,7 @@ class IngestReport:
     bytes_read: int = 0
     sessions: set[str] = field(default_factory=set)  # that gained entries
     marked: set[str] = field(default_factory=set)  # that a prompt leaves out, though something of them may be kept
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[RefusedFile] = field(default_factory=list)
     bad_lines: list[BadLine] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)  # files and lines that somebody may want to mend
     skipped: Counter[str] = field(default_factory=Counter)  # records passed over, by type
@@ -135,7 +134,7 @@ class Ingester:
         limit: int | None = None,
         project: str = "",
         dry_run: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[IngestProgress], None] | None = None,
     ) -> IngestReport:
         """Reads every transcript below the paths as far as it is new.
 
@@ -162,7 +161,7 @@ class Ingester:
                     report.problems.append(problem_of(error, file.path))
             bytes_done += file.size
             if progress:
-                progress(Progress(file.path, done, len(found), bytes_done, bytes_all))
+                progress(IngestProgress(file.path, done, len(found), bytes_done, bytes_all))
         if since is None and not dry_run:
             report.gone = self._reconcile(roots, known, found)
         logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
@@ -227,12 +226,12 @@ class Ingester:
                 read = _FileRead(file, stream, state if state and self._is_kept(state) else None)
                 refusal = read.judge()
             if refusal is None and not self._takes(read):
-                refusal = Refusal(file.path, Verdict.DENIED, self._reason_to_deny(read))
+                refusal = RefusedFile(file.path, Verdict.DENIED, self._reason_to_deny(read))
             if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
                 return
             report.read += 1
             if refusal is None and self.archive.is_forgotten(read.session_id):
-                refusal = Refusal(file.path, Verdict.EXCLUDED, LEFT_OUT)
+                refusal = RefusedFile(file.path, Verdict.EXCLUDED, LEFT_OUT)
             report.problems += read.problems
             if refusal:
                 self._refuse(read, refusal, report)
@@ -276,7 +275,7 @@ class Ingester:
     def _leave_out(self, read: "_FileRead", report: IngestReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
         report.marked.add(read.session_id)
-        refusal = Refusal(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
+        refusal = RefusedFile(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
         if report.is_dry_run or self.archive.holds(read.session_id):
             report.refused.append(refusal)
             return
@@ -306,7 +305,7 @@ class Ingester:
         undone, written = self.archive.readmitted(session_id), time_of(entry)
         return undone is None or (written is not None and written > undone)
 
-    def _refuse(self, read: "_FileRead", refusal: Refusal, report: IngestReport) -> None:
+    def _refuse(self, read: "_FileRead", refusal: RefusedFile, report: IngestReport) -> None:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return
@@ -372,19 +371,19 @@ class _FileRead:
             else:
                 self._hash = PrefixHash()
 
-    def judge(self) -> Refusal | None:
+    def judge(self) -> RefusedFile | None:
         """Finds out session, source and folder from the first records; a refusal where the file is not to be taken."""
         self._stream.seek(0)
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
         reader = TranscriptReader(self._stream, path=str(self.file.path), end=self._end)
         whose = judge(islice(reader.records(), RECORDS_JUDGED), head)
-        if whose.verdict is not Whose.CLAUDE_CODE:
+        if whose.verdict is not Origin.CLAUDE_CODE:
             self.problems += reader.problems  # of a file that is taken they are found again
-        if whose.verdict is Whose.OPEN:
-            return Refusal(self.file.path, Verdict.OPEN, "no complete line yet")
-        if whose.verdict is Whose.FOREIGN:
-            return Refusal(self.file.path, Verdict.FOREIGN, whose.reason)
+        if whose.verdict is Origin.OPEN:
+            return RefusedFile(self.file.path, Verdict.OPEN, "no complete line yet")
+        if whose.verdict is Origin.FOREIGN:
+            return RefusedFile(self.file.path, Verdict.FOREIGN, whose.reason)
         self._stream.seek(0)
         first_session_id = first_prompt = ""
         for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
@@ -399,7 +398,7 @@ class _FileRead:
         if is_made_of_another(first_session_id):
             self.problems.append(self._named_oddly())
         if is_own_session(first_prompt):
-            return Refusal(self.file.path, Verdict.OWN, "a session of the compressor or of dream")
+            return RefusedFile(self.file.path, Verdict.OWN, "a session of the compressor or of dream")
         return None
 
     def reader(self) -> TranscriptReader:
@@ -419,14 +418,14 @@ class _FileRead:
 
     def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
         return replace(
-            self.state_refused(Refusal(self.file.path, Verdict.TAKEN, "")),
+            self.state_refused(RefusedFile(self.file.path, Verdict.TAKEN, "")),
             offset=reader.offset,
             line=reader.line,
             prefix=b"" if self.file.is_packed else self._hash.carry_on(self._stream, reader.offset),
             rules=rules,
         )
 
-    def state_refused(self, refusal: Refusal) -> FileState:
+    def state_refused(self, refusal: RefusedFile) -> FileState:
         return FileState(
             path=str(self.file.path),
             inode=self.file.inode,

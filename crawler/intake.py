@@ -13,7 +13,7 @@ from crawler.archive import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.discovery import find_transcripts, stem_of
-from crawler.ingest import Ingester, IngestReport, IngestSettings, Progress
+from crawler.ingest import Ingester, IngestProgress, IngestReport, IngestSettings
 from crawler.tail import is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
@@ -52,7 +52,7 @@ def take_in(
     limit: int | None = None,
     project: str = "",
     dry_run: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
 ) -> IntakeReport:
@@ -65,7 +65,7 @@ def take_in(
     locked.
     """
 
-    def read_on(step: Progress) -> None:
+    def read_on(step: IngestProgress) -> None:
         check()
         if progress:
             progress(step)

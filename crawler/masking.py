@@ -2,7 +2,7 @@
 
 import msgspec
 
-from crawler.entry import Entry, Part
+from crawler.entry import Entry, EntryPart
 from memory_server.redaction import Redactor
 
 
@@ -25,7 +25,7 @@ class EntryRedactor:
             branch=self._repeated(entry.branch),
         )
 
-    def _part(self, part: Part) -> Part:
+    def _part(self, part: EntryPart) -> EntryPart:
         text = self._text(part.text)
         arguments = self._arguments(part.arguments)
         tool = self._repeated(part.tool)

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from crawler.branches import abandoned
-from crawler.entry import Entry, Part, PartKind
+from crawler.entry import Entry, EntryPart, PartKind
 from crawler.injected import is_own_call
 from crawler.transcript import entries_in
 
@@ -143,7 +143,7 @@ class _Joiner:
     def __init__(self, shape: Shape):
         self._shape = shape
         self._reply: list[tuple[Entry, str]] = []
-        self._calls: dict[str, tuple[Entry, Part]] = {}
+        self._calls: dict[str, tuple[Entry, EntryPart]] = {}
         self._queued: set[bytes] = set()
         self._roots: dict[str, str] = {}
 
@@ -155,7 +155,7 @@ class _Joiner:
         for entry, call in self._calls.values():
             yield self._turn(entry, call, arguments=call.arguments, tool=call.tool, is_answered=False)
 
-    def _part(self, position: int, entry: Entry, part: Part) -> Iterator[Turn]:
+    def _part(self, position: int, entry: Entry, part: EntryPart) -> Iterator[Turn]:
         if part.kind is PartKind.TEXT:
             if (self._reply and self._reply[-1][0].message_id != entry.message_id) or not entry.message_id:
                 yield from self._flush()
@@ -169,7 +169,7 @@ class _Joiner:
             elif part.kind is not PartKind.QUEUED or self._is_new(position, entry, part):
                 yield self._turn(entry, part)
 
-    def _answered(self, entry: Entry, result: Part) -> Iterator[Turn]:
+    def _answered(self, entry: Entry, result: EntryPart) -> Iterator[Turn]:
         opened = self._calls.pop(result.call_id, None)
         if opened is None:
             yield self._turn(entry, result)
@@ -179,7 +179,7 @@ class _Joiner:
             return
         yield self._turn(entry, result, tool=call.tool, arguments=call.arguments, entries=(asked.id, entry.id))
 
-    def _is_new(self, position: int, entry: Entry, part: Part) -> bool:
+    def _is_new(self, position: int, entry: Entry, part: EntryPart) -> bool:
         """Whether a queued prompt stands nowhere else: a client writes the same words up to three times."""
         key = words_key(part.text)
         if self._shape.typed_at.get(key, -1) > position:
@@ -195,12 +195,12 @@ class _Joiner:
         reply, self._reply = self._reply, []
         entries = tuple(dict.fromkeys(entry.id for entry, _ in reply))
         text = "\n\n".join(text for _, text in reply)
-        yield self._turn(reply[0][0], Part(PartKind.TEXT, text), entries=entries)
+        yield self._turn(reply[0][0], EntryPart(PartKind.TEXT, text), entries=entries)
 
     def _turn(
         self,
         entry: Entry,
-        part: Part,
+        part: EntryPart,
         *,
         tool: str = "",
         arguments: str = "",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dream.contradiction import CHANGE, contradiction_of, share_of, weigh
 from dream.records import Candidate, Kind, Relation, Update
 from dream.routing import place_for
-from dream.speech.reading import Reading, read_statement
+from dream.speech.reading import StatementReading, read_statement
 from dream.speech.words import Rarity, content_words
 from dream.topics import Topics, TopicStatement, TopicText
 
@@ -89,7 +89,7 @@ def is_known(candidate: Candidate, topics: Topics) -> bool:
     return any(match.is_known for match in matches_of(candidate, topics))
 
 
-def match_of(ours: Reading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
     """What a statement has to do with one of a topic."""
     theirs = statement.reading
     around = theirs.words | frozenset(content_words(" ".join(statement.headings)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from dream.speech.acts import Act
-from dream.speech.reading import ClauseReading, Reading
+from dream.speech.reading import ClauseReading, StatementReading
 from dream.speech.scope import are_apart, role_of_date
 from dream.speech.values import MEASURES, Value, ValueKind, are_equal, share_a_scale
 from dream.speech.words import Rarity, content_words
@@ -61,7 +61,7 @@ class Against:
     why: str = ""
 
 
-def contradiction_of(later: Reading, earlier: Reading, rarity: Rarity) -> Against:
+def contradiction_of(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Against:
     """How surely the later statement goes against the earlier one."""
     if not later.context & earlier.words:
         return Against(0.0)
@@ -86,7 +86,7 @@ def share_of(part: Collection[str], whole: Collection[str], rarity: Rarity) -> f
 # -- another value in the same slot ---------------------------------------------------------------------------------
 
 
-def _values(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+def _values(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     far = later.context & earlier.words
     announced = CHANGE_BONUS if CHANGE.search(later.text) else 0.0
     stating = [clause for clause in later.clauses if clause.act is not Act.INTENDS or CHANGE.search(clause.text)]
@@ -188,7 +188,7 @@ def _subject(value: Value) -> frozenset[str]:
 # -- a denial -------------------------------------------------------------------------------------------------------
 
 
-def _denials(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+def _denials(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     for denying, other in ((later, earlier), (earlier, later)):
         affirmed = [clause.words for clause in other.clauses if not clause.denies]
         said = frozenset().union(*affirmed)
@@ -206,7 +206,7 @@ def _denial_score(denied: frozenset[str], affirmed: frozenset[str], rarity: Rari
 # -- a replacement --------------------------------------------------------------------------------------------------
 
 
-def _replacements(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+def _replacements(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     for match in REPLACED.finditer(later.text):
         gone = frozenset(content_words(match["what"]))
         if gone and gone <= earlier.words and not earlier.denies:
@@ -216,7 +216,9 @@ def _replacements(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[
             yield _replaced(later, earlier, gone, name, rarity)
 
 
-def _replaced(later: Reading, earlier: Reading, gone: frozenset[str], name: str, rarity: Rarity) -> Against:
+def _replaced(
+    later: StatementReading, earlier: StatementReading, gone: frozenset[str], name: str, rarity: Rarity
+) -> Against:
     """How surely a later statement that does away with something speaks of the earlier one, which holds it."""
     rest, others = later.words - gone, earlier.words - gone
     alike = share_of(rest & others, min(rest, others, key=len), rarity)
@@ -226,7 +228,7 @@ def _replaced(later: Reading, earlier: Reading, gone: frozenset[str], name: str,
 # -- another holder -------------------------------------------------------------------------------------------------
 
 
-def _holders(later: Reading, earlier: Reading, rarity: Rarity) -> Iterator[Against]:
+def _holders(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     for ours, theirs in product(later.holders, earlier.holders):
         both, every = ours.what & theirs.what, weigh(ours.what, rarity) + weigh(theirs.what, rarity)
         same = 2 * weigh(both, rarity) / every

@@ -34,7 +34,7 @@ from memory_server.escaping import HIDDEN
 from memory_server.redaction import Redactor, second_opinion
 
 
-class Reason(StrEnum):
+class RefusalReason(StrEnum):
     """Why a candidate does not pass."""
 
     NO_QUOTE = "no quote"
@@ -56,7 +56,7 @@ class Reason(StrEnum):
 class Refusal:
     """One reason, with a sentence that a person or a model can act on."""
 
-    reason: Reason
+    reason: RefusalReason
     what: str
 
 
@@ -119,37 +119,43 @@ class Gate:
         yield from self._about_quotes(candidate)
         yield from _about_text(candidate)
         if self._holds_secret(candidate):
-            yield Refusal(Reason.SECRET, "The statement or its quote holds what looks like a secret; leave it out.")
+            yield Refusal(
+                RefusalReason.SECRET, "The statement or its quote holds what looks like a secret; leave it out."
+            )
         if is_known(candidate, self._topics):
-            yield Refusal(Reason.KNOWN, "A topic says this already.")
+            yield Refusal(RefusalReason.KNOWN, "A topic says this already.")
         if self._rejections.knows(candidate):
-            yield Refusal(Reason.REJECTED, "A person rejected this before; only new evidence brings it back.")
+            yield Refusal(RefusalReason.REJECTED, "A person rejected this before; only new evidence brings it back.")
 
     def _about_quotes(self, candidate: Candidate) -> Iterator[Refusal]:
         if not candidate.quotes:
-            yield Refusal(Reason.NO_QUOTE, "Give the words that somebody said, with session and entry.")
+            yield Refusal(RefusalReason.NO_QUOTE, "Give the words that somebody said, with session and entry.")
         for quote in candidate.quotes:
             yield from self._about_quote(quote)
         said_by_assistant = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT
         if candidate.kind is Kind.LESSON:
             if not self._is_repeated(candidate.quotes):
                 yield Refusal(
-                    Reason.NOT_REPEATED, "A lesson needs the same mistake in two sessions, each with its words."
+                    RefusalReason.NOT_REPEATED, "A lesson needs the same mistake in two sessions, each with its words."
                 )
         elif said_by_assistant and not self._is_agreed(candidate.quotes):
-            yield Refusal(Reason.NOT_AGREED, "The assistant said this; quote the person's next words that agree to it.")
+            yield Refusal(
+                RefusalReason.NOT_AGREED, "The assistant said this; quote the person's next words that agree to it."
+            )
         if len(candidate.quotes) > 1 and candidate.kind is not Kind.LESSON and not said_by_assistant:
-            yield Refusal(Reason.SEVERAL, "The quotes are of different statements; propose each by itself.")
+            yield Refusal(RefusalReason.SEVERAL, "The quotes are of different statements; propose each by itself.")
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
         if quote.role not in (Role.PERSON, Role.ASSISTANT):
-            yield Refusal(Reason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
+            yield Refusal(RefusalReason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
             return
         turn = self._evidence.turn_of(quote)
         if turn is None:
-            yield Refusal(Reason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
+            yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
         elif quote.role is Role.PERSON and not is_said(turn.text, quote) and not is_agreement(turn.text):
-            yield Refusal(Reason.NOT_SAID, "These words ask, suppose, quote, paste or play; they assert nothing.")
+            yield Refusal(
+                RefusalReason.NOT_SAID, "These words ask, suppose, quote, paste or play; they assert nothing."
+            )
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the second quote is the person's next turn, and agrees without a condition."""
@@ -200,16 +206,16 @@ def is_said(text: str, quote: Quote) -> bool:
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     text = candidate.text
     if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
-        yield Refusal(Reason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
+        yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
     shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
     if any(HIDDEN.search(part.replace("\n", " ")) or mixes_scripts(part) for part in shown):
-        yield Refusal(Reason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
+        yield Refusal(RefusalReason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
     if any(INSTRUCTION_LIKE.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
-        yield Refusal(Reason.INSTRUCTION, "It speaks to an assistant, not about the work.")
+        yield Refusal(RefusalReason.INSTRUCTION, "It speaks to an assistant, not about the work.")
     if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
-        yield Refusal(Reason.SEVERAL, "It says more than one thing; propose each by itself.")
+        yield Refusal(RefusalReason.SEVERAL, "It says more than one thing; propose each by itself.")
     if candidate.quotes and (extra := beyond_quote(candidate)):
-        yield Refusal(Reason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
+        yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
 
 
 def mixes_scripts(text: str) -> bool:

@@ -37,7 +37,7 @@ class Acceptance(_Body):
     text: str | None = Field(None, min_length=1, max_length=MAX_TEXT_CHARS)
 
 
-class Refusal(_Body):
+class RefusalBody(_Body):
     """A no, with its reason."""
 
     reason: str = Field("", max_length=500)
@@ -95,7 +95,7 @@ def _add_deciding(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         return decided(done.hunk, done.commit)
 
     @api.post("/api/hunks/{name}/reject")
-    def reject(name: HunkId, wanted: Refusal, secret: Secret = "") -> dict[str, Any]:
+    def reject(name: HunkId, wanted: RefusalBody, secret: Secret = "") -> dict[str, Any]:
         """Turns a hunk down. Needs a page session."""
         done = decisions().reject(name, consent_of(secret), wanted.reason)
         return decided(done.hunk, done.commit)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from dream.speech.reading import Reading, read_statement
+from dream.speech.reading import StatementReading, read_statement
 from dream.speech.sentences import sentence_spans
 from dream.speech.words import Rarity, content_words, rarity_in
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -40,7 +40,7 @@ class TopicStatement:
     headings: tuple[str, ...]  # from the topic's own down
     before: str  # what stands on these lines ahead of the sentence: list sign, other sentences
     after: str  # what stands behind it and behind its footnotes, the line end included
-    reading: Reading
+    reading: StatementReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +120,17 @@ def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
 
 
 @dataclass(slots=True)
-class _Block:
+class _Paragraph:
     """A paragraph or list item: its lines with their numbers in the body, from 0."""
 
     headings: tuple[str, ...]
     lines: list[tuple[int, str]] = field(default_factory=list)
 
 
-def _blocks(body: str) -> Iterator[_Block]:
+def _blocks(body: str) -> Iterator[_Paragraph]:
     code = code_lines(body)
     headings: list[tuple[int, str]] = []
-    block = _Block(())
+    block = _Paragraph(())
     for number, line in enumerate(split_lines(body)):
         heading = HEADING.match(line.rstrip("\r\n")) if number not in code else None
         is_history = any(text.casefold() in HISTORY_HEADINGS for _, text in headings)
@@ -138,11 +138,11 @@ def _blocks(body: str) -> Iterator[_Block]:
         if not is_text or not line.strip() or LIST_SIGN.match(line):
             if block.lines:
                 yield block
-            block = _Block(tuple(text for _, text in headings))
+            block = _Paragraph(tuple(text for _, text in headings))
         if heading:
             level = len(heading[1])
             headings = [*(held for held in headings if held[0] < level), (level, heading[2])]
-            block = _Block(tuple(text for _, text in headings))
+            block = _Paragraph(tuple(text for _, text in headings))
         elif is_text and line.strip():
             block.lines.append((number, line))
     if block.lines:

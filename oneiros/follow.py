@@ -90,7 +90,7 @@ class Follower:
         self.watched &= present
         try:
             for folder in sorted(present - self.watched):
-                self._observer.schedule(_Handler(self._tell), str(folder), recursive=True)
+                self._observer.schedule(_Changes(self._tell), str(folder), recursive=True)
                 self.watched.add(folder)
         except OSError as error:
             self._fall_back(error)
@@ -126,7 +126,7 @@ def ending_on_interrupt(follower: Follower) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-class _Handler(FileSystemEventHandler):
+class _Changes(FileSystemEventHandler):
     def __init__(self, changed: Callable[[], None]):
         self._changed = changed
 

@@ -28,7 +28,7 @@ from oneiros.environment import now
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ForgetPlan:
     """What forgetting removes, and what it cannot."""
 
     session_ids: tuple[str, ...]
@@ -39,7 +39,7 @@ class Plan:
     transcripts: tuple[str, ...] = ()  # of the client, whole paths; left alone
 
 
-def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequence[Path]) -> Plan:
+def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequence[Path]) -> ForgetPlan:
     """What forgetting would do. Raises ContentError where nothing is known by that name.
 
     `folders`: where the client's transcripts lie.
@@ -48,10 +48,10 @@ def plan(root: MemoryRoot, settings: IngestSettings, what: str, folders: Sequenc
     return replace(found, transcripts=tuple(transcripts_of(folders, found.session_ids)))
 
 
-def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> Plan:
+def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> ForgetPlan:
     """What forgetting these sessions would do."""
     files = [path for session_id in sessions for path in files_of(root.sessions, session_id)]
-    return Plan(
+    return ForgetPlan(
         session_ids=tuple(sessions),
         files=tuple(root.relative(path) for path in files),
         proposals=tuple(root.relative(path) for path in proposals_naming(root, sessions)),
@@ -60,7 +60,7 @@ def plan_for(root: MemoryRoot, sessions: Sequence[str]) -> Plan:
     )
 
 
-def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings, wanted: Plan) -> None:
+def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings, wanted: ForgetPlan) -> None:
     """Removes what the plan names, the archive last: after a kill the session is there to be forgotten again.
 
     What was derived of it goes with the next `Memory.reindex`, for which it is noted first.
@@ -122,7 +122,7 @@ def commits_holding(root: MemoryRoot, files: list[Path]) -> list[str]:
     return found.splitlines()
 
 
-def plan_lines(wanted: Plan) -> Iterator[str]:
+def plan_lines(wanted: ForgetPlan) -> Iterator[str]:
     """The plan for a person, a line each."""
     yield from (f"session    {session_id}" for session_id in wanted.session_ids)
     yield from (f"file       {path}" for path in wanted.files)
@@ -132,6 +132,6 @@ def plan_lines(wanted: Plan) -> Iterator[str]:
     yield from (f"transcript {path}  (stays: it is the client's own)" for path in wanted.transcripts)
 
 
-def plan_json(wanted: Plan) -> dict[str, object]:
+def plan_json(wanted: ForgetPlan) -> dict[str, object]:
     """The plan for programs."""
     return asdict(wanted)

@@ -19,7 +19,7 @@ KEEP_ALIVE_SECONDS = 30  # for the whole of the next
 MACOS_PEER = (0, 2)  # SOL_LOCAL, LOCAL_PEERPID; unknown to the socket module
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Gives the application `process`, the one behind a private socket, and takes `let_through`, both by the state."""
 
     def __init__(self, *given: Any, **named: Any):
@@ -31,7 +31,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
         super().connection_made(transport)
         self.app_state = {"process": process_behind(transport), "let_through": self._let_through}
-        waiting = [one for one in self.connections if isinstance(one, Connection) and not one.is_answering]
+        waiting = [one for one in self.connections if isinstance(one, HttpConnection) and not one.is_answering]
         if len(self.connections) > MAX_CONNECTIONS:
             min(waiting, key=lambda one: one._since).cut_off()
 

@@ -27,7 +27,7 @@ from memory_server.rest import create_api
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
 from oneiros.hooks.routes import add_hook_routes
-from oneiros.http_connections import KEEP_ALIVE_SECONDS, Connection
+from oneiros.http_connections import KEEP_ALIVE_SECONDS, HttpConnection
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     """The server of one listening socket, until `end` is set."""
     config = uvicorn.Config(
         app,
-        http=Connection,
+        http=HttpConnection,
         ws="none",
         lifespan="off",
         log_config=None,

@@ -18,7 +18,7 @@ from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model import ModelClient, ModelCompressor
 from crawler.compress.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import IngestSettings, Progress
+from crawler.ingest import IngestProgress, IngestSettings
 from crawler.intake import IntakeReport, take_in
 from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
 from crawler.tail import is_uuid
@@ -194,7 +194,7 @@ def run_intake(
     root: MemoryRoot,
     wanted: Wanted,
     now: datetime,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's.

@@ -30,7 +30,7 @@ class LineServer:
     def __init__(self, server: MCPServer[Any], on_request: Callable[[], None]):
         self._server = server
         self._on_request = on_request
-        self._connections: set[Connection] = set()
+        self._connections: set[LineConnection] = set()
 
     async def serve(self, listener: socket.socket) -> None:
         """Takes connections until it is cancelled, and ends them then."""
@@ -59,7 +59,7 @@ class LineServer:
             logger.warning("more than %d clients; the newest is turned away", MAX_CONNECTIONS)
             writer.close()
             return
-        connection = Connection(reader, writer, self._on_request)
+        connection = LineConnection(reader, writer, self._on_request)
         self._connections.add(connection)
         try:
             await connection.serve(self._server)
@@ -68,7 +68,7 @@ class LineServer:
             writer.close()
 
 
-class Connection:
+class LineConnection:
     """One client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, on_request: Callable[[], None]):

@@ -26,7 +26,7 @@ END_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OwnPlace:
     """A folder or file, with all below it."""
 
     path: Path
@@ -42,10 +42,10 @@ class Place:
 class Removal:
     """All that an uninstall names."""
 
-    goes: tuple[Place, ...]
+    goes: tuple[OwnPlace, ...]
     changes: tuple[Change, ...]  # in files of Claude Code, which `oneiros setup` has written to
-    stays: tuple[Place, ...]
-    memories: tuple[Place, ...]
+    stays: tuple[OwnPlace, ...]
+    memories: tuple[OwnPlace, ...]
     program: str  # the command that removes the program itself
 
 
@@ -94,14 +94,14 @@ def known_roots(environment: Environment) -> list[Path]:
     return sorted({root.resolve() for root in roots if (root / "MEMORY.md").is_file()})
 
 
-def _places(*named: tuple[Path, str]) -> Iterator[Place]:
+def _places(*named: tuple[Path, str]) -> Iterator[OwnPlace]:
     """Those that exist, with their size. What a link leads to is not counted: it is somebody else's."""
     for path, what in named:
         if os.path.lexists(path):
             is_folder = path.is_dir() and not path.is_symlink()
             below = sorted(path.rglob("*")) if is_folder else [path]
             files = [file for file in below if file.is_symlink() or not file.is_dir()]
-            yield Place(path, what, tuple((file, file.lstat().st_size) for file in files))
+            yield OwnPlace(path, what, tuple((file, file.lstat().st_size) for file in files))
 
 
 def _states(environment: Environment) -> Path:

@@ -13,10 +13,18 @@ from memory_server.chunking import code_lines, split_lines
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
 from memory_server.layers.footnotes import without_code_spans
-from memory_server.layers.validate import LINK_TARGET, Rule
+from memory_server.layers.validate import LINK_TARGET, ValidationRule
 from memory_server.root import MemoryRoot
 
-PAGE_RULES = frozenset({Rule.INDEX_MISSING, Rule.INDEX_LINES, Rule.INDEX_CHARS, Rule.MARKERS, Rule.TOPIC_UNLISTED})
+PAGE_RULES = frozenset(
+    {
+        ValidationRule.INDEX_MISSING,
+        ValidationRule.INDEX_LINES,
+        ValidationRule.INDEX_CHARS,
+        ValidationRule.MARKERS,
+        ValidationRule.TOPIC_UNLISTED,
+    }
+)
 
 
 def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
@@ -54,7 +62,7 @@ def _said_after(hunk: Hunk, day: dt.date) -> bool:
 def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) -> Iterator[Finding]:
     """Links of topics to files that are not there, and pointers of the index page likewise."""
     for problem in problems:
-        if problem.rule == Rule.POINTER_DEAD:
+        if problem.rule == ValidationRule.POINTER_DEAD:
             yield Finding(Part.LINKS, problem.path, problem.line, problem.what, problem.remedy)
     for topic in topics.files:
         code = code_lines(topic.text)

@@ -49,7 +49,7 @@ class ClauseReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StatementReading:
     """A statement with its clauses. `context` are the telling words of the sentence that it stands in."""
 
     text: str
@@ -65,14 +65,14 @@ class Reading:
         return any(clause.denies for clause in self.clauses)
 
 
-def read_statement(text: str, context: str = "") -> Reading:
+def read_statement(text: str, context: str = "") -> StatementReading:
     """Reads a statement that stands in the sentence `context`."""
     clauses = tuple(_clause(text[first:end]) for first, end in _whole_clauses(text))
     words = frozenset(content_words(text))
     values = frozenset(value.value for clause in clauses for value in clause.values)
     former = tuple(_moved_from(text))
     holders = tuple(holders_in(text))
-    return Reading(text, clauses, words, values, former, holders, words | frozenset(content_words(context)))
+    return StatementReading(text, clauses, words, values, former, holders, words | frozenset(content_words(context)))
 
 
 def _moved_from(text: str) -> Iterator[tuple[str, frozenset[str]]]:

@@ -52,7 +52,7 @@ class NotOwner(NeedsRepair):
         )
 
 
-class Gate:
+class SharedLock:
     """Lets any number of searches through, or one exchange of what they search; an exchange goes first."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Indices:
         """Opens nothing yet."""
         self._root = root
         self._model = model
-        self.gate = Gate()
+        self.gate = SharedLock()
         self._guard = threading.RLock()
         self._lock = FileLock(root.lock, timeout=0, thread_local=False)
         self._ledger: Ledger | None = None

@@ -42,7 +42,7 @@ INTERVALS = (("temporal.validFrom", "temporal.validUntil"), ("start", "end"), ("
 OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a link must lead to a source
 
 
-class Rule(StrEnum):
+class ValidationRule(StrEnum):
     """What is checked, by names that programs may rely on."""
 
     UNREADABLE = "unreadable"  # gone, too large, no UTF-8, or a folder that may not be opened
@@ -103,10 +103,10 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
 def _read(root: MemoryRoot, files: Sequence[SourceFile], sources: list[_Source]) -> Iterator[Problem]:
     """Adds to `sources` what can be read and tells of the rest."""
     for file in files:
-        rule = Rule.UNREADABLE
+        rule = ValidationRule.UNREADABLE
         try:
             text = read_text(root.file(file.path))
-            rule = Rule.FRONTMATTER
+            rule = ValidationRule.FRONTMATTER
             sources.append(_Source(file, text, parse_frontmatter(text)))
         except ContentError as error:
             yield Problem(file.path, error.line or 1, error.what, error.remedy, rule)
@@ -119,7 +119,7 @@ def _settings(root: MemoryRoot) -> Iterator[Problem]:
     try:
         read_memory_settings(root.settings)
     except OneirosError as error:
-        yield Problem(root.settings.name, error.line or 1, error.what, error.remedy, Rule.SETTINGS)
+        yield Problem(root.settings.name, error.line or 1, error.what, error.remedy, ValidationRule.SETTINGS)
 
 
 def _left_out(root: MemoryRoot) -> Iterator[Problem]:
@@ -154,16 +154,16 @@ def _left_out_below(root: MemoryRoot, folder: Path) -> Iterator[Problem]:
         if not isinstance(error, FileNotFoundError):
             where = _shown_path(root, Path(error.filename))
             what = f"the folder cannot be read ({error.strerror})"
-            yield Problem(where, 1, what, "Check its rights", Rule.UNREADABLE)
+            yield Problem(where, 1, what, "Check its rights", ValidationRule.UNREADABLE)
 
 
 def _ignored(root: MemoryRoot, file: Path, what: str) -> Problem:
-    return Problem(_shown_path(root, file), 1, what, "Rename or move it", Rule.FILE_IGNORED)
+    return Problem(_shown_path(root, file), 1, what, "Rename or move it", ValidationRule.FILE_IGNORED)
 
 
 def _symlink(root: MemoryRoot, file: Path) -> Problem:
     what = "a symlink is not followed, since it could bring in a file from outside the memory"
-    return Problem(_shown_path(root, file), 1, what, "Put the file itself in its place", Rule.SYMLINK)
+    return Problem(_shown_path(root, file), 1, what, "Put the file itself in its place", ValidationRule.SYMLINK)
 
 
 def _shown_path(root: MemoryRoot, file: Path) -> str:
@@ -175,7 +175,7 @@ def _shown_path(root: MemoryRoot, file: Path) -> str:
 
 def _fields(source: _Source, schema: FrontmatterSchema) -> Iterator[Problem]:
     for violation in schema.violations(source.parsed):
-        rule = Rule(f"field-{violation.kind}")
+        rule = ValidationRule(f"field-{violation.kind}")
         yield Problem(source.path, violation.line, violation.what, violation.remedy, rule)
 
 
@@ -184,7 +184,9 @@ def _intervals(source: _Source) -> Iterator[Problem]:
         first, last = source.parsed.date(begin), source.parsed.date(end)
         if first and last and last < first:
             what = f"{end} ({last}) is before {begin} ({first})"
-            yield Problem(source.path, source.parsed.lines[end], what, "Correct one of them", Rule.DATES_ORDER)
+            yield Problem(
+                source.path, source.parsed.lines[end], what, "Correct one of them", ValidationRule.DATES_ORDER
+            )
 
 
 def _footnotes(source: _Source) -> Iterator[Problem]:
@@ -194,14 +196,14 @@ def _footnotes(source: _Source) -> Iterator[Problem]:
     for name, lines in notes.used.items():
         if name not in notes.defined:
             what, remedy = f"the footnote [^{name}] is not defined", f"Add a line `[^{name}]: ...`"
-            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNDEFINED)
+            yield Problem(source.path, above + lines[0], what, remedy, ValidationRule.FOOTNOTE_UNDEFINED)
     for name, lines in notes.defined.items():
         if name not in notes.used:
             what, remedy = f"nothing refers to the footnote [^{name}]", "Refer to it, or remove it"
-            yield Problem(source.path, above + lines[0], what, remedy, Rule.FOOTNOTE_UNUSED)
+            yield Problem(source.path, above + lines[0], what, remedy, ValidationRule.FOOTNOTE_UNUSED)
         for line in lines[1:]:
             what, remedy = f"the footnote [^{name}] is defined twice", "Keep one definition"
-            yield Problem(source.path, above + line, what, remedy, Rule.FOOTNOTE_TWICE)
+            yield Problem(source.path, above + line, what, remedy, ValidationRule.FOOTNOTE_TWICE)
 
 
 # -- several sources --------------------------------------------------------------------------------------------
@@ -214,7 +216,7 @@ def _names(files: Sequence[SourceFile]) -> Iterator[Problem]:
         other = first.setdefault(name, file.path)
         if other != file.path:
             what = f"its name differs from that of {other} in case alone"
-            yield Problem(file.path, 1, what, "Rename one of them", Rule.NAME_TWICE)
+            yield Problem(file.path, 1, what, "Rename one of them", ValidationRule.NAME_TWICE)
 
 
 def _ids(sources: Sequence[_Source]) -> Iterator[Problem]:
@@ -223,7 +225,7 @@ def _ids(sources: Sequence[_Source]) -> Iterator[Problem]:
         identity = source.parsed.text("id").casefold()
         if identity and first.setdefault(identity, source.path) != source.path:
             what = f"{first[identity]} has the same id"
-            yield Problem(source.path, source.parsed.lines["id"], what, "Give one a new UUID", Rule.ID_TWICE)
+            yield Problem(source.path, source.parsed.lines["id"], what, "Give one a new UUID", ValidationRule.ID_TWICE)
 
 
 def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[Problem]:
@@ -235,7 +237,7 @@ def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[
                 line = source.parsed.lines[place]
                 what = f"it supersedes {target[:100]!r}, which is not in this memory"
                 remedy = "Name a path below the memory root, or an id"
-                yield Problem(source.path, line, what, remedy, Rule.SUPERSEDES_UNKNOWN)
+                yield Problem(source.path, line, what, remedy, ValidationRule.SUPERSEDES_UNKNOWN)
 
 
 # -- the index page ---------------------------------------------------------------------------------------------
@@ -245,7 +247,9 @@ def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePat
     page = SourcePath(root.index_page.name)
     if page not in paths:
         if not root.index_page.is_symlink():
-            yield Problem(page, 1, "there is no index page", "Make one with `oneiros init`", Rule.INDEX_MISSING)
+            yield Problem(
+                page, 1, "there is no index page", "Make one with `oneiros init`", ValidationRule.INDEX_MISSING
+            )
         return
     try:
         text = read_text(root.index_page)
@@ -257,14 +261,14 @@ def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePat
         markers = find_markers(text)
         level = with_pointers(text, topic_heads(root), settings)
     except ContentError as error:
-        yield Problem(page, error.line or 1, error.what, error.remedy, Rule.MARKERS)
+        yield Problem(page, error.line or 1, error.what, error.remedy, ValidationRule.MARKERS)
         return
     listed = {target for _, target in _targets(text)}
     line = markers.begin + 1 if markers else 1
     for _, target in _targets(level):
         if target not in listed:
             what = f"{target} has no pointer"
-            yield Problem(page, line, what, "Let `oneiros init` write the pointers", Rule.TOPIC_UNLISTED)
+            yield Problem(page, line, what, "Let `oneiros init` write the pointers", ValidationRule.TOPIC_UNLISTED)
 
 
 def _limits(page: SourcePath, text: str, settings: MemorySettings) -> Iterator[Problem]:
@@ -272,18 +276,18 @@ def _limits(page: SourcePath, text: str, settings: MemorySettings) -> Iterator[P
     remedy = "Shorten it: Claude Code cuts what is beyond"
     if lines > settings.index_max_lines:
         what = f"it has {lines} lines, the limit is {settings.index_max_lines}"
-        yield Problem(page, settings.index_max_lines + 1, what, remedy, Rule.INDEX_LINES)
+        yield Problem(page, settings.index_max_lines + 1, what, remedy, ValidationRule.INDEX_LINES)
     if len(text) > settings.index_max_chars:
         beyond = len(split_lines(text[: settings.index_max_chars]))
         what = f"it has {len(text):,} characters, the limit is {settings.index_max_chars:,}"
-        yield Problem(page, beyond, what, remedy, Rule.INDEX_CHARS)
+        yield Problem(page, beyond, what, remedy, ValidationRule.INDEX_CHARS)
 
 
 def _dead_pointers(page: SourcePath, text: str, paths: set[SourcePath]) -> Iterator[Problem]:
     for line, target in _targets(text):
         if target.startswith(OWN_TARGETS) and target not in paths:
             what = f"there is no {target}"
-            yield Problem(page, line, what, "Correct the link, or remove it", Rule.POINTER_DEAD)
+            yield Problem(page, line, what, "Correct the link, or remove it", ValidationRule.POINTER_DEAD)
 
 
 def _targets(text: str) -> Iterator[tuple[int, str]]:

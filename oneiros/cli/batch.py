@@ -22,7 +22,7 @@ INTRODUCTION = """\
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BatchChoice:
     """What the file says about one hunk. `text` is a new wording; None where it was left as it is."""
 
     hunk: Hunk
@@ -35,7 +35,7 @@ def batch_text(hunks: Sequence[Hunk]) -> str:
     return "\n".join([INTRODUCTION, *("\n".join(_block(hunk)) for hunk in hunks)])
 
 
-def read_batch(text: str, hunks: Sequence[Hunk]) -> list[Choice]:
+def read_batch(text: str, hunks: Sequence[Hunk]) -> list[BatchChoice]:
     """The decisions in an edited file; none where every block was deleted."""
     found = list(BLOCK.finditer(text))
     if not found:
@@ -44,15 +44,17 @@ def read_batch(text: str, hunks: Sequence[Hunk]) -> list[Choice]:
     bodies = {
         match["id"]: (bool(match["later"]), text[match.end() : end]) for match, end in zip(found, ends, strict=True)
     }
-    return [_choice(hunk, *bodies[hunk.id]) if hunk.id in bodies else Choice(hunk, "reject") for hunk in hunks]
+    return [_choice(hunk, *bodies[hunk.id]) if hunk.id in bodies else BatchChoice(hunk, "reject") for hunk in hunks]
 
 
-def _choice(hunk: Hunk, is_later: bool, body: str) -> Choice:
+def _choice(hunk: Hunk, is_later: bool, body: str) -> BatchChoice:
     said = "\n".join(line for line in body.split("\n") if not line.startswith(">")).strip()
     if is_later or not said:
-        return Choice(hunk, "later")
+        return BatchChoice(hunk, "later")
     is_as_it_was = said == _guarded(shown(hunk.text)).strip()
-    return Choice(hunk, "accept", None if is_as_it_was else re.sub(r"^\\(?=\\*[>#])", "", said, flags=re.MULTILINE))
+    return BatchChoice(
+        hunk, "accept", None if is_as_it_was else re.sub(r"^\\(?=\\*[>#])", "", said, flags=re.MULTILINE)
+    )
 
 
 def _block(hunk: Hunk) -> Iterator[str]:

@@ -22,7 +22,7 @@ from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
 from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
-from oneiros.cli.review import Review
+from oneiros.cli.review import TerminalReview
 from oneiros.cli.serving import daemon_json
 from oneiros.client import Client
 from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
@@ -211,7 +211,7 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-    sitting = Review(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+    sitting = TerminalReview(decisions, archive_of(decisions.root), _person(environment), environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
     talk("Before the first decision a word is shown, which you type back; nothing is decided without it.")
     sitting.settle_doubts(decisions.unexplained())

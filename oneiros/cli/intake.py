@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from crawler.archive import Archive
-from crawler.ingest import Progress, Refusal
+from crawler.ingest import IngestProgress, RefusedFile
 from crawler.intake import readmit
 from crawler.levels import Depth, SessionReader
 from memory_server.errors import UsageError
@@ -282,7 +282,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 @contextmanager
-def reading_shown() -> Iterator[Callable[[Progress], None]]:
+def reading_shown() -> Iterator[Callable[[IngestProgress], None]]:
     """The progress of an ingest as megabytes of transcripts on disk."""
     with progress_shown() as show:
         yield lambda step: show(
@@ -318,7 +318,7 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
 
 
-def refusal_lines(refused: Iterable[Refusal]) -> Iterator[str]:
+def refusal_lines(refused: Iterable[RefusedFile]) -> Iterator[str]:
     """Why files were not taken in: a line a reason, with the first of its files."""
     reasons: dict[str, list[Path]] = {}
     for one in refused:

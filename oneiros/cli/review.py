@@ -41,7 +41,7 @@ REASON_CHARS = 500
 END = "\x04"  # what is typed to end the input
 
 
-class Review:
+class TerminalReview:
     """One sitting. Reads answers from standard input, which must be a terminal."""
 
     def __init__(

@@ -9,7 +9,7 @@ import typer
 from memory_server.errors import UsageError
 from oneiros.cli.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment
-from oneiros.uninstall import Place, Removal, planned_removal, remove
+from oneiros.uninstall import OwnPlace, Removal, planned_removal, remove
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -62,7 +62,7 @@ def _show(removal: Removal) -> None:
     data(f"The program goes by: {removal.program}")
 
 
-def _line(place: Place) -> str:
+def _line(place: OwnPlace) -> str:
     return f"{place.bytes:>14,}  {place.path}  ({place.what})"
 
 
@@ -79,5 +79,5 @@ def _as_json(removal: Removal) -> dict[str, object]:
     }
 
 
-def _place(place: Place) -> dict[str, object]:
+def _place(place: OwnPlace) -> dict[str, object]:
     return {"path": str(place.path), "what": place.what, "bytes": place.bytes}

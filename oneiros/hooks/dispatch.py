@@ -15,7 +15,7 @@ from oneiros.hooks.call import HookCall, parse_call
 from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
-from oneiros.hooks.session_start import Review, answer_session_start
+from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from oneiros.hooks.taking_in import Note, TakingIn
 from oneiros.intake import note_event
 
@@ -40,7 +40,7 @@ class Hooks:
         taking_in: TakingIn,
         *,
         take_all: Callable[[], object],
-        review: Review,
+        review: ReviewLines,
     ):
         """`take_all` sets off the intake of everything."""
         self._memory = memory

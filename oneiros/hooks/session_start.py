@@ -31,7 +31,7 @@ TOPICS = "Topics:"
 FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
-class Review(Protocol):
+class ReviewLines(Protocol):
     """What is to be said of proposals and approvals; a line each."""
 
     def for_person(self) -> Sequence[str]: ...
@@ -40,7 +40,7 @@ class Review(Protocol):
         """The same while the memory is the same."""
 
 
-def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: int, review: Review) -> HookAnswer:
+def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: int, review: ReviewLines) -> HookAnswer:
     """Both answers."""
     files = ClaudeFiles(home, Path(call.folder or home))
     context = tagged([READING, *review.for_model(), *context_lines(memory, files)], max_bytes)

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from crawler.archive import Archive, SessionKey
-from crawler.entry import Entry, Part, PartKind
+from crawler.entry import Entry, EntryPart, PartKind
 from memory_server.errors import ContentError
 from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id
 
 
 def entry(number: int, text: str = "") -> Entry:
     return Entry(
-        id=entry_id(number), parent=entry_id(number - 1), parts=(Part(PartKind.TEXT, text or f"text {number}"),)
+        id=entry_id(number), parent=entry_id(number - 1), parts=(EntryPart(PartKind.TEXT, text or f"text {number}"),)
     )
 
 

@@ -12,7 +12,7 @@ from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.extractive import EntryRefs, compress_extractively
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.entry import Entry, Part, PartKind
+from crawler.entry import Entry, EntryPart, PartKind
 from crawler.facts import facts_of
 from crawler.ingest import Ingester
 from crawler.turns import join_turns
@@ -37,7 +37,7 @@ JSON: st.SearchStrategy[object] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["content", "status"]), inner),
     max_leaves=6,
 )
-FAILED = Part(PartKind.RESULT, "Error: it was refused", call_id="c1", is_error=True)
+FAILED = EntryPart(PartKind.RESULT, "Error: it was refused", call_id="c1", is_error=True)
 
 
 def closed(now: datetime = LATER, *, ended: tuple[str, ...] = ()) -> ClosedWhen:
@@ -59,7 +59,7 @@ def lines(session: CompressedSession, title: str) -> list[str]:
 
 @given(st.dictionaries(st.sampled_from(ARGUMENTS), JSON))
 def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, Any]) -> None:
-    told = Part(PartKind.CALL, tool="Write", call_id="c1", arguments=json.dumps(arguments))
+    told = EntryPart(PartKind.CALL, tool="Write", call_id="c1", arguments=json.dumps(arguments))
     entries = [Entry(id=entry_id(1), parts=(told,)), Entry(id=entry_id(2), parts=(FAILED,))]
 
     turns = list(join_turns(lambda: entries))
@@ -69,8 +69,8 @@ def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, A
 
 def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
     said = "Version 4.2.1 of the relay on 10.0.0.7:2525 answers https://relay.lan/health, with ECONNREFUSED at times."
-    done = Part(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
-    entries = [Entry(id=entry_id(1), parts=(Part(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
+    done = EntryPart(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
+    entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
 
     assert list(identifiers_of(list(join_turns(lambda: entries)))) == [
         ("Addresses: 10.0.0.7:2525, https://relay.lan/health", (entry_id(1),)),
@@ -80,7 +80,8 @@ def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
 
 
 def test_an_identifier_too_long_for_a_line_is_left_out_rather_than_cut() -> None:
-    entry = Entry(id=entry_id(1), parts=(Part(PartKind.PROMPT, f"See https://relay.lan/{'a' * 90} and 10.0.0.7."),))
+    said = f"See https://relay.lan/{'a' * 90} and 10.0.0.7."
+    entry = Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),))
 
     assert list(identifiers_of(list(join_turns(lambda: [entry])))) == [("Addresses: 10.0.0.7", (entry_id(1),))]
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.choice import Choice
-from crawler.entry import Entry, Part, PartKind
+from crawler.entry import Entry, EntryPart, PartKind
 from crawler.grammar import MAX_LINE_CHARS, Grammar, as_id, as_line, is_id, is_made_of_another
 from memory_server.escaping import HIDDEN
 from tests.crawler.builders import Record, assistant, call, person, result, to_lines
@@ -36,7 +36,7 @@ def test_what_repeats_is_held_to_it_like_the_first(changes: list[tuple[str, str,
     grammar = Grammar()
 
     for name, text, is_said in changes:
-        parts = (Part(PartKind.PROMPT, "said"),) if is_said else ()
+        parts = (EntryPart(PartKind.PROMPT, "said"),) if is_said else ()
         entry = msgspec.structs.replace(plain, **{name: text}, parts=parts)
         held = grammar.hold(entry)
         wanted = as_id(text) if name in FIELDS[:5] else as_line(text)

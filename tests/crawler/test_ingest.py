@@ -14,7 +14,7 @@ import crawler.ingest
 from crawler.archive import Archive
 from crawler.choice import Choice
 from crawler.discovery import find_transcripts
-from crawler.ingest import Ingester, IngestSettings, Progress
+from crawler.ingest import Ingester, IngestProgress, IngestSettings
 from crawler.tail import Verdict
 from memory_server.errors import NeedsRepair
 from tests.crawler.builders import (
@@ -347,7 +347,7 @@ def test_since_limit_and_project_choose_files(ingester: Ingester, tmp_path: Path
 
 def test_progress_is_told_file_by_file(ingester: Ingester, tmp_path: Path) -> None:
     write_transcript(tmp_path / "live", *working_session())
-    seen: list[Progress] = []
+    seen: list[IngestProgress] = []
 
     ingester.ingest([tmp_path / "live"], progress=seen.append)
 

@@ -11,7 +11,7 @@ import pytest
 from crawler.turns import Role
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import lessons_from, mistakes_in
-from dream.gate import Gate, NoRejections, Reason, is_chained
+from dream.gate import Gate, NoRejections, RefusalReason, is_chained
 from dream.records import Candidate, Kind, Quote
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result
@@ -91,7 +91,7 @@ class House:
     def session(self) -> SessionTurns:
         return self.evidence.session(SESSION)
 
-    def reasons(self, candidate: Candidate) -> set[Reason]:
+    def reasons(self, candidate: Candidate) -> set[RefusalReason]:
         return {refusal.reason for refusal in self.gate.check(candidate)}
 
 
@@ -223,7 +223,7 @@ def test_a_no_that_belongs_to_its_sentence_cannot_be_left_out(tmp_path: Path, wo
 
     refusals = gate_over(evidence).check(said(evidence.session(SESSION), words, text))
 
-    assert Reason.BEYOND_QUOTE in {refusal.reason for refusal in refusals}
+    assert RefusalReason.BEYOND_QUOTE in {refusal.reason for refusal in refusals}
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_statement_that_a_topic_holds_is_known(house: House) -> None:
 
     reasons = {refusal.reason for refusal in gate.check(said(house.session, TRUE_STATEMENTS[0]))}
 
-    assert reasons == {Reason.KNOWN}
+    assert reasons == {RefusalReason.KNOWN}
 
 
 def test_a_rejected_statement_stays_out(house: House) -> None:
@@ -267,15 +267,15 @@ def test_a_rejected_statement_stays_out(house: House) -> None:
 
     reasons = {refusal.reason for refusal in gate.check(said(house.session, TRUE_STATEMENTS[0]))}
 
-    assert reasons == {Reason.REJECTED}
+    assert reasons == {RefusalReason.REJECTED}
 
 
 def test_a_secret_does_not_pass_in_text_or_topic(house: House) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     true = said(house.session, TRUE_STATEMENTS[0])
 
-    assert Reason.SECRET in house.reasons(replace(true, text=f"The token is {secret}."))
-    assert Reason.SECRET in house.reasons(replace(true, topic=secret))
+    assert RefusalReason.SECRET in house.reasons(replace(true, text=f"The token is {secret}."))
+    assert RefusalReason.SECRET in house.reasons(replace(true, topic=secret))
 
 
 def test_a_masked_secret_in_the_quote_does_not_pass(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_masked_secret_in_the_quote_does_not_pass(tmp_path: Path) -> None:
     candidate = said(session, session.turns[0].text)
 
     assert "[redacted:" in candidate.text
-    assert Reason.SECRET in {refusal.reason for refusal in gate_over(evidence).check(candidate)}
+    assert RefusalReason.SECRET in {refusal.reason for refusal in gate_over(evidence).check(candidate)}
 
 
 def test_a_turn_that_was_rewound_is_no_evidence(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_the_same_mistake_of_two_sessions_makes_a_lesson_that_passes(tmp_path: P
     assert {quote.session_id for quote in lesson.quotes} == {SESSION, OTHER_SESSION}
     assert gate_over(evidence).check(lesson) == ()
     assert {r.reason for r in gate_over(evidence).check(replace(lesson, quotes=lesson.quotes[:1]))} == {
-        Reason.NOT_REPEATED
+        RefusalReason.NOT_REPEATED
     }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from memory_server.document import Layer, SourcePath
 from memory_server.layers.index_page import with_pointers
 from memory_server.layers.topics import SourceFile, find_sources, read_document, topic_heads
-from memory_server.layers.validate import Rule, validate_root
+from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.settings import MemorySettings, read_memory_settings
 from tests.memories import root_at
 
@@ -39,4 +39,4 @@ def test_the_rules_that_it_names_exist() -> None:
     text = (ROOT.topics / "frontmatter.md").read_text(encoding="utf-8")
     named = text.partition("the rules: ")[2].partition(". The")[0]
 
-    assert {word.strip("`\n ") for word in named.split(",")} <= {*Rule}
+    assert {word.strip("`\n ") for word in named.split(",")} <= {*ValidationRule}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END
 from memory_server.errors import Problem
 from memory_server.layers.index_page import write_index_page
-from memory_server.layers.validate import Rule, validate_root
+from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings
 from tests.memories import root_at
@@ -296,6 +296,6 @@ def test_no_bytes_end_the_check(root: MemoryRoot, data: st.DataObject) -> None:
         write(root, path, data.draw(content))
 
     for problem in problems(root):
-        assert problem.rule in [*Rule]
+        assert problem.rule in [*ValidationRule]
         assert problem.line >= 1
         assert "\n" not in str(problem)
