@@ -4,7 +4,7 @@ Arguments of tools are shown as `name: value` with their line ends, not as JSON,
 searched for as it is written elsewhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from crawler.archive import Archive
 from crawler.compress.extractive import title_of
 from crawler.facts import arguments_of, facts_of
 from crawler.levels import Depth, SessionReader
+from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
 from crawler.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name
 
-ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
 
 
@@ -47,7 +47,7 @@ class ArchivedSessions:
             date=facts.ended.date() if facts.ended else None,
             project=project_name(record.project or record.cwd),
             machine=record.machine,
-            turns=[archived_turn(turn) for turn in turns],
+            turns=archived_turns(turns),
         )
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
@@ -58,13 +58,20 @@ class ArchivedSessions:
         return reader.read(session_id, Depth(depth), first=first)
 
 
-def archived_turn(turn: Turn) -> ArchivedTurn:
+def archived_turns(turns: Sequence[Turn]) -> list[ArchivedTurn]:
+    """The turns of a session as text, each with what came of it."""
+    outcomes = outcomes_of(turns)
+    return [archived_turn(turn, outcomes.get(number)) for number, turn in enumerate(turns, start=1)]
+
+
+def archived_turn(turn: Turn, outcome: Outcome | None = None) -> ArchivedTurn:
     """A turn as text: what was called with what, and what came back."""
     who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     arguments = "\n".join(f"{name}: {plain(value)}" for name, value in arguments_of(turn).items())
-    is_person = turn.role is Role.PERSON or turn.tool == ASKING_TOOL
-    said = turn.text.strip() if is_person or turn.role in SPEAKERS else ""
-    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), said, is_person)
+    words = words_of_person(turn)
+    said = words or (turn.text.strip() if turn.role in SPEAKERS else accepted_plan(turn))
+    standing, settled_at = (outcome.standing, outcome.turn) if outcome else (None, 0)
+    return ArchivedTurn(who, f"{arguments}\n{turn.text}".strip(), said, bool(words), standing, settled_at)
 
 
 def plain(value: object) -> str:

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Protocol
 
+from crawler.agreement import is_agreement
 from crawler.compress.candidates import error_line
 from crawler.injected import OWN_SESSION_MARK, TAG
 from crawler.turns import Role
@@ -25,7 +26,6 @@ from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, 
 from dream.extract.wording import OPENER
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.speech.acts import Act, clauses_in
-from dream.speech.agreement import is_agreement
 from dream.speech.sentences import sentence_spans
 from dream.speech.values import ValueKind, values_in
 from dream.speech.words import content_words

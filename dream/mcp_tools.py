@@ -13,11 +13,11 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
+from crawler.agreement import is_agreement
 from crawler.turns import Role, Turn
 from dream.evidence import Evidence, SessionTurns, quote_of
 from dream.gate import Refusal
 from dream.records import Candidate, Kind, Quote, Update
-from dream.speech.agreement import is_agreement
 from memory_server.escaping import shown
 from memory_server.mcp_server import READ_ONLY, strict_tool
 

@@ -8,7 +8,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_server.document import TYPES, Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.document import TYPES, Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath, Standing
 from memory_server.escaping import shown, shown_line
 
 CHARS_A_TOKEN = 4
@@ -66,6 +66,8 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "more_lines": [[lines.first, lines.last] for lines in hit.more_lines],
         "decides": hit.decides,
         "replaced_by": hit.replaced_by,
+        "standing": hit.standing or "",
+        "settled_at": hit.settled_at,
     }
 
 
@@ -104,6 +106,8 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         more_lines=tuple(LineRange(*lines) for lines in hit["more_lines"]),
         decides=hit["decides"],
         replaced_by=hit["replaced_by"],
+        standing=Standing(hit["standing"]) if hit.get("standing") else None,
+        settled_at=hit.get("settled_at", 0),
     )
 
 
@@ -134,6 +138,8 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
 
 def _head(number: int, hit: Hit) -> str:
     marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
+    if hit.standing:
+        marks.append(standing_shown(hit))
     if hit.replaced_by:
         marks.append(f"replaced by {shown_line(hit.replaced_by)}")
     if hit.more_lines:
@@ -174,6 +180,11 @@ def _tail(answer: Answer) -> str:
 def title_shown(title: str) -> str:
     line = shown_line(title)
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]} …"
+
+
+def standing_shown(hit: Hit) -> str:
+    """The one word for what was said in a session, and of what was dropped the turn that did it."""
+    return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
 
 
 def layer_shown(layer: Layer) -> str:

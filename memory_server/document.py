@@ -33,6 +33,18 @@ RANKS = {layer: place for place, layer in enumerate(Layer, start=1)}  # asked fo
 BY_LINE = frozenset({Layer.SESSION, Layer.RAW})  # layers in which each line is a statement or turn of its own
 
 
+class Standing(StrEnum):
+    """The one word that is shown of what was said in a session: who said it or, where the session tells, what came of
+    it. A later one of these outdoes an earlier one.
+    """
+
+    YOU = "you"
+    CLAUDE = "Claude"
+    AGREED = "agreed"  # the person said yes to it, chose it, or accepted the plan
+    DONE = "done"  # committed, written, or tests passed after it
+    DROPPED = "dropped"  # rejected, taken back, or left by a rewind
+
+
 TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")  # of what sessions said, by the recorder
 
 
@@ -87,6 +99,8 @@ class Chunk:
     searchable: str
     headings: tuple[str, ...]  # from the document's first heading down to the chunk's own
     lines: LineRange
+    standing: Standing | None = None  # of what was said in a session
+    settled_at: int = 0  # the turn that shows it, from 1; 0 where none does
 
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.
@@ -147,6 +161,8 @@ class Hit:
     more_lines: tuple[LineRange, ...] = ()  # other passages of the same source that matched
     decides: bool = False  # the highest layer among hits that answer the same thing
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
+    standing: Standing | None = None  # of what was said in a session
+    settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from crawler.agreement import is_agreement
 from crawler.turns import Role, Turn
 from dream.evidence import SessionTurns
 from dream.extract.signals import LIKELY, Signal, signal_of
 from dream.speech.acts import Clause, clauses_in
-from dream.speech.agreement import is_agreement
 
 MAX_SENTENCES = 3  # of the last paragraph
 OF_ITSELF = re.compile(

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 
+from crawler.agreement import is_agreement
 from crawler.compress.model import PaidModel, Refused
 from crawler.compress.prompt import Prompt, shorten
 from crawler.injected import OWN_SESSION_MARK
@@ -17,7 +18,6 @@ from crawler.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.finder import find_candidates
 from dream.records import Candidate, Kind, Quote
-from dream.speech.agreement import is_agreement
 
 logger = logging.getLogger(__name__)
 

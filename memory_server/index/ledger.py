@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath
+from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.files import file_identity
@@ -62,6 +62,8 @@ class StoredChunk:
     headings: tuple[str, ...]
     passage: str  # the searchable text
     context: str
+    standing: Standing | None  # of what was said in a session
+    settled_at: int  # the turn that shows it, from 1; 0 where none does
 
 
 class Ledger:
@@ -135,7 +137,7 @@ class Ledger:
         extra = extra_words(chunk.searchable)
         cursor = self.connection.execute(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " word_count, text_hash) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " word_count, text_hash, standing, settled_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 chunk.id,
                 source,
@@ -148,6 +150,8 @@ class Ledger:
                 extra,
                 len(WORD.findall(chunk.searchable)),
                 key if chunk.searchable else None,
+                chunk.standing or "",
+                chunk.settled_at,
             ),
         )
         self._index_words("", cursor.lastrowid or 0, context, chunk.searchable, extra)
@@ -292,6 +296,12 @@ class Ledger:
                 found[row[0]] = _stored_chunk(row)
         return found
 
+    def chunk_from(self, source: int, line: int) -> StoredChunk | None:
+        """The chunk of a source that begins with a line; None where none does."""
+        select = f"select {CHUNK_COLUMNS} from chunk where source = ? and first_line = ? order by ordinal limit 1"  # noqa: S608  columns of our own
+        row = self.connection.execute(select, (source, line)).fetchone()
+        return _stored_chunk(row) if row else None
+
     def passages_of(self, source: int) -> list[tuple[int, str]]:
         """The searchable passages of a source in their order, each with its row."""
         rows = self.connection.execute(
@@ -379,7 +389,7 @@ class Ledger:
 
 
 WORD = re.compile(r"\w+")
-CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context"
+CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at"
 
 
 def embedded_text(context: str, passage: str) -> str:
@@ -423,7 +433,7 @@ def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
 
 
 def _stored_chunk(row: Sequence[object]) -> StoredChunk:
-    number, chunk_id, source, ordinal, first, last, headings, passage, context = row
+    number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, settled_at = row
     return StoredChunk(
         row=int(str(number)),
         id=ChunkId(str(chunk_id)),
@@ -433,6 +443,8 @@ def _stored_chunk(row: Sequence[object]) -> StoredChunk:
         headings=tuple(json.loads(str(headings))),
         passage=str(passage),
         context=str(context),
+        standing=Standing(str(standing)) if standing else None,
+        settled_at=int(str(settled_at)),
     )
 
 

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, SourcePath
+from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.index.build import Progress
 from memory_server.index.ledger import Ledger, SourceState
@@ -37,6 +37,8 @@ class ArchivedTurn:
     text: str
     said: str = ""  # what of it somebody said, rather than a tool returned
     is_person: bool = False  # whether the person said that
+    standing: Standing | None = None  # what came of it, where the session tells
+    settled_at: int = 0  # the turn that shows it, from 1
 
 
 @dataclass(frozen=True, slots=True)

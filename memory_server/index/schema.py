@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and SQLite must be handed the old words when a row goes.
 """
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -41,7 +41,9 @@ create table chunk(
     extra text not null,
     word_count integer not null,
     text_hash blob,
-    is_semantic integer not null default 0
+    is_semantic integer not null default 0,
+    standing text not null,
+    settled_at integer not null
 );
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;

@@ -153,6 +153,16 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
     found = []
     for ordinal, stretch in enumerate(stretches_of(turns)):
         name = chunk_id(document.path, stretch.turns.first, ordinal, stretch.text)
-        chunk = Chunk(name, document.path, ordinal, stretch.text, stretch.text, (stretch.request,), stretch.turns)
+        chunk = Chunk(
+            name,
+            document.path,
+            ordinal,
+            stretch.text,
+            stretch.text,
+            (stretch.request,),
+            stretch.turns,
+            stretch.standing,
+            stretch.settled_at,
+        )
         found.append((chunk, text_hash(embedded_text(chunk.context(document), chunk.searchable))))
     return found

@@ -8,7 +8,7 @@ never begins in one exchange and ends in the next, and it knows the request that
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.document import LineRange
+from memory_server.document import LineRange, Standing
 from memory_server.index.raw import ArchivedTurn, pieces_of
 
 STRETCH_CHARS = 800
@@ -23,18 +23,24 @@ class Stretch:
     text: str
     turns: LineRange  # the first and the last turn that it holds words of, from 1
     request: str  # what the person had asked for or said, on one line; empty before the first
+    standing: Standing  # of the turn that most of its words are from
+    settled_at: int = 0  # the turn that shows it, from 1
 
 
 def stretches_of(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
     """What was said in a session, in its order."""
-    return [
-        Stretch("\n".join(text for _, text in part), LineRange(part[0][0], part[-1][0]), request)
-        for request, said in exchanges_of(turns)
-        for part in _joined(said)
-    ]
+    return [_stretch(part, request, turns) for request, said in exchanges_of(turns) for part in _joined(said)]
 
 
 Said = list[tuple[int, str]]  # the number of a turn, and words of it
+
+
+def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch:
+    longest, _ = max(part, key=lambda piece: len(piece[1]))
+    turn = turns[longest - 1]
+    standing = turn.standing or (Standing.YOU if turn.is_person else Standing.CLAUDE)
+    where = LineRange(part[0][0], part[-1][0])
+    return Stretch("\n".join(text for _, text in part), where, request, standing, turn.settled_at)
 
 
 def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:

@@ -200,6 +200,10 @@ class Retriever:
             found.append(after)
         return found
 
+    def beginning_with(self, source: int, line: int) -> StoredChunk | None:
+        """The passage of a source that begins with a line or turn; None where none does."""
+        return self._indices.ledger.chunk_from(source, line)
+
     def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         return [
@@ -281,6 +285,8 @@ def hit_of(candidate: Candidate, chunk: StoredChunk, source: StoredSource) -> Hi
         type=source.kind,
         tags=source.tags,
         parts=candidate.parts,
+        standing=chunk.standing,
+        settled_at=chunk.settled_at,
     )
 
 

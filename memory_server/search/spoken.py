@@ -6,8 +6,9 @@ comes after it. What the digest of a session says does not change the order: it 
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
-from memory_server.document import Answer, Hit, Layer, LineRange
+from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
@@ -30,24 +31,41 @@ def reads_spoken(question: Question) -> bool:
 
 
 def spoken_hits(retriever: Retriever, candidates: Sequence[Candidate], question: Question) -> list[Hit]:
-    """Stretches, best first, as hits with what followed each; none shows what another one shows already."""
+    """Stretches, best first, as hits with what followed each; none shows what another one shows already.
+
+    What was dropped stands behind what took its place, which is read where the ranking did not bring it.
+    """
     shown: set[tuple[int, int]] = set()
     hits: list[Hit] = []
-    for candidate, chunk in retriever.read(candidates):
-        if len(hits) == question.limit:
+    for candidate, found in retriever.read(candidates):
+        if len(hits) >= question.limit:
             break
-        if (chunk.source, chunk.ordinal) in shown:
-            continue
-        after = retriever.following(chunk, PASSAGE_CHARS - len(chunk.passage))
-        shown |= {(one.source, one.ordinal) for one in (chunk, *after)}
-        hit = hit_of(candidate, chunk, retriever.snapshot.sources[chunk.source])
-        hits.append(replace(hit, passage=_joined(chunk, after), lines=_lines([chunk, *after])))
-    return hits
+        for chunk in filter(None, (_replacement(retriever, found), found)):
+            if (chunk.source, chunk.ordinal) not in shown:
+                parts = [chunk, *_following(retriever, chunk)]
+                shown |= {(part.source, part.ordinal) for part in parts}
+                hit = hit_of(candidate, chunk, retriever.snapshot.sources[chunk.source])
+                hits.append(replace(hit, passage=_joined(parts), lines=_lines(parts)))
+    return hits[: question.limit]
 
 
-def _joined(chunk: StoredChunk, after: Sequence[StoredChunk]) -> str:
+def _replacement(retriever: Retriever, chunk: StoredChunk) -> StoredChunk | None:
+    """What took the place of a stretch that was dropped."""
+    is_dropped = chunk.standing is Standing.DROPPED
+    return retriever.beginning_with(chunk.source, chunk.settled_at) if is_dropped else None
+
+
+def _following(retriever: Retriever, chunk: StoredChunk) -> list[StoredChunk]:
+    """What followed a stretch, as much as is shown with it; of one that was dropped, up to where it was."""
+    after = retriever.following(chunk, PASSAGE_CHARS - len(chunk.passage))
+    if chunk.standing is not Standing.DROPPED:
+        return after
+    return list(takewhile(lambda part: part.lines.first < chunk.settled_at, after))
+
+
+def _joined(parts: Sequence[StoredChunk]) -> str:
     """A stretch and what followed it, cut at the end of a word."""
-    text = "\n".join(one.passage for one in (chunk, *after))
+    text = "\n".join(part.passage for part in parts)
     if len(text) <= PASSAGE_CHARS:
         return text
     cut = text[: PASSAGE_CHARS - 2]

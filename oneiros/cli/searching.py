@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from memory_server.answer_text import answer_json, explained, shortened
+from memory_server.answer_text import answer_json, explained, shortened, standing_shown
 from memory_server.document import TYPES, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
@@ -169,6 +169,7 @@ def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
         [
             f"  {hit.type}" if hit.type in TYPES else "",
             "  decides" if hit.decides else "",
+            f"  {standing_shown(hit)}" if hit.standing else "",
             f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]

@@ -1,17 +1,19 @@
 """What recall answers from archived sessions: what was said in them, found by words and meaning."""
 
 import datetime as dt
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from crawler.archived import ArchivedSessions
 from crawler.ingest import Ingester
-from memory_server.document import Layer
+from memory_server.document import Layer, Standing
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
+from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, settings_in, write_transcript
 from tests.memories import recall, root_at, write_topic
 
@@ -20,7 +22,7 @@ QUESTION = "a kitten that dozes in a warm place"  # shares no word with what was
 
 
 @contextmanager
-def opened(folder: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
+def opened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True) -> Iterator[Memory]:
     """A memory with two archived sessions, one on a cat and one on a printer."""
     root = root_at(folder / "mem")
     root.derived.mkdir(parents=True, exist_ok=True)
@@ -31,19 +33,34 @@ def opened(folder: Path, *, raw_vectors: bool = True) -> Iterator[Memory]:
         assistant(22, "Let me look at it.", session=OTHER_SESSION),
         assistant(23, "Its rollers were worn; I ordered rollers of type RX-7.", session=OTHER_SESSION),
         person(24, "Good. Now the coffee machine.", session=OTHER_SESSION),
+        assistant(25, "Its boiler leaks; a new one is ordered from Milan.", session=OTHER_SESSION),
+        person(26, "No, that's wrong, the seal leaks.", session=OTHER_SESSION),
+        assistant(27, "You're right, it should be the seal: two euros in any shop.", session=OTHER_SESSION),
     ]
     write_transcript(folder / "live", *other, session=OTHER_SESSION)
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([folder / "live"])
-    store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-    settings = PersonSettings(raw_vectors=raw_vectors)
-    with Memory(root, person=settings, hub_cache=folder, now=lambda: NOW, sessions=store) as memory:
+    with reopened(folder, make_engine, raw_vectors=raw_vectors) as memory:
         memory.reindex()
         yield memory
 
 
+def reopened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True) -> Memory:
+    """The memory as it lies on the disk."""
+    root = root_at(folder / "mem")
+    store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+    settings = PersonSettings(raw_vectors=raw_vectors)
+    return Memory(root, person=settings, hub_cache=folder, now=lambda: NOW, sessions=store, make_engine=make_engine)
+
+
 def found(memory: Memory, question: str = QUESTION) -> list[str]:
     return [hit.path.rpartition("/")[2] for hit in recall(memory, question).hits]
+
+
+def words(memory: Memory, question: str) -> list[tuple[str, str, int]]:
+    """Of every hit the first words, the word for who said it or how it ended, and the turn that shows that."""
+    hits = recall(memory, question).hits
+    return [(hit.passage.split(".")[0], hit.standing or "", hit.settled_at) for hit in hits]
 
 
 def vector_file(memory: Memory) -> Path:
@@ -51,13 +68,13 @@ def vector_file(memory: Memory) -> Path:
     return memory.stretches.cache.folder / "vectors.f32"
 
 
-def test_a_session_is_found_by_the_meaning_of_what_was_said(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_a_session_is_found_by_the_meaning_of_what_was_said(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
         assert found(memory)[:1] == [SESSION]
 
 
-def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
         best = recall(memory, "why does the printer jam on thick paper").hits[0]
 
     assert "Why does the printer jam" in best.passage
@@ -66,8 +83,50 @@ def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path) -
     assert best.lines.first == 1
 
 
-def test_a_topic_that_fits_best_stands_above_what_was_said(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_a_passage_says_in_a_word_who_said_it_or_how_it_ended(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        assert words(memory, QUESTION)[0] == ("you: Our old cat sleeps on the heater all day long", "you", 0)
+        assert words(memory, "why does the printer jam on thick paper")[0][1:] == ("Claude", 0)
+
+
+def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")
+
+    dropped = ("you: Good", "dropped", 6)
+    assert dropped in found
+    assert found.index(dropped) == found.index(("you: No, that's wrong, the seal leaks", "Claude", 0)) + 1
+
+
+def test_the_passage_of_what_was_dropped_ends_where_it_was(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        hits = recall(memory, "coffee machine: a leaking boiler to be ordered from Milan").hits
+
+    (dropped,) = [hit for hit in hits if hit.standing is Standing.DROPPED]
+    assert "boiler" in dropped.passage
+    assert "seal" not in dropped.passage
+
+
+def test_an_index_of_an_earlier_format_is_made_anew_from_the_vectors_that_are_kept(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        root = memory.root
+        ledgers = [root.ledger, root.raw_index, root.stretches / "ledger.db"]
+    for ledger in ledgers:
+        with closing(sqlite3.connect(ledger)) as connection:
+            connection.execute("pragma user_version = 3")
+    monkeypatch.setattr("memory_server.index.stretch_index.fill_cache", None)
+    monkeypatch.setattr("memory_server.index.build.fill_cache", None)
+
+    with reopened(tmp_path, make_engine) as memory:
+        memory.reindex()
+
+        assert found(memory)[:1] == [SESSION]
+
+
+def test_a_topic_that_fits_best_stands_above_what_was_said(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
         write_topic(memory.root, "printer", "The printer jams on thick paper because of worn rollers: order RX-7.")
         memory.reindex()
 
@@ -76,14 +135,14 @@ def test_a_topic_that_fits_best_stands_above_what_was_said(tmp_path: Path) -> No
     assert layers[:2] == [Layer.TOPIC, Layer.RAW]
 
 
-def test_nothing_is_cut_or_embedded_where_the_person_wants_none(tmp_path: Path) -> None:
-    with opened(tmp_path, raw_vectors=False) as memory:
+def test_nothing_is_cut_or_embedded_where_the_person_wants_none(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine, raw_vectors=False) as memory:
         assert found(memory) == []
         assert not memory.root.stretches.exists()
 
 
-def test_what_was_said_is_embedded_once(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_what_was_said_is_embedded_once(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
         before = vector_file(memory).stat()
 
         memory.reindex()
@@ -93,9 +152,9 @@ def test_what_was_said_is_embedded_once(tmp_path: Path) -> None:
 
 
 def test_a_rebuild_embeds_nothing_and_keeps_no_vector_of_a_forgotten_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as memory:
+    with opened(tmp_path, make_engine) as memory:
         before = vector_file(memory).stat().st_size
         with Ingester(settings_in(memory.root.path)) as ingester:
             ingester.forget(SESSION)
@@ -107,8 +166,8 @@ def test_a_rebuild_embeds_nothing_and_keeps_no_vector_of_a_forgotten_session(
         assert SESSION not in found(memory)
 
 
-def test_vectors_of_another_model_are_removed(tmp_path: Path) -> None:
-    with opened(tmp_path) as memory:
+def test_vectors_of_another_model_are_removed(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
         folder = vector_file(memory).parent
         folder.with_name("another-model").mkdir()
 
@@ -117,13 +176,15 @@ def test_vectors_of_another_model_are_removed(tmp_path: Path) -> None:
         assert [other.name for other in folder.parent.iterdir()] == [memory.model.fingerprint]
 
 
-def test_what_an_interrupted_run_left_is_embedded_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_interrupted_run_left_is_embedded_by_the_next(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("memory_server.index.stretch_index.fill_cache", interrupted)
-        with pytest.raises(KeyboardInterrupt), opened(tmp_path):
+        with pytest.raises(KeyboardInterrupt), opened(tmp_path, make_engine):
             pass
-    with opened(tmp_path) as memory:
+    with opened(tmp_path, make_engine) as memory:
         assert found(memory)[:1] == [SESSION]

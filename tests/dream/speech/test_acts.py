@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crawler.agreement import is_agreement
 from dream.speech.acts import Act, clauses_in
-from dream.speech.agreement import is_agreement
 from dream.speech.regions import prose_regions
 from dream.speech.sentences import clause_spans, sentence_spans
 
