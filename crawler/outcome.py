@@ -177,7 +177,7 @@ def _exchanges(turns: Sequence[Numbered]) -> Iterator[list[Numbered]]:
 def _led_into(turns: Sequence[Numbered]) -> Iterator[tuple[Numbered, list[Numbered]]]:
     """Every reply with the calls up to whatever was said next."""
     places = [place for place, (_, turn) in enumerate(turns) if turn.role is not Role.TOOL]
-    for place, end in zip(places, [*places[1:], len(turns)], strict=True):
+    for place, end in pairwise([*places, len(turns)]):
         if is_reply(turns[place][1]):
             yield turns[place], list(turns[place + 1 : end])
 

@@ -109,7 +109,10 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         type: Annotated[Several, Field(description=f"only what sessions said of it: {', '.join(TYPES)}")] = "",  # noqa: A002
         project: Annotated[Several, Field(description="only of it")] = "",
     ) -> CallToolResult:
-        """What is known about something: by meaning and words together, the best answer first."""
+        """What is known about something: by meaning and words together, the best answer first.
+
+        What was said carries one word: you, Claude, agreed, done (written, committed, tested) or dropped at a turn.
+        """
         asked = parse_query(
             query,
             beside=filter_of({"project": several(project)}),

@@ -207,3 +207,8 @@ def test_what_was_dropped_is_not_called_done(tmp_path: Path) -> None:
         person(5, "revert that"),
         assistant(6, "It is gone."),
     ) == {"I store the hash": ("dropped", 4)}
+
+
+def test_a_session_of_tools_alone_tells_nothing(tmp_path: Path) -> None:
+    assert told(tmp_path, bash(1, "ls"), result(2, "b1", "relay.py")) == {}
+    assert outcomes_of([]) == {}
