@@ -4,7 +4,7 @@
     done      the calls that it leads into wrote a file or made a commit, as their own answers say; or it ends its
               exchange and reports on a commit, or on tests that passed since the last change
     dropped   a rewind left it, the person rejected it or refused the edit that it leads into, or the assistant owned
-              up to a mistake in its next words
+              up to a mistake in its next words; with it what else the exchange had done, where that is undone
 
 What was dropped is not called done, and what was done not merely agreed. Few rules that hold rather than many that
 guess: to call something dropped that stands is worse than to call it nothing.
@@ -51,6 +51,7 @@ ADMITS = re.compile(
     r"|remove (?:it|this|that|the)|doesn't actually|no need)\b",
     re.IGNORECASE,
 )
+UNDOES = re.compile(r"\b(?:revert|undo|roll(?:ing)? back|(?:remove|delete) (?:this|that|it))\b", re.IGNORECASE)
 ADMITTED_CHARS = 400  # of a reply, in which it says what was wrong
 TESTING = re.compile(
     r"\b(?:pytest|vitest|jest|go test|cargo test|tox|rspec|phpunit|(?:gradlew?|mvn) test"
@@ -143,8 +144,17 @@ def _taken_back(turns: Sequence[Numbered]) -> Iterator[Told]:
     replies = [(number, turn) for number, turn in turns if is_reply(turn)]
     for (said, _), (answer, words) in _answered(turns):
         reply = next((turn for number, turn in replies if number > answer), None)
-        if REJECTS.match(words_of_person(words)) or (reply and owns_up(reply.text)):
+        opening = reply.text[:ADMITTED_CHARS] if reply else ""
+        if REJECTS.match(words.text) or owns_up(opening):
             yield said, Standing.DROPPED, answer
+            if UNDOES.search(words.text) or UNDOES.search(opening):
+                yield from ((done, Standing.DROPPED, answer) for done in _deeds_before(turns, said))
+
+
+def _deeds_before(turns: Sequence[Numbered], said: int) -> list[int]:
+    """The replies that led into deeds, in the exchange that a reply belongs to."""
+    exchange = next(part for part in _exchanges(turns) if part[0][0] <= said <= part[-1][0])
+    return [number for number, _, _ in _done(exchange) if number < said]
 
 
 def _rewound(turns: Sequence[Numbered]) -> Iterator[Told]:
@@ -203,5 +213,5 @@ def has_passed(turn: Turn) -> bool:
 
 
 def owns_up(reply: str) -> bool:
-    """Whether a reply begins by giving the person right, and says soon what was wrong."""
-    return bool(CONCEDES.match(reply) and ADMITS.search(reply[:ADMITTED_CHARS]))
+    """Whether a reply begins by giving the person right and says what was wrong."""
+    return bool(CONCEDES.match(reply) and ADMITS.search(reply))

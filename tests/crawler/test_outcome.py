@@ -212,3 +212,19 @@ def test_what_was_dropped_is_not_called_done(tmp_path: Path) -> None:
 def test_a_session_of_tools_alone_tells_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, bash(1, "ls"), result(2, "b1", "relay.py")) == {}
     assert outcomes_of([]) == {}
+
+
+def test_with_a_report_that_is_undone_all_is_dropped_that_its_exchange_had_done(tmp_path: Path) -> None:
+    assert told(
+        tmp_path,
+        person(1, "Keep the address over a reload."),
+        assistant(2, "I look."),
+        bash(3, "cat store.ts"),
+        result(4, "b1", "export {}"),
+        assistant(5, "It goes to the local storage."),
+        edit(6),
+        result(7, "e1", "The file has been updated."),
+        assistant(8, "It survives."),
+        person(9, "I would rather not keep that there."),
+        assistant(10, "Fair point. Let me revert that."),
+    ) == {"It goes to the local storage": ("dropped", 7), "It survives": ("dropped", 7)}
