@@ -101,6 +101,7 @@ class Chunk:
     lines: LineRange
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that shows it, from 1; 0 where none does
+    person_chars: int = 0  # at its beginning that a person said in a session
 
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.

@@ -64,6 +64,7 @@ class StoredChunk:
     context: str
     standing: Standing | None  # of what was said in a session
     settled_at: int  # the turn that shows it, from 1; 0 where none does
+    person_chars: int  # at its beginning that a person said in a session
 
 
 class Ledger:
@@ -137,7 +138,8 @@ class Ledger:
         extra = extra_words(chunk.searchable)
         cursor = self.connection.execute(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " word_count, text_hash, standing, settled_at) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " word_count, text_hash, standing, settled_at, person_chars)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 chunk.id,
                 source,
@@ -152,6 +154,7 @@ class Ledger:
                 key if chunk.searchable else None,
                 chunk.standing or "",
                 chunk.settled_at,
+                chunk.person_chars,
             ),
         )
         self._index_words("", cursor.lastrowid or 0, context, chunk.searchable, extra)
@@ -302,6 +305,20 @@ class Ledger:
         row = self.connection.execute(select, (source, line)).fetchone()
         return _stored_chunk(row) if row else None
 
+    def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:
+        """The chunk in which the last reply to the person begins, for one that begins with their words.
+
+        None where they spoke again, or the session ends, before anybody replied.
+        """
+        select = (
+            f"select {CHUNK_COLUMNS} from chunk where source = :source and ordinal >= :ordinal and ordinal < coalesce("  # noqa: S608  columns of our own
+            "(select min(ordinal) from chunk where source = :source and person_chars > 0 and first_line > :turn), 1e9)"
+            " and length(passage) > person_chars order by last_line desc, ordinal limit 1"
+        )
+        place = {"source": chunk.source, "ordinal": chunk.ordinal, "turn": chunk.lines.first}
+        row = self.connection.execute(select, place).fetchone()
+        return _stored_chunk(row) if row else None
+
     def passages_of(self, source: int) -> list[tuple[int, str]]:
         """The searchable passages of a source in their order, each with its row."""
         rows = self.connection.execute(
@@ -389,7 +406,10 @@ class Ledger:
 
 
 WORD = re.compile(r"\w+")
-CHUNK_COLUMNS = "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at"
+CHUNK_COLUMNS = (
+    "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at,"
+    " person_chars"
+)
 
 
 def embedded_text(context: str, passage: str) -> str:
@@ -433,7 +453,7 @@ def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
 
 
 def _stored_chunk(row: Sequence[object]) -> StoredChunk:
-    number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, settled_at = row
+    number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, settled_at, own = row
     return StoredChunk(
         row=int(str(number)),
         id=ChunkId(str(chunk_id)),
@@ -445,6 +465,7 @@ def _stored_chunk(row: Sequence[object]) -> StoredChunk:
         context=str(context),
         standing=Standing(str(standing)) if standing else None,
         settled_at=int(str(settled_at)),
+        person_chars=int(str(own)),
     )
 
 

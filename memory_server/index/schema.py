@@ -43,7 +43,8 @@ create table chunk(
     text_hash blob,
     is_semantic integer not null default 0,
     standing text not null,
-    settled_at integer not null
+    settled_at integer not null,
+    person_chars integer not null
 );
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;

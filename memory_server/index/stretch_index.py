@@ -163,6 +163,7 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
             stretch.turns,
             stretch.standing,
             stretch.settled_at,
+            stretch.person_chars,
         )
         found.append((chunk, text_hash(embedded_text(chunk.context(document), chunk.searchable))))
     return found

@@ -25,6 +25,7 @@ class Stretch:
     request: str  # what the person had asked for or said, on one line; empty before the first
     standing: Standing  # of the turn that most of its words are from
     settled_at: int = 0  # the turn that shows it, from 1
+    person_chars: int = 0  # at its beginning that the person said, with the mark
 
 
 def stretches_of(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
@@ -40,7 +41,8 @@ def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch
     turn = turns[longest - 1]
     standing = turn.standing or (Standing.YOU if turn.is_person else Standing.CLAUDE)
     where = LineRange(part[0][0], part[-1][0])
-    return Stretch("\n".join(text for _, text in part), where, request, standing, turn.settled_at)
+    own = "\n".join(text for number, text in part if turns[number - 1].is_person)
+    return Stretch("\n".join(text for _, text in part), where, request, standing, turn.settled_at, len(own))
 
 
 def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:

@@ -204,6 +204,10 @@ class Retriever:
         """The passage of a source that begins with a line or turn; None where none does."""
         return self._indices.ledger.chunk_from(source, line)
 
+    def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:
+        """Where the last reply begins to the person, with whose words a stretch begins; None where there is none."""
+        return self._indices.ledger.last_reply(chunk)
+
     def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         return [

@@ -5,8 +5,9 @@ comes after it. What the digest of a session says does not change the order: it 
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
+from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
@@ -17,6 +18,8 @@ from memory_server.search.retrieval import Candidate, Retriever, hit_of
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 SPOKEN_FLOOR = 2.4  # confidence below which no stretch is shown; the layers above have their own
 PASSAGE_CHARS = 850  # of a stretch with what followed it
+QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
+STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 WHOLE = 3  # passages that an answer shows whole
 ANSWER_CHARS = 2_600  # of all passages of an answer
 
@@ -30,6 +33,29 @@ def reads_spoken(question: Question) -> bool:
     return question.search is Search.RECALL and not asks_else and (not layers or Layer.SESSION in layers)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is shown for a stretch: the stretches that are read for it, behind a line of what the person had said."""
+
+    parts: Sequence[StoredChunk]
+    line: str = ""  # empty where the parts begin with their words
+    left_out: int = 0  # characters at the beginning of the parts, which the line stands for
+
+    @property
+    def passage(self) -> str:
+        """The text, cut at the end of a word."""
+        texts = "\n".join(part.passage for part in self.parts)[self.left_out :].lstrip("\n")
+        text = f"{self.line}\n{texts}" if self.line else texts
+        if len(text) <= PASSAGE_CHARS:
+            return text
+        cut = text[: PASSAGE_CHARS - 2]
+        return f"{cut[: max(cut.rfind(' '), PASSAGE_CHARS // 2)].rstrip()} …"
+
+    @property
+    def lines(self) -> LineRange:
+        return LineRange(self.parts[0].lines.first, max(part.lines.last for part in self.parts))
+
+
 def spoken_hits(retriever: Retriever, candidates: Sequence[Candidate], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
@@ -37,43 +63,60 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[Candidate], question:
     """
     shown: set[tuple[int, int]] = set()
     hits: list[Hit] = []
-    for candidate, found in retriever.read(candidates):
+    for candidate, chunk in retriever.read(candidates):
         if len(hits) >= question.limit:
             break
-        for chunk in filter(None, (_replacement(retriever, found), found)):
-            if (chunk.source, chunk.ordinal) not in shown:
-                parts = [chunk, *_following(retriever, chunk)]
-                shown |= {(part.source, part.ordinal) for part in parts}
-                hit = hit_of(candidate, chunk, retriever.snapshot.sources[chunk.source])
-                hits.append(replace(hit, passage=_joined(parts), lines=_lines(parts)))
+        for reading in _readings(retriever, chunk) if _place(chunk) not in shown else ():
+            if _place(reading.parts[0]) not in shown:
+                hits.append(_hit(candidate, reading, retriever))
+            shown |= {_place(part) for part in reading.parts}
+        shown.add(_place(chunk))
     return hits[: question.limit]
 
 
-def _replacement(retriever: Retriever, chunk: StoredChunk) -> StoredChunk | None:
-    """What took the place of a stretch that was dropped."""
-    is_dropped = chunk.standing is Standing.DROPPED
-    return retriever.beginning_with(chunk.source, chunk.settled_at) if is_dropped else None
+def _readings(retriever: Retriever, chunk: StoredChunk) -> list[Reading]:
+    """What is shown for a stretch, behind what took its place where it was dropped; nothing for a mere question."""
+    reading = _reading(retriever, chunk)
+    settled = reading.parts[0]
+    if settled is chunk and "?" in chunk.passage and len(reading.passage) == chunk.person_chars:
+        return []
+    is_dropped = settled.standing is Standing.DROPPED
+    instead = retriever.beginning_with(settled.source, settled.settled_at) if is_dropped else None
+    return [_reading(retriever, instead), reading] if instead else [reading]
 
 
-def _following(retriever: Retriever, chunk: StoredChunk) -> list[StoredChunk]:
-    """What followed a stretch, as much as is shown with it; of one that was dropped, up to where it was."""
-    after = retriever.following(chunk, PASSAGE_CHARS - len(chunk.passage))
-    if chunk.standing is not Standing.DROPPED:
-        return after
-    return list(takewhile(lambda part: part.lines.first < chunk.settled_at, after))
+def _reading(retriever: Retriever, chunk: StoredChunk) -> Reading:
+    """A stretch and what followed it. What begins with the person's words is read where it was settled.
+
+    That is where the last reply to them begins or, where nobody replied, what was said next.
+    """
+    if not chunk.person_chars:
+        return Reading(_with_following(retriever, chunk, PASSAGE_CHARS))
+    words = chunk.passage[: chunk.person_chars]
+    line = shorten(words, QUESTION_CHARS if "?" in words else STATEMENT_CHARS, placeholder=" …")
+    if settled := retriever.last_reply(chunk):
+        return Reading(_with_following(retriever, settled, PASSAGE_CHARS - len(line)), line, settled.person_chars)
+    if following := retriever.following(chunk, 1):
+        return Reading(_with_following(retriever, following[0], PASSAGE_CHARS - len(line)), line)
+    return Reading([chunk])
 
 
-def _joined(parts: Sequence[StoredChunk]) -> str:
-    """A stretch and what followed it, cut at the end of a word."""
-    text = "\n".join(part.passage for part in parts)
-    if len(text) <= PASSAGE_CHARS:
-        return text
-    cut = text[: PASSAGE_CHARS - 2]
-    return f"{cut[: max(cut.rfind(' '), PASSAGE_CHARS // 2)].rstrip()} …"
+def _with_following(retriever: Retriever, chunk: StoredChunk, chars: int) -> list[StoredChunk]:
+    """A stretch and what followed it, up to some characters; of one that was dropped, up to where it was."""
+    after = retriever.following(chunk, chars - len(chunk.passage))
+    if chunk.standing is Standing.DROPPED:
+        after = list(takewhile(lambda part: part.lines.first < chunk.settled_at, after))
+    return [chunk, *after]
 
 
-def _lines(chunks: Sequence[StoredChunk]) -> LineRange:
-    return LineRange(chunks[0].lines.first, max(chunk.lines.last for chunk in chunks))
+def _hit(candidate: Candidate, reading: Reading, retriever: Retriever) -> Hit:
+    settled = reading.parts[0]
+    hit = hit_of(candidate, settled, retriever.snapshot.sources[settled.source])
+    return replace(hit, passage=reading.passage, lines=reading.lines)
+
+
+def _place(chunk: StoredChunk) -> tuple[int, int]:
+    return chunk.source, chunk.ordinal
 
 
 def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int) -> Answer:

@@ -12,9 +12,10 @@ from crawler.archived import ArchivedSessions
 from crawler.ingest import Ingester
 from memory_server.document import Layer, Standing
 from memory_server.memory import Memory
+from memory_server.search.spoken import QUESTION_CHARS
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
-from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, settings_in, write_transcript
+from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, person, settings_in, write_transcript
 from tests.memories import recall, root_at, write_topic
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
@@ -41,6 +42,20 @@ def opened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True) -
     with Ingester(settings_in(root.path)) as ingester:
         ingester.ingest([folder / "live"])
     with reopened(folder, make_engine, raw_vectors=raw_vectors) as memory:
+        memory.reindex()
+        yield memory
+
+
+@contextmanager
+def holding(folder: Path, make_engine: MakeEngine, records: list[Record]) -> Iterator[Memory]:
+    """A memory with one archived session of these records."""
+    root = root_at(folder / "mem")
+    root.derived.mkdir(parents=True, exist_ok=True)
+    root.index_page.write_text("# Memory\n", encoding="utf-8")
+    write_transcript(folder / "live", *records)
+    with Ingester(settings_in(root.path)) as ingester:
+        ingester.ingest([folder / "live"])
+    with reopened(folder, make_engine) as memory:
         memory.reindex()
         yield memory
 
@@ -81,6 +96,54 @@ def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path, m
     assert "rollers of type RX-7" in best.passage
     assert best.layer is Layer.RAW
     assert best.lines.first == 1
+
+
+LOG = " ".join(f"frame {number} dropped by the relay" for number in range(60))  # longer than a passage
+EXCHANGE = [
+    person(1, f"Why does the camera relay lose frames? {LOG}"),
+    assistant(2, "I suspect the cable of the camera. " + "Let me look at the relay and its cable first. " * 30),
+    assistant(3, "The relay lost frames since its buffer held four; it holds 64 as of now."),
+    person(4, "Good. What about the door?"),
+]
+
+
+def test_a_question_is_shown_cut_to_a_line_with_the_last_reply_to_it(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with holding(tmp_path, make_engine, EXCHANGE) as memory:
+        best = recall(memory, "why does the camera relay lose frames").hits[0]
+
+    first, *others = best.passage.split("\n")
+    assert first.startswith("you: Why does the camera relay lose frames? frame 0 dropped")
+    assert len(first) <= QUESTION_CHARS
+    assert "buffer held four; it holds 64" in "\n".join(others)
+    assert best.standing is Standing.CLAUDE
+
+
+def test_what_the_person_told_without_asking_is_shown_at_more_length(tmp_path: Path, make_engine: MakeEngine) -> None:
+    told = "The till prints two slips. One is for the guest. " * 4 + "The other one goes into the blue box."
+
+    with holding(tmp_path, make_engine, [person(1, told), assistant(2, "Noted.")]) as memory:
+        best = recall(memory, "where does the second slip of the till go").hits[0]
+
+    assert "blue box." in best.passage.split("\n")[0]
+
+
+def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    asked = [person(1, "Which port does the relay listen on?"), person(2, "It is 2525, I see."), assistant(3, "Yes.")]
+
+    with holding(tmp_path, make_engine, asked) as memory:
+        best = recall(memory, "which port does the relay listen on").hits[0]
+
+    assert "Which port does the relay" in best.passage
+    assert "2525" in best.passage
+
+
+def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with holding(tmp_path, make_engine, [person(1, "Which port does the relay listen on?")]) as memory:
+        hits = recall(memory, "which port does the relay listen on").hits
+
+    assert [hit.passage for hit in hits if hit.layer is Layer.RAW] == []
 
 
 def test_a_passage_says_in_a_word_who_said_it_or_how_it_ended(tmp_path: Path, make_engine: MakeEngine) -> None:
