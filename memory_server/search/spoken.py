@@ -20,6 +20,7 @@ SPOKEN_FLOOR = 2.4  # confidence below which no stretch is shown; the layers abo
 PASSAGE_CHARS = 850  # of a stretch with what followed it
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
+QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
 WHOLE = 3  # passages that an answer shows whole
 ANSWER_CHARS = 2_600  # of all passages of an answer
 
@@ -35,21 +36,24 @@ def reads_spoken(question: Question) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is shown for a stretch: the stretches that are read for it, behind a line of what the person had said."""
+    """What is shown for a stretch: the stretches that are read for it, between lines of what the person said."""
 
     parts: Sequence[StoredChunk]
-    line: str = ""  # empty where the parts begin with their words
+    line: str = ""  # what they had said; empty where the parts begin with it
     left_out: int = 0  # characters at the beginning of the parts, which the line stands for
+    answer: str = ""  # what they said to the question that a reply ends in; empty where the parts hold it
 
     @property
     def passage(self) -> str:
         """The text, cut at the end of a word."""
         texts = "\n".join(part.passage for part in self.parts)[self.left_out :].lstrip("\n")
         text = f"{self.line}\n{texts}" if self.line else texts
-        if len(text) <= PASSAGE_CHARS:
-            return text
-        cut = text[: PASSAGE_CHARS - 2]
-        return f"{cut[: max(cut.rfind(' '), PASSAGE_CHARS // 2)].rstrip()} …"
+        end = f"\n{self.answer}" if self.answer else ""
+        room = PASSAGE_CHARS - len(end)
+        if len(text) > room:
+            cut = text[: room - 2]
+            text = f"{cut[: max(cut.rfind(' '), PASSAGE_CHARS // 2)].rstrip()} …"
+        return text + end
 
     @property
     def lines(self) -> LineRange:
@@ -91,14 +95,28 @@ def _reading(retriever: Retriever, chunk: StoredChunk) -> Reading:
     That is where the last reply to them begins or, where nobody replied, what was said next.
     """
     if not chunk.person_chars:
-        return Reading(_with_following(retriever, chunk, PASSAGE_CHARS))
+        parts = _with_following(retriever, chunk, PASSAGE_CHARS)
+        return Reading(parts, answer=_answer(retriever, parts))
     words = chunk.passage[: chunk.person_chars]
     line = shorten(words, QUESTION_CHARS if "?" in words else STATEMENT_CHARS, placeholder=" …")
     if settled := retriever.last_reply(chunk):
-        return Reading(_with_following(retriever, settled, PASSAGE_CHARS - len(line)), line, settled.person_chars)
+        parts = _with_following(retriever, settled, PASSAGE_CHARS - len(line))
+        return Reading(parts, line, settled.person_chars, _answer(retriever, parts))
     if following := retriever.following(chunk, 1):
         return Reading(_with_following(retriever, following[0], PASSAGE_CHARS - len(line)), line)
     return Reading([chunk])
+
+
+def _answer(retriever: Retriever, parts: Sequence[StoredChunk]) -> str:
+    """The person's next words, cut, where the reply that some stretches are of ends in a question behind them."""
+    last, shown = parts[0], len(parts)
+    for place, part in enumerate(retriever.following(last, QUESTIONING_CHARS), start=1):
+        if part.person_chars and part.lines.first > last.lines.last:
+            asks = last.passage.rstrip(" \n*_`)").endswith("?") and last.lines.last == parts[0].lines.last
+            words = part.passage[: part.person_chars]
+            return shorten(words, QUESTION_CHARS, placeholder=" …") if asks and place >= shown else ""
+        last = part
+    return ""
 
 
 def _with_following(retriever: Retriever, chunk: StoredChunk, chars: int) -> list[StoredChunk]:

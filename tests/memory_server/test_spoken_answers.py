@@ -12,7 +12,7 @@ from crawler.archived import ArchivedSessions
 from crawler.ingest import Ingester
 from memory_server.document import Layer, Standing
 from memory_server.memory import Memory
-from memory_server.search.spoken import QUESTION_CHARS
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, person, settings_in, write_transcript
@@ -125,6 +125,21 @@ def test_what_the_person_told_without_asking_is_shown_at_more_length(tmp_path: P
         best = recall(memory, "where does the second slip of the till go").hits[0]
 
     assert "blue box." in best.passage.split("\n")[0]
+
+
+def test_a_long_reply_that_ends_in_a_question_is_shown_with_the_answer(tmp_path: Path, make_engine: MakeEngine) -> None:
+    records = [
+        person(1, "How do we thank the guests of the summer party?"),
+        assistant(2, "By a card, a cake or a song for the party. " + "A cake is eaten soon. " * 60 + "Which one?"),
+        person(3, "I like the song."),
+        assistant(4, "I write one."),
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        best = recall(memory, "thank the guests of the summer party by a card or a cake").hits[0]
+
+    assert best.passage.split("\n")[-1] == "you: I like the song."
+    assert len(best.passage) <= PASSAGE_CHARS
 
 
 def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
