@@ -11,6 +11,7 @@ from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
+from memory_server.index.stretches import PERSON
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
 from memory_server.search.retrieval import Candidate, Retriever, hit_of
@@ -21,6 +22,7 @@ PASSAGE_CHARS = 850  # of a stretch with what followed it
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
+MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it is looked for what was said next
 WHOLE = 3  # passages that an answer shows whole
 ANSWER_CHARS = 2_600  # of all passages of an answer
 
@@ -82,7 +84,7 @@ def _readings(retriever: Retriever, chunk: StoredChunk) -> list[Reading]:
     """What is shown for a stretch, behind what took its place where it was dropped; nothing for a mere question."""
     reading = _reading(retriever, chunk)
     settled = reading.parts[0]
-    if settled is chunk and "?" in chunk.passage and len(reading.passage) == chunk.person_chars:
+    if _is_mere_question(chunk) and all(part.person_chars == len(part.passage) for part in reading.parts):
         return []
     is_dropped = settled.standing is Standing.DROPPED
     instead = retriever.beginning_with(settled.source, settled.settled_at) if is_dropped else None
@@ -92,19 +94,37 @@ def _readings(retriever: Retriever, chunk: StoredChunk) -> list[Reading]:
 def _reading(retriever: Retriever, chunk: StoredChunk) -> Reading:
     """A stretch and what followed it. What begins with the person's words is read where it was settled.
 
-    That is where the last reply to them begins or, where nobody replied, what was said next.
+    That is where the last reply to them begins or, where nobody replied, what was said next. What they chose where they
+    were asked has settled something itself.
     """
-    if not chunk.person_chars:
+    if not chunk.person_chars or chunk.standing is Standing.AGREED:
         parts = _with_following(retriever, chunk, PASSAGE_CHARS)
         return Reading(parts, answer=_answer(retriever, parts))
-    words = chunk.passage[: chunk.person_chars]
-    line = shorten(words, QUESTION_CHARS if "?" in words else STATEMENT_CHARS, placeholder=" …")
+    line = _words(chunk)
     if settled := retriever.last_reply(chunk):
         parts = _with_following(retriever, settled, PASSAGE_CHARS - len(line))
         return Reading(parts, line, settled.person_chars, _answer(retriever, parts))
-    if following := retriever.following(chunk, 1):
-        return Reading(_with_following(retriever, following[0], PASSAGE_CHARS - len(line)), line)
+    following = retriever.following(chunk, MOST_OWN_CHARS)
+    if said := next((part for part in following if part.lines.first > chunk.lines.first), None):
+        return Reading(_with_following(retriever, said, PASSAGE_CHARS - len(line)), line)
     return Reading([chunk])
+
+
+def _words(chunk: StoredChunk) -> str:
+    """What the person said at the beginning of a stretch, on one line: of a question how it began."""
+    if _asks(chunk):
+        return shorten(f"{PERSON}{chunk.headings[0]}", QUESTION_CHARS, placeholder=" …")
+    return shorten(chunk.passage[: chunk.person_chars], STATEMENT_CHARS, placeholder=" …")
+
+
+def _asks(chunk: StoredChunk) -> bool:
+    return "?" in chunk.passage[: chunk.person_chars] or "?" in chunk.headings[0]
+
+
+def _is_mere_question(chunk: StoredChunk) -> bool:
+    """Whether a stretch is nothing but a question of the person; what they chose where they were asked is none."""
+    is_own = chunk.person_chars == len(chunk.passage) and chunk.standing is not Standing.AGREED
+    return is_own and _asks(chunk)
 
 
 def _answer(retriever: Retriever, parts: Sequence[StoredChunk]) -> str:

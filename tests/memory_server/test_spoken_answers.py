@@ -15,7 +15,17 @@ from memory_server.memory import Memory
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
-from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, person, settings_in, write_transcript
+from tests.crawler.builders import (
+    OTHER_SESSION,
+    SESSION,
+    Record,
+    assistant,
+    call,
+    person,
+    result,
+    settings_in,
+    write_transcript,
+)
 from tests.memories import recall, root_at, write_topic
 
 NOW = dt.datetime(2026, 3, 5, tzinfo=dt.UTC)
@@ -154,11 +164,30 @@ def test_a_question_that_nobody_answered_is_shown_with_what_was_said_next(
     assert "2525" in best.passage
 
 
-def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine) -> None:
-    with holding(tmp_path, make_engine, [person(1, "Which port does the relay listen on?")]) as memory:
+@pytest.mark.parametrize("more", ["", f" {LOG}", f" {LOG} {LOG}"])
+def test_a_question_alone_is_never_shown(tmp_path: Path, make_engine: MakeEngine, more: str) -> None:
+    asked = [person(1, f"Which port does the relay listen on?{more}"), person(2, "Is anybody there?")]
+
+    with holding(tmp_path, make_engine, asked) as memory:
         hits = recall(memory, "which port does the relay listen on").hits
 
     assert [hit.passage for hit in hits if hit.layer is Layer.RAW] == []
+
+
+def test_what_the_person_chose_where_they_were_asked_is_shown_whole(tmp_path: Path, make_engine: MakeEngine) -> None:
+    chosen = f'The user answered: "Which port shall the relay take, given {LOG[:300]}?"="2525, as the others do"'
+    records = [
+        person(1, "Set the relay up."),
+        assistant(2, call("AskUserQuestion", "c1", questions=[])),
+        result(3, "c1", chosen),
+        assistant(4, "It listens there."),
+    ]
+
+    with holding(tmp_path, make_engine, records) as memory:
+        best = recall(memory, "which port shall the relay take").hits[0]
+
+    assert "2525, as the others do" in best.passage
+    assert best.standing is Standing.AGREED
 
 
 def test_a_passage_says_in_a_word_who_said_it_or_how_it_ended(tmp_path: Path, make_engine: MakeEngine) -> None:
