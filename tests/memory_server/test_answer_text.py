@@ -1,13 +1,14 @@
 """Answers as text: within their budget, the same bytes for the same answer, nothing passing for a hit of its own."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_text, shortened
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.memory_text import reading_text
 from memory_server.reading import Reading
 
@@ -23,6 +24,18 @@ def test_a_hit_is_a_head_its_passage_and_how_to_read_on() -> None:
         "   | Two.\n"
         'Read on: read_memory(name="topics/a.md", first=1, last=24).'
     )
+
+
+@pytest.mark.parametrize(
+    ("standing", "word"), [(Standing.YOU, "you"), (Standing.DONE, "done"), (Standing.DROPPED, "dropped at turn 7")]
+)
+def test_what_was_said_carries_one_word_and_what_was_dropped_the_turn_that_did_it(
+    standing: Standing, word: str
+) -> None:
+    answer = Answer((replace(hit("One."), layer=Layer.RAW, standing=standing, settled_at=7),))
+
+    assert answer_text(answer, 2_000).split("\n")[0].endswith(f"| 0.50 | {word}")
+    assert answer_of_json(answer_json(answer)) == answer
 
 
 def test_an_answer_without_hits_is_its_note() -> None:
