@@ -76,8 +76,10 @@ class Upkeep:
         return Changes(unchanged=changes.unchanged)
 
     def is_of_another_format(self) -> bool:
-        """Whether another version of the program made the indices: the next run makes them anew."""
-        return is_of_another_format(self.root.ledger)
+        """Whether another version of the program made one of the indices: the next run makes it anew."""
+        of_turns = [self.root.raw_index] if self.raw else []
+        of_stretches = [self.stretches.file] if self.stretches else []
+        return any(map(is_of_another_format, [self.root.ledger, *of_turns, *of_stretches]))
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
@@ -86,7 +88,7 @@ class Upkeep:
                 self.model.engine,
                 self.control(),
                 report_progress,
-                rebuild=rebuild or self.is_of_another_format(),
+                rebuild=rebuild or is_of_another_format(self.root.ledger),
                 finish=self._calibrate,
             )
             if self.raw is not None:

@@ -214,6 +214,23 @@ def test_the_passage_of_what_was_dropped_ends_where_it_was(tmp_path: Path, make_
     assert "seal" not in dropped.passage
 
 
+@pytest.mark.parametrize("ledger", ["ledger.db", "raw.db", "stretches/ledger.db"])
+def test_a_run_that_ended_before_every_index_was_made_anew_is_seen_and_finished(
+    tmp_path: Path, make_engine: MakeEngine, ledger: str
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        file = memory.root.derived / ledger
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("pragma user_version = 3")
+
+    with reopened(tmp_path, make_engine) as memory:
+        assert memory.is_of_another_format()
+        memory.reindex()
+
+        assert not memory.is_of_another_format()
+        assert found(memory)[:1] == [SESSION]
+
+
 def test_an_index_of_an_earlier_format_is_made_anew_from_the_vectors_that_are_kept(
     tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
