@@ -13,6 +13,7 @@ from crawler.entry import Entry, PartKind
 from crawler.turns import Role, Turn
 
 EDITORS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer
 COMMITTED = re.compile(
     r"^\[(?P<branch>[^\s\]]+)(?: \([^)]*\))? (?P<hash>[0-9a-f]{7,40})\] (?P<subject>.+)$", re.MULTILINE
 )

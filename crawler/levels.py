@@ -15,7 +15,7 @@ from memory_server.errors import ContentError, UsageError
 from memory_server.layers.sessions import CompressedSession, id8_of, newest_files, read_session
 
 DIGEST_CHARS = 200  # about 50 tokens a statement
-DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items")
+DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
 DIGEST_STATEMENTS = 8  # of one section
 RAW_TURNS = 20
 RAW_CHARS = 1_500  # of one turn; more with `entry`
@@ -92,7 +92,7 @@ def one_line(session: CompressedSession, next_step: "NextStep") -> str:
 
 
 def digest(session: CompressedSession, next_step: "NextStep") -> str:
-    """Goal, decisions, outcome and what is open, some 50 tokens a statement."""
+    """Goal, decisions, outcome, what is open and what came of each request, some 50 tokens a statement."""
     lines = [one_line(session, next_step).split("  more:")[0]]
     for section in session.sections:
         if section.title in DIGEST_SECTIONS:

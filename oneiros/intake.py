@@ -237,7 +237,7 @@ def most_it_costs(environment: Environment, outcome: Outcome) -> float:
     price = Price(person.compressor_usd_in, person.compressor_usd_out)
     if person.compressor == "extractive" or not sessions:
         return 0.0
-    prompts = min(read, sessions * PROMPT_CHARS) + sessions * len(INSTRUCTIONS)
+    prompts = min(read, sessions * PROMPT_CHARS) + sessions * (len(INSTRUCTIONS) + MAX_CHARS)
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
 
 

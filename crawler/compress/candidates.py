@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from crawler.entry import PartKind
-from crawler.facts import EDITORS, SessionFacts, arguments_of, relative
+from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
 from crawler.turns import Role, Turn
 
 
@@ -36,6 +37,7 @@ class Candidate:
     text: str
     entries: tuple[str, ...]
     weight: float = 1.0
+    names: tuple[str, ...] = ()  # what must stand letter by letter in every digest, however it puts the rest
 
 
 MIN_CHARS, MAX_CHARS = 24, 240
@@ -57,6 +59,13 @@ DECISION = re.compile(
         r"\b(?:decid\w+|chose|choos\w+|instead of|rather than|because|so that|switch(?:ed|ing) to|approach"
         r"|trade-?offs?|prefer\w*|opt(?:ed|ing)? (?:for|to)|root cause|the (?:issue|problem|bug|reason|cause"
         r"|fix) (?:is|was)|should (?:be|use|not)|must|always|never|agreed)\b"
+    ),
+    re.IGNORECASE,
+)
+REASON = re.compile(
+    (
+        r"\b(?:root cause|turn(?:s|ed) out|caused by|the (?:real |actual )?(?:problem|issue|bug|reason|cause|fix)"
+        r" (?:is|was)|instead of|rather than|no longer|chose|decided|switched to)\b"
     ),
     re.IGNORECASE,
 )
@@ -82,6 +91,16 @@ ERROR_LINE = re.compile(
 )
 TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
 AGENT_TOOLS = ("Task", "Agent")
+COMMAND_CHARS = 100
+ERROR_CHARS = 140
+FOLDER = re.compile(r"^cd [^&;\n]*(?:&&|;)\s*")
+FILTERS = re.compile(r"\s*<<.*|\s*2>(?:&1|\s*/dev/null)|\s*\|\s*(?:head|tail|grep|tee|jq)\b[^\n]*")
+READING = frozenset(
+    "awk cat echo find git grep head ls pwd rg sed sleep tail tree wc which".split()
+)  # no way of working
+REFUSED = re.compile(r"The user doesn't want|<tool_use_error>|Sibling tool call")
+CHOICE_WEIGHT = 3.0
+REASON_WEIGHT = 2.0
 
 
 def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candidate]:
@@ -95,6 +114,8 @@ def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candid
             yield from _sentences_of(turn, weight=1.0)
         elif turn.role is Role.SUB_AGENT and turn.kind is not PartKind.PROMPT:
             yield from _sentences_of(turn, weight=0.6)
+        elif turn.tool == ASKING_TOOL:
+            yield from _choices(turn)
         elif turn.role is Role.TOOL:
             yield from _asked_of_tool(turn, facts.cwd)
     yield from _errors(turns, facts.cwd)
@@ -119,8 +140,8 @@ def _sentences_of(turn: Turn, *, weight: float) -> Iterator[Candidate]:
             continue
         factor = 0.45 if NARRATION.match(sentence) else 1.0
         section = SectionName.SUPERSEDED if not turn.is_live else section_of(sentence, SectionName.WORK)
-        if section is not SectionName.WORK:
-            factor *= 1.15
+        if REASON.search(sentence):
+            factor *= REASON_WEIGHT
         yield Candidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
 
 
@@ -147,9 +168,8 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
             yield Candidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
-    todos = arguments.get("todos")
-    for todo in todos if isinstance(todos, list) else ():
-        if isinstance(todo, dict) and isinstance(todo.get("content"), str):
+    for todo in listed(arguments.get("todos")):
+        if isinstance(todo.get("content"), str):
             is_open = todo.get("status") != "completed"
             section = SectionName.OPEN if is_open else SectionName.WORK
             yield Candidate(section, clip(clean(todo["content"]), 140), turn.entries[:1])
@@ -165,8 +185,26 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
             yield Candidate(SectionName.WORK, clip(text, MAX_CHARS), turn.entries[:1])
 
 
+def _choices(turn: Turn) -> Iterator[Candidate]:
+    """What the person answered where the client asked; of one who chose, with the options that lost."""
+    for question in listed(arguments_of(turn).get("questions")):
+        asked = str(question.get("question", ""))
+        answer = turn.text.partition(f'"{asked}"="')[2].partition('"')[0]
+        labels = [str(option.get("label", "")) for option in listed(question.get("options"))]
+        lost = [label for label in labels if label not in answer]
+        if asked and answer:
+            over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
+            text = clip(f"{clean(asked)} Chosen: {clean(answer)}{over}", MAX_CHARS)
+            yield Candidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
+
+
+def listed(value: object) -> list[dict[str, Any]]:
+    """The objects of a list in a call's arguments, which may have any shape."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
-    """Failed calls, each with what made the same tool succeed."""
+    """Failed calls, each with what made the same tool succeed; another command that did the job is owed."""
     for place, turn in enumerate(turns):
         if not turn.is_error or not turn.text:
             continue
@@ -174,20 +212,50 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
         if not what:
             continue
         fix = fix_after(turns, place)
-        line = f"{_called(turn, cwd)} failed: {clip(what, 140)}"
+        line = f"{_called(turn, cwd)} failed: {clip(what, ERROR_CHARS)}"
         entries = turn.entries[-1:]
         if fix:
             line, entries = f"{line}; then {_called(fix, cwd)}", (*entries, fix.entries[0])
-        yield Candidate(SectionName.ERRORS, clip(line, MAX_CHARS), entries)
+        names = (command_of(fix).rstrip("…"),) if fix and is_other_way(turn, fix) else ()
+        yield Candidate(SectionName.ERRORS, line, entries, names=names)
 
 
 def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
-    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds."""
+    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds.
+
+    Of a command that is another of the same program, however much later, unless that fails again before.
+    """
     failed = turns[place]
+    program = program_of(failed)
+    for turn in turns[place + 1 :] if program else ():
+        if program_of(turn) == program:
+            if not turn.is_error and command_of(turn) != command_of(failed):
+                return turn
+            break
     for turn in turns[place + 1 : place + 25]:
         if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):
             return turn
     return None
+
+
+def is_other_way(failed: Turn, fix: Turn) -> bool:
+    """Whether a command did in other words what the failed one should have done."""
+    program = program_of(failed)
+    is_mine = program and program.split()[0] not in READING and not REFUSED.match(failed.text)
+    return bool(is_mine and program == program_of(fix) and command_of(fix) != command_of(failed))
+
+
+def command_of(turn: Turn) -> str:
+    """A shell command as one would type it again: its first line, without the folder before and the filters behind."""
+    command = arguments_of(turn).get("command")
+    if not isinstance(command, str):
+        return ""
+    return clip(clean(FILTERS.sub("", FOLDER.sub("", command.strip()).partition("\n")[0])), COMMAND_CHARS)
+
+
+def program_of(turn: Turn) -> str:
+    """A program with its sub-command: what a command that failed and the one that worked have in common."""
+    return " ".join([word for word in command_of(turn).split() if "=" not in word][:2])
 
 
 def _called(turn: Turn, cwd: str) -> str:
@@ -195,10 +263,8 @@ def _called(turn: Turn, cwd: str) -> str:
     for key in ("file_path", "notebook_path", "path"):
         if isinstance(arguments.get(key), str):
             return f"{turn.tool} {relative(arguments[key], cwd)}"
-    command = arguments.get("command")
-    if isinstance(command, str):
-        return f"`{clip(clean(command), 70)}`"
-    return turn.tool or "the call"
+    command = command_of(turn)
+    return f"`{command}`" if command else turn.tool or "the call"
 
 
 def error_line(text: str) -> str:

@@ -9,38 +9,32 @@ from collections.abc import Sequence
 
 from crawler.archive import SessionRecord
 from crawler.compress.candidates import Candidate, SectionName, candidates_of, clip, sentences_in
-from crawler.compress.identifiers import identifiers_of
-from crawler.compress.selection import LINE_COST, choose
+from crawler.compress.duties import MAX_CITED, duties_of, size_of
+from crawler.compress.selection import choose
 from crawler.entry import PartKind
 from crawler.facts import SessionFacts
 from crawler.turns import Role, Turn
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
-SHARE = 0.031  # of the session's characters; 2 to 4 % is asked for
-MIN_CHARS = 700  # of a short session's digest
-MAX_CHARS = 24_000  # a digest must be readable in one go
-ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best
-GOAL_CHARS = 420
-COMMITS_SHOWN = 40
+SHARE = 0.038  # of the session's characters; 2 to 4 % is asked for
+MIN_CHARS = 1_200  # of a short session's digest
+MAX_CHARS = 28_000  # a digest must be readable in one go
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
 
 
-def compress_extractively(
-    turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, *, share: float = SHARE
-) -> CompressedSession:
+def chars_for(facts: SessionFacts) -> int:
+    """How many characters the digest of a session may have."""
+    return int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
+
+
+def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord) -> CompressedSession:
     """A digest of a session whose lines are taken from it."""
-    budget = int(min(max(facts.chars * share, MIN_CHARS), MAX_CHARS))
+    max_chars = chars_for(facts)
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)
-    fixed = [*_goal(turns), *_outcome(turns, facts)]
-    if budget >= ROOMY_CHARS:
-        fixed += [Candidate(SectionName.IDENTIFIERS, text, entries) for text, entries in identifiers_of(turns)]
-    used = sum(len(candidate.text) + LINE_COST for candidate in fixed)
-    goal_entries = {candidate.entries for candidate in fixed if candidate.section is SectionName.GOAL}
-    candidates = [
-        c for c in candidates_of(turns, facts) if c.entries not in goal_entries or not c.text.startswith("Person:")
-    ]
+    candidates = [one for one in candidates_of(turns, facts) if one.section is not SectionName.EXCHANGES]
+    fixed = duties_of(turns, facts, candidates, max_chars=max_chars)
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
-    picked = choose(candidates, speech, max_chars=max(0, budget - used), covered=[c.text for c in fixed])
+    picked = choose(candidates, speech, max_chars=max(0, max_chars - size_of(fixed)), covered=[c.text for c in fixed])
     title = title_of(turns, facts)
     return CompressedSession(
         session_id=record.session_id,
@@ -90,41 +84,13 @@ def sections_from(candidates: Sequence[Candidate], refs: EntryRefs) -> list[Sect
     sections = []
     for name in SectionName:
         statements = [
-            Statement(candidate.text, tuple(refs.short(entry) for entry in candidate.entries[:4]))
+            Statement(candidate.text, tuple(refs.short(entry) for entry in candidate.entries[:MAX_CITED]))
             for candidate in candidates
             if candidate.section is name
         ]
         if statements:
             sections.append(Section(str(name), tuple(dict.fromkeys(statements))))
     return sections
-
-
-def _goal(turns: Sequence[Turn]) -> list[Candidate]:
-    """What the person first asked for; a plan's title where the session began with one."""
-    goals: list[Candidate] = []
-    for turn in turns:
-        if turn.kind is PartKind.PLAN or (turn.role is Role.PERSON and turn.is_live):
-            text = " ".join(sentences_in(turn.text))
-            if len(text) >= 12 or turn.kind is PartKind.COMMAND:
-                goals.append(
-                    Candidate(SectionName.GOAL, clip(text or turn.text, GOAL_CHARS // (1 + len(goals))), turn.entries)
-                )
-        if len(goals) == 2:
-            break
-    return goals
-
-
-def _outcome(turns: Sequence[Turn], facts: SessionFacts) -> list[Candidate]:
-    lines = [
-        Candidate(SectionName.OUTCOME, f"Committed {commit.hash}: {clip(commit.subject, 120)}", commit.entries[-1:])
-        for commit in facts.commits[:COMMITS_SHOWN]
-    ]
-    last = next((turn for turn in reversed(turns) if turn.role is Role.ASSISTANT and turn.is_live and turn.text), None)
-    if last:
-        text = clip(" ".join(sentences_in(last.text)), 260)
-        if text:
-            lines.append(Candidate(SectionName.OUTCOME, text, last.entries[-1:]))
-    return lines
 
 
 def outcome_of(turns: Sequence[Turn], facts: SessionFacts) -> str:

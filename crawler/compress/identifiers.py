@@ -9,12 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from crawler.compress.candidates import Candidate, SectionName
 from crawler.turns import Role, Turn
 
-MAX_OF_A_KIND = 4  # as many as a line can name entries
+IN_A_LINE = 4  # as many as a line can name entries
+LINES_OF = {"Names": 3}  # one of the other kinds
 MAX_CHARS = 90  # of one identifier: it stands whole or not at all
 SPEAKERS = frozenset({Role.PERSON, Role.ASSISTANT})
 KINDS = {
+    "Names": re.compile(
+        r"(?<![\w/.-])(?:--[a-z][a-z0-9-]{2,}|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?![\w/])"
+        r"|(?<=`)[a-z]{2}[a-z0-9]*(?:[_.][a-z0-9]+)+(?=[`:= ])"
+    ),
     "Addresses": re.compile(
         r"https?://[^\s<>\"'`)\]]+(?<![.,;:!?*])|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?\b"
         r"|\blocalhost:\d{2,5}\b"
@@ -29,12 +35,12 @@ KINDS = {
 }
 
 
-def identifiers_of(turns: Sequence[Turn]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """A line a kind with those named most often, and the entries that each stands in first."""
+def identifiers_of(turns: Sequence[Turn]) -> Iterator[Candidate]:
+    """Lines of each kind with those named most often, and the entries that each stands in first."""
     spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
     for kind, pattern in KINDS.items():
         named = ((match[0], _entry_of(turn)) for turn in spoken for match in pattern.finditer(turn.text))
-        yield from _line(kind, named)
+        yield from _lines(kind, named)
 
 
 def _entry_of(turn: Turn) -> str:
@@ -42,13 +48,15 @@ def _entry_of(turn: Turn) -> str:
     return turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]
 
 
-def _line(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _lines(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[Candidate]:
     first: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for name, entry in found:
         if len(name) <= MAX_CHARS:
             first.setdefault(name, entry)
             counts[name] += 1
-    names = [name for name, _ in counts.most_common(MAX_OF_A_KIND)]
-    if names:
-        yield f"{kind}: {', '.join(names)}", tuple(dict.fromkeys(first[name] for name in names))
+    names = [name for name, _ in counts.most_common(LINES_OF.get(kind, 1) * IN_A_LINE)]
+    for start in range(0, len(names), IN_A_LINE):
+        group = tuple(names[start : start + IN_A_LINE])
+        entries = tuple(dict.fromkeys(first[name] for name in group))
+        yield Candidate(SectionName.IDENTIFIERS, f"{kind}: {', '.join(group)}", entries, names=group)

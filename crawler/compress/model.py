@@ -12,7 +12,9 @@ from typing import Protocol
 
 from crawler.archive import SessionRecord
 from crawler.compress.budget import Budget, Price
-from crawler.compress.extractive import MAX_CHARS, MIN_CHARS, SHARE, compress_extractively
+from crawler.compress.candidates import candidates_of
+from crawler.compress.duties import duties_of
+from crawler.compress.extractive import chars_for, compress_extractively
 from crawler.compress.prompt import Prompt, prompt_for
 from crawler.compress.validation import RejectedDigest, validated
 from crawler.facts import SessionFacts
@@ -110,12 +112,14 @@ class ModelCompressor:
     def compress(self, turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord) -> CompressedSession:
         """The model's digest where it holds, the extractive one with the reason in `fallback` otherwise."""
         plain = compress_extractively(turns, facts, record)
-        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
+        max_chars = chars_for(facts)
+        duties = duties_of(turns, facts, candidates_of(turns, facts), max_chars=max_chars)
         complaint = ""
         for _ in range(2):
             try:
-                answer = self._model.ask(prompt_for(turns, max_chars=max_chars, complaint=complaint))
-                title, sections = validated(answer.text, turns, max_chars=max_chars)
+                prompt = prompt_for(turns, max_chars=max_chars, duties=duties, complaint=complaint)
+                answer = self._model.ask(prompt)
+                title, sections = validated(answer.text, turns, max_chars=max_chars, duties=duties)
             except RejectedDigest as error:
                 complaint = str(error)
             except Refused as error:
@@ -128,6 +132,7 @@ class ModelCompressor:
 
     def estimate(self, turns: Sequence[Turn], facts: SessionFacts) -> float:
         """The most that a session can cost in US dollars, with the second attempt."""
-        max_chars = int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
-        prompt = prompt_for(turns, max_chars=max_chars)
+        max_chars = chars_for(facts)
+        duties = duties_of(turns, facts, candidates_of(turns, facts), max_chars=max_chars)
+        prompt = prompt_for(turns, max_chars=max_chars, duties=duties)
         return 2 * self._model.price.estimate(prompt.chars, prompt.max_output_tokens)

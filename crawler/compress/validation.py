@@ -1,14 +1,17 @@
 """Checks what a model wrote about a session before it may stand in a memory.
 
-A statement must name entries of the session, and every identifier in it must occur there letter by letter. Anything
-else is refused with a sentence that the model can act on.
+A statement must name entries of the session, and every identifier in it must occur there letter by letter. Half of what
+a digest owes (`duties.py`) must be in it, and the rest is added as the rules put it. Anything else is refused with a
+sentence that the model can act on.
 """
 
 import json
 import re
 from collections.abc import Sequence
 
-from crawler.compress.candidates import SectionName
+from crawler.compress.candidates import Candidate, SectionName
+from crawler.compress.duties import completed, left_out
+from crawler.facts import arguments_of
 from crawler.turns import Turn
 from memory_server.layers.sessions import Section, Statement
 
@@ -24,14 +27,16 @@ class RejectedDigest(Exception):  # a verdict between model and compressor, neve
     """A digest that is not to be kept; the message says why, in words for the model."""
 
 
-def validated(answer: str, turns: Sequence[Turn], *, max_chars: int) -> tuple[str, tuple[Section, ...]]:
-    """Title and sections of an answer. Raises RejectedDigest for the first thing wrong with it."""
+def validated(
+    answer: str, turns: Sequence[Turn], *, max_chars: int, duties: Sequence[Candidate] = ()
+) -> tuple[str, tuple[Section, ...]]:
+    """Title and sections of an answer, with all duties. Raises RejectedDigest for the first thing wrong with it."""
     value = _object_in(answer)
     title, sections = value.get("title"), value.get("sections")
     if not isinstance(title, str) or not title.strip() or not isinstance(sections, dict):
         raise RejectedDigest("the object needs a title and sections")
     known = {entry[:8]: entry for turn in turns for entry in turn.entries}
-    text = "\n".join(f"{turn.text}\n{turn.arguments}" for turn in turns)
+    text = "\n".join([*map(words_of_turn, turns), *(duty.text for duty in duties)])
     found = [Section(str(name), tuple(_statements(sections.get(name), known, text))) for name in SectionName]
     kept = tuple(section for section in found if section.statements)
     if not kept:
@@ -40,7 +45,15 @@ def validated(answer: str, turns: Sequence[Turn], *, max_chars: int) -> tuple[st
     if size > max_chars * SIZE_SLACK:
         raise RejectedDigest(f"it has {size} characters where {max_chars} were allowed")
     _check_identifiers(title, text)
-    return " ".join(title.split())[:90], kept
+    missing = left_out(duties, kept)
+    if 2 * len(missing) > len(duties):
+        raise RejectedDigest(f"it leaves out {len(missing)} of {len(duties)} duties, first `{missing[0].text[:60]}`")
+    return " ".join(title.split())[:90], completed(kept, missing)
+
+
+def words_of_turn(turn: Turn) -> str:
+    """What a turn says and what its call was given, as JSON and as the texts that it writes."""
+    return "\n".join([turn.text, turn.arguments, *map(str, arguments_of(turn).values())])
 
 
 def _object_in(answer: str) -> dict[str, object]:
@@ -79,6 +92,6 @@ def _statements(items: object, known: dict[str, str], text: str) -> list[Stateme
 
 def _check_identifiers(line: str, text: str) -> None:
     for match in IDENTIFIER.finditer(line):
-        identifier = match[0].strip("`").rstrip(".,")
+        identifier = match[0].strip("`").rstrip(".,…")
         if identifier not in text:
             raise RejectedDigest(f"`{identifier}` does not occur in the session")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from crawler.archive import Archive, SessionRecord
 from crawler.compress.backends import ExtractiveCompressor
-from crawler.compress.extractive import EntryRefs, compress_extractively
+from crawler.compress.exchanges import MIN_CUT, greatest_cut
+from crawler.compress.extractive import MIN_CHARS, EntryRefs, compress_extractively
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.entry import Entry, EntryPart, PartKind
@@ -21,9 +22,11 @@ from tests.crawler.builders import (
     SESSION,
     Record,
     assistant,
+    call,
     entry_id,
     person,
     queued,
+    result,
     settings_in,
     to_lines,
     working_session,
@@ -72,7 +75,7 @@ def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
     done = EntryPart(PartKind.RESULT, "all 9.9.9 fine", call_id="c1")
     entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
 
-    assert list(identifiers_of(list(join_turns(lambda: entries)))) == [
+    assert [(line.text, line.entries) for line in identifiers_of(list(join_turns(lambda: entries)))] == [
         ("Addresses: 10.0.0.7:2525, https://relay.lan/health", (entry_id(1),)),
         ("Versions: 4.2.1", (entry_id(1),)),
         ("Error codes: ECONNREFUSED", (entry_id(1),)),
@@ -83,7 +86,19 @@ def test_an_identifier_too_long_for_a_line_is_left_out_rather_than_cut() -> None
     said = f"See https://relay.lan/{'a' * 90} and 10.0.0.7."
     entry = Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),))
 
-    assert list(identifiers_of(list(join_turns(lambda: [entry])))) == [("Addresses: 10.0.0.7", (entry_id(1),))]
+    assert [line.text for line in identifiers_of(list(join_turns(lambda: [entry])))] == ["Addresses: 10.0.0.7"]
+
+
+@given(st.lists(st.integers(0, 900), max_size=30), st.integers(0, 6_000))
+def test_texts_are_cut_at_the_greatest_length_that_fits(sizes: list[int], room: int) -> None:
+    def together(cut: int) -> int:
+        return sum(min(size, cut) for size in sizes)
+
+    cut = greatest_cut(sizes, room)
+
+    assert cut >= MIN_CUT
+    assert cut == MIN_CUT or together(cut) <= room
+    assert together(cut) == sum(sizes) or together(cut + 1) > room
 
 
 def test_a_digest_tells_goal_decision_error_outcome_and_what_is_open(tmp_path: Path) -> None:
@@ -102,6 +117,83 @@ def test_a_digest_tells_goal_decision_error_outcome_and_what_is_open(tmp_path: P
     assert lines(session, "Outcome")[0] == "Committed 1a2b3c4d: Keep the relay alive"
     assert lines(session, "Open items") == ["Remaining: the same for the IPv6 listener on 10.0.0.7."]
     assert lines(session, "Identifiers") == ["Files: src/relay.py"]
+
+
+def test_each_request_stands_with_the_reply_that_settled_it(tmp_path: Path) -> None:
+    _, session = compress(
+        tmp_path,
+        person(1, "How is the duplicate check of the relay started?"),
+        assistant(2, "Let me look at the tasks of this repository first."),
+        assistant(3, "A git hook would slow every commit down, so there is a task:\n```\nmise run dup\n```"),
+        assistant(4, "Let me know whether that is what you want to have."),
+        person(5, "And which port does it report its findings to?"),
+        assistant(6, "It reports to port 9100 of the local collector."),
+        person(7, "Good. Then please write that down for the others."),
+        assistant(8, "Both are written down in docs/checks.md for the others."),
+    )
+
+    assert lines(session, "Key exchanges") == [
+        "A git hook would slow every commit down, so there is a task: `mise run dup`",
+        "Asked: And which port does it report its findings to? → It reports to port 9100 of the local collector.",
+    ]
+    assert lines(session, "Outcome") == [
+        "Asked: Then please write that down for the others. → Both are written down in docs/checks.md for the others."
+    ]
+
+
+def test_what_the_person_chose_stands_with_the_options_that_lost(tmp_path: Path) -> None:
+    options = [{"label": "Lazy rotation"}, {"label": "Immediate rotation"}]
+    question = {"question": "When a share is revoked, is its key rotated at once?", "options": options}
+    free = {"question": "Which of the two listeners comes first?", "options": [{"label": "IPv4"}, {"label": "IPv6"}]}
+    answers = f'"{question["question"]}"="Lazy rotation", "{free["question"]}"="whichever is quicker to test"'
+    _, session = compress(
+        tmp_path,
+        person(1, "Let us plan how a share is revoked in the vault."),
+        assistant(2, call("AskUserQuestion", "c1", questions=[question, free])),
+        result(3, "c1", f"User has answered your questions: {answers}. You can now continue."),
+        assistant(4, "The plan of revoking a share stands in docs/shares.md."),
+    )
+
+    assert lines(session, "Decisions") == [
+        "When a share is revoked, is its key rotated at once? Chosen: Lazy rotation (not: Immediate rotation)",
+        "Which of the two listeners comes first? Chosen: whichever is quicker to test",
+    ]
+
+
+def test_a_command_that_worked_where_another_of_its_program_failed_is_told(tmp_path: Path) -> None:
+    asides = [record for n in range(10, 80, 2) for record in (person(n, f"{n} aside"), assistant(n + 1, f"{n} fine"))]
+    _, session = compress(
+        tmp_path,
+        person(1, "Install the extractor from my working copy, please."),
+        assistant(2, call("Bash", "c1", command="cd /srv/app && uv tool upgrade extractor 2>&1 | tail -3")),
+        result(3, "c1", "error: the build is kept", is_error=True),
+        *asides,
+        assistant(90, call("Bash", "c2", command="uv tool upgrade --reinstall extractor")),
+        result(91, "c2", "Installed 1 executable"),
+    )
+
+    assert lines(session, "Errors and fixes") == [
+        "`uv tool upgrade extractor` failed: error: the build is kept; then `uv tool upgrade --reinstall extractor`"
+    ]
+
+
+def test_a_digest_names_settings_and_secrets_and_never_a_secrets_value(tmp_path: Path) -> None:
+    value = "ghp_" + "a1B2" * 9
+    _, session = compress(
+        tmp_path,
+        person(1, f"The release job needs RELEASE_TOKEN={value} or it gets no checks."),
+        assistant(2, "The job reads `RELEASE_TOKEN` from the secrets, and `push_sessions` is a boolean."),
+    )
+
+    assert "RELEASE_TOKEN" in session.body and "push_sessions" in session.body
+    assert value not in session.body
+
+
+def test_a_session_of_very_many_short_requests_keeps_to_its_size(tmp_path: Path) -> None:
+    records = [person(n, f"Please go on with the relay's step number {n} of the list") for n in range(1, 400)]
+    _, session = compress(tmp_path, *records)
+
+    assert len(session.body) < 2 * MIN_CHARS
 
 
 def test_the_frontmatter_counts_what_happened(tmp_path: Path) -> None:

@@ -15,23 +15,29 @@ import pytest
 from crawler.archive import SessionRecord
 from crawler.compress.backends import BackEndSettings, build_client
 from crawler.compress.budget import Budget, Price
+from crawler.compress.candidates import Candidate, candidates_of
 from crawler.compress.claude_cli import ClaudeCliClient
-from crawler.compress.extractive import compress_extractively
+from crawler.compress.duties import duties_of, left_out
+from crawler.compress.extractive import chars_for, compress_extractively
 from crawler.compress.model import Completion, ModelCompressor
 from crawler.compress.prompt import PROMPT_CHARS, Prompt, prompt_for
 from crawler.compress.validation import RejectedDigest, validated
+from crawler.entry import PartKind
 from crawler.facts import facts_of
 from crawler.injected import is_own_session
-from crawler.turns import Turn
+from crawler.turns import Role, Turn
 from memory_server.errors import UsageError
-from memory_server.layers.sessions import CompressedSession
+from memory_server.layers.sessions import CompressedSession, Statement
 from tests.crawler.builders import SESSION, person, turns_of, working_session
 from tests.crawler.model_service import as_openai, serving
 
 RECORD = SessionRecord(SESSION)
-GOOD = {
+GOOD: dict[str, Any] = {
     "title": "Relay keepalive",
-    "sections": {"Decisions": [{"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}]},
+    "sections": {
+        "Goal": [{"text": "The relay loses its connection", "entries": ["00000001"]}],
+        "Decisions": [{"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}],
+    },
 }
 
 
@@ -73,7 +79,7 @@ def test_an_openai_compatible_service_writes_the_digest(turns: list[Turn], budge
         session = compress(settings, budget, turns, [])
 
     assert (session.title, session.compressor, session.fallback) == ("Relay keepalive", "openai-url", "")
-    assert session.sections[0].statements[0].entries == ("00000005",)
+    assert session.sections[1].statements[0].entries == ("00000005",)
     assert service.asked[0]["path"] == "/v1/chat/completions"
     assert service.headers[0]["authorization"] == "Bearer k"
 
@@ -169,6 +175,46 @@ def test_two_refused_digests_leave_the_extractive_one(turns: list[Turn], budget:
 def test_what_a_model_invents_is_refused(turns: list[Turn], sections: dict[str, Any], reason: str) -> None:
     with pytest.raises(RejectedDigest, match=reason.replace(".", r"\.")):
         validated(json.dumps({"title": "Relay", "sections": sections}), turns, max_chars=700)
+
+
+def duties_in(turns: Sequence[Turn]) -> list[Candidate]:
+    facts = facts_of(turns)
+    return duties_of(turns, facts, candidates_of(turns, facts), max_chars=chars_for(facts))
+
+
+def test_the_extractive_digest_fulfils_its_duties(turns: list[Turn]) -> None:
+    duties = duties_in(turns)
+
+    assert [duty.section for duty in duties] == ["Goal", "Outcome", "Outcome"]
+    assert left_out(duties, compress_extractively(turns, facts_of(turns), RECORD).sections) == []
+
+
+def test_a_duty_that_a_model_left_out_is_added_as_the_rules_put_it(turns: list[Turn]) -> None:
+    _, sections = validated(json.dumps(GOOD), turns, max_chars=700, duties=duties_in(turns))
+
+    assert [section.title for section in sections] == ["Goal", "Decisions", "Outcome"]
+    assert sections[2].statements == (Statement("Committed 1a2b3c4d: Keep the relay alive", ("00000009",)),)
+
+
+def test_a_digest_that_leaves_most_duties_out_is_refused(turns: list[Turn]) -> None:
+    lazy = {"title": "Relay", "sections": {"Decisions": GOOD["sections"]["Decisions"]}}
+
+    with pytest.raises(RejectedDigest, match="it leaves out 3 of 3 duties"):
+        validated(json.dumps(lazy), turns, max_chars=700, duties=duties_in(turns))
+
+
+def test_the_prompt_holds_the_duties_with_their_entries(turns: list[Turn]) -> None:
+    prompt = prompt_for(turns, max_chars=700, duties=duties_in(turns))
+
+    assert "[00000009] Committed 1a2b3c4d: Keep the relay alive" in prompt.session.partition("<duties>")[2]
+
+
+def test_a_command_with_quotes_may_be_quoted_as_it_was_typed(turns: list[Turn]) -> None:
+    searching = 'grep -n "idle timeout" src/relay.py'
+    told = [Turn(Role.TOOL, PartKind.CALL, "", ("00000011",), arguments=json.dumps({"command": searching}))]
+    sections = {"Work done": [{"text": f"`{searching}`", "entries": ["00000011"]}]}
+
+    assert validated(json.dumps({"title": "Relay", "sections": sections}), [*turns, *told], max_chars=700)
 
 
 @dataclass
