@@ -6,7 +6,7 @@ among them is `selection.py`'s work.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -118,6 +118,7 @@ def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candid
             yield from _choices(turn)
         elif turn.role is Role.TOOL:
             yield from _asked_of_tool(turn, facts.cwd)
+    yield from _tasks(turns)
     yield from _errors(turns, facts.cwd)
     yield from _identifiers(facts)
 
@@ -168,11 +169,6 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
             yield Candidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
-    for todo in listed(arguments.get("todos")):
-        if isinstance(todo.get("content"), str):
-            is_open = todo.get("status") != "completed"
-            section = SectionName.OPEN if is_open else SectionName.WORK
-            yield Candidate(section, clip(clean(todo["content"]), 140), turn.entries[:1])
     command = arguments.get("command")
     if isinstance(command, str) and (title := TITLED.search(command)):
         yield Candidate(SectionName.OUTCOME, f"Pull request: {title[1] or title[2]}", turn.entries, weight=2.0)
@@ -196,6 +192,22 @@ def _choices(turn: Turn) -> Iterator[Candidate]:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
             text = clip(f"{clean(asked)} Chosen: {clean(answer)}{over}", MAX_CHARS)
             yield Candidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
+
+
+def _tasks(turns: Sequence[Turn]) -> Iterator[Candidate]:
+    """The tasks of the assistant's lists, open where the last list of the same agent leaves them so."""
+    tasks: dict[tuple[str, str], Candidate] = {}
+    for turn in turns:
+        items = listed(arguments_of(turn).get("todos")) if turn.role is Role.TOOL else []
+        if items:
+            tasks |= {
+                key: replace(task, section=SectionName.WORK) for key, task in tasks.items() if key[0] == turn.agent
+            }
+        for item in items:
+            if isinstance(text := item.get("content"), str):
+                section = SectionName.WORK if item.get("status") == "completed" else SectionName.OPEN
+                tasks[turn.agent, text] = Candidate(section, clip(clean(text), 140), turn.entries[:1])
+    yield from tasks.values()
 
 
 def listed(value: object) -> list[dict[str, Any]]:

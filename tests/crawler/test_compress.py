@@ -177,6 +177,22 @@ def test_a_command_that_worked_where_another_of_its_program_failed_is_told(tmp_p
     ]
 
 
+def test_a_task_is_open_as_the_last_list_leaves_it(tmp_path: Path) -> None:
+    names = ("Find the stale socket", "Restart the relay", "Tell the others of it")
+    first = [{"content": name, "status": "pending"} for name in names]
+    last = [{"content": names[0], "status": "completed"}, {"content": names[1], "status": "in_progress"}]
+    _, session = compress(
+        tmp_path,
+        person(1, "The relay hangs on a stale socket, please mend it."),
+        assistant(2, call("TodoWrite", "c1", todos=first)),
+        result(3, "c1", "Todos have been modified"),
+        assistant(4, call("TodoWrite", "c2", todos=last)),
+        result(5, "c2", "Todos have been modified"),
+    )
+
+    assert lines(session, "Open items") == ["Restart the relay"]
+
+
 def test_a_digest_names_settings_and_secrets_and_never_a_secrets_value(tmp_path: Path) -> None:
     value = "ghp_" + "a1B2" * 9
     _, session = compress(
