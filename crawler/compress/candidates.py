@@ -99,7 +99,7 @@ READING = frozenset(
     "awk cat echo find git grep head ls pwd rg sed sleep tail tree wc which".split()
 )  # no way of working
 REFUSED = re.compile(r"The user doesn't want|<tool_use_error>|Sibling tool call")
-CHOICE_WEIGHT = 3.0
+CHOICE_WEIGHT = 1.6
 REASON_WEIGHT = 2.0
 
 

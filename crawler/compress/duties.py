@@ -8,7 +8,7 @@ from dataclasses import replace
 from crawler.compress.candidates import Candidate, SectionName, clip, sentences_in
 from crawler.compress.exchanges import exchange_lines, exchanges_of
 from crawler.compress.identifiers import identifiers_of
-from crawler.compress.selection import LINE_COST
+from crawler.compress.selection import cost_of
 from crawler.entry import PartKind
 from crawler.facts import SessionFacts
 from crawler.turns import Role, Turn
@@ -30,7 +30,7 @@ def duties_of(
         lines += identifiers_of(turns)
     in_goal = {line.entries[0] for line in goal}
     exchanges = [replace(one, request="") if one.entries[0] in in_goal else one for one in exchanges_of(turns)]
-    return [*lines, *exchange_lines(exchanges, max_chars - size_of(lines))]
+    return [*lines, *exchange_lines(exchanges, max_chars - sum(map(cost_of, lines)))]
 
 
 def left_out(duties: Iterable[Candidate], sections: Iterable[Section]) -> list[Candidate]:
@@ -55,11 +55,6 @@ def completed(sections: Iterable[Section], missing: Iterable[Candidate]) -> tupl
         cited = tuple(entry[:8] for entry in line.entries[:MAX_CITED])
         statements.setdefault(line.section, []).append(Statement(line.text, cited))
     return tuple(Section(str(name), tuple(statements[name])) for name in SectionName if name in statements)
-
-
-def size_of(lines: Iterable[Candidate]) -> int:
-    """How many characters lines take in a digest."""
-    return sum(len(line.text) + LINE_COST for line in lines)
 
 
 def _goal(turns: Sequence[Turn]) -> list[Candidate]:

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from crawler.archive import SessionRecord
 from crawler.compress.candidates import Candidate, SectionName, candidates_of, clip, sentences_in
-from crawler.compress.duties import MAX_CITED, duties_of, size_of
-from crawler.compress.selection import choose
+from crawler.compress.duties import MAX_CITED, duties_of
+from crawler.compress.selection import choose, cost_of
 from crawler.entry import PartKind
 from crawler.facts import SessionFacts
 from crawler.turns import Role, Turn
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
 SHARE = 0.038  # of the session's characters; 2 to 4 % is asked for
-MIN_CHARS = 1_200  # of a short session's digest
+MIN_CHARS = 1_000  # of a short session's digest
 MAX_CHARS = 28_000  # a digest must be readable in one go
 GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
 
@@ -34,7 +34,9 @@ def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: Se
     candidates = [one for one in candidates_of(turns, facts) if one.section is not SectionName.EXCHANGES]
     fixed = duties_of(turns, facts, candidates, max_chars=max_chars)
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
-    picked = choose(candidates, speech, max_chars=max(0, max_chars - size_of(fixed)), covered=[c.text for c in fixed])
+    picked = choose(
+        candidates, speech, max_chars=max(0, max_chars - sum(map(cost_of, fixed))), covered=[c.text for c in fixed]
+    )
     title = title_of(turns, facts)
     return CompressedSession(
         session_id=record.session_id,

@@ -6,7 +6,6 @@ and their search worse, see docs/intake.md.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from crawler.compress.candidates import Candidate, SectionName
@@ -36,7 +35,7 @@ KINDS = {
 
 
 def identifiers_of(turns: Sequence[Turn]) -> Iterator[Candidate]:
-    """Lines of each kind with those named most often, and the entries that each stands in first."""
+    """Lines of each kind with those named last, the last first, and the entries in which they were."""
     spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
     for kind, pattern in KINDS.items():
         named = ((match[0], _entry_of(turn)) for turn in spoken for match in pattern.finditer(turn.text))
@@ -49,14 +48,13 @@ def _entry_of(turn: Turn) -> str:
 
 
 def _lines(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[Candidate]:
-    first: dict[str, str] = {}
-    counts: Counter[str] = Counter()
+    named: dict[str, str] = {}  # in the order of the last mention
     for name, entry in found:
         if len(name) <= MAX_CHARS:
-            first.setdefault(name, entry)
-            counts[name] += 1
-    names = [name for name, _ in counts.most_common(LINES_OF.get(kind, 1) * IN_A_LINE)]
+            named.pop(name, None)
+            named[name] = entry
+    names = list(reversed(named))[: LINES_OF.get(kind, 1) * IN_A_LINE]
     for start in range(0, len(names), IN_A_LINE):
         group = tuple(names[start : start + IN_A_LINE])
-        entries = tuple(dict.fromkeys(first[name] for name in group))
+        entries = tuple(dict.fromkeys(named[name] for name in group))
         yield Candidate(SectionName.IDENTIFIERS, f"{kind}: {', '.join(group)}", entries, names=group)

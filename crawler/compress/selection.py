@@ -60,7 +60,7 @@ def choose(
     while heap and left > LINE_COST:
         _, i = heapq.heappop(heap)
         candidate = candidates[i]
-        if _cost(candidate) > left or candidate.text in texts:
+        if cost_of(candidate) > left or candidate.text in texts:
             continue
         worth = _density(candidate, words[i], weights, seen)
         if worth <= 0:
@@ -71,7 +71,7 @@ def choose(
         chosen.append(i)
         texts.add(candidate.text)
         seen.update(words[i])
-        left -= _cost(candidate)
+        left -= cost_of(candidate)
     return Choice(tuple(candidates[i] for i in sorted(chosen)), max_chars - left)
 
 
@@ -97,8 +97,9 @@ def stem(word: str) -> str:
 
 def _density(candidate: Candidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:
     worth = sum(weights.get(word, 0.35) * REPEATED ** min(seen[word], 3) for word in words)
-    return candidate.weight * worth / _cost(candidate)
+    return candidate.weight * worth / cost_of(candidate)
 
 
-def _cost(candidate: Candidate) -> int:
+def cost_of(candidate: Candidate) -> int:
+    """How many characters a line takes in a digest."""
     return len(candidate.text) + LINE_COST + 10 * (len(candidate.entries) - 1)

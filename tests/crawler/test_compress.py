@@ -76,7 +76,7 @@ def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
     entries = [Entry(id=entry_id(1), parts=(EntryPart(PartKind.PROMPT, said),)), Entry(id=entry_id(2), parts=(done,))]
 
     assert [(line.text, line.entries) for line in identifiers_of(list(join_turns(lambda: entries)))] == [
-        ("Addresses: 10.0.0.7:2525, https://relay.lan/health", (entry_id(1),)),
+        ("Addresses: https://relay.lan/health, 10.0.0.7:2525", (entry_id(1),)),
         ("Versions: 4.2.1", (entry_id(1),)),
         ("Error codes: ECONNREFUSED", (entry_id(1),)),
     ]
