@@ -216,45 +216,46 @@ def listed(value: object) -> list[dict[str, Any]]:
 
 
 def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
-    """Failed calls, each with what made the same tool succeed; another command that did the job is owed."""
+    """Failed calls, each with what made it good; every digest owes a command that did it in other words."""
+    other_ways = worked_in_other_words(turns)
     for place, turn in enumerate(turns):
         if not turn.is_error or not turn.text:
             continue
         what = error_line(turn.text)
         if not what:
             continue
-        fix = fix_after(turns, place)
+        fix = other_ways.get(place) or fix_after(turns, place)
         line = f"{_called(turn, cwd)} failed: {clip(what, ERROR_CHARS)}"
         entries = turn.entries[-1:]
         if fix:
             line, entries = f"{line}; then {_called(fix, cwd)}", (*entries, fix.entries[0])
-        names = (command_of(fix).rstrip("…"),) if fix and is_other_way(turn, fix) else ()
+        names = (command_of(other_ways[place]).rstrip("…"),) if place in other_ways else ()
         yield Candidate(SectionName.ERRORS, line, entries, names=names)
 
 
-def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
-    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds.
+def worked_in_other_words(turns: Sequence[Turn]) -> dict[int, Turn]:
+    """Of commands that failed, by their place, the next of the same program, where it is another and succeeded."""
+    failed: dict[str, int] = {}
+    found: dict[int, Turn] = {}
+    for place, turn in enumerate(turns):
+        program = program_of(turn)
+        if not program or program.split()[0] in READING:
+            continue
+        before = failed.pop(program, None)
+        if turn.is_error and not REFUSED.match(turn.text):
+            failed[program] = place
+        elif before is not None and not turn.is_error and command_of(turn) != command_of(turns[before]):
+            found[before] = turn
+    return found
 
-    Of a command that is another of the same program, however much later, unless that fails again before.
-    """
+
+def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
+    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds."""
     failed = turns[place]
-    program = program_of(failed)
-    for turn in turns[place + 1 :] if program else ():
-        if program_of(turn) == program:
-            if not turn.is_error and command_of(turn) != command_of(failed):
-                return turn
-            break
     for turn in turns[place + 1 : place + 25]:
         if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):
             return turn
     return None
-
-
-def is_other_way(failed: Turn, fix: Turn) -> bool:
-    """Whether a command did in other words what the failed one should have done."""
-    program = program_of(failed)
-    is_mine = program and program.split()[0] not in READING and not REFUSED.match(failed.text)
-    return bool(is_mine and program == program_of(fix) and command_of(fix) != command_of(failed))
 
 
 def command_of(turn: Turn) -> str:

@@ -31,6 +31,7 @@ def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: Se
     """A digest of a session whose lines are taken from it."""
     max_chars = chars_for(facts)
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)
+    # what a person said has lines of its own, with what came of it
     candidates = [one for one in candidates_of(turns, facts) if one.section is not SectionName.EXCHANGES]
     fixed = duties_of(turns, facts, candidates, max_chars=max_chars)
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
