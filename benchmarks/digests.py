@@ -72,12 +72,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-digests-") as folder:
         sessions = [one for name in PROJECTS for one in sessions_of(name, options.data / PROJECTS[name], Path(folder))]
-    wanted = Wanted(
+    labelled = Labelled(
         [as_asked(row) for row in read_lines(options.data / "eval/answers.jsonl")],
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
         [row for row in read_lines(options.data / "eval/exact_transcripts.jsonl") if SPOKEN & set(row["occurs_in"])],
     )
-    found = {name: measured(digest, sessions, wanted) for name, digest in DIGESTS.items()}
+    found = {name: measured(digest, sessions, labelled) for name, digest in DIGESTS.items()}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -125,7 +125,7 @@ SPOKEN = {"human", "assistant"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Labelled:
     """What persons labelled: questions, statements, identifiers."""
 
     asked: Sequence[Asked]
@@ -133,13 +133,13 @@ class Wanted:
     identifiers: Sequence[Mapping[str, Any]]
 
 
-def measured(digest: Digest, sessions: Sequence[Session], wanted: Wanted) -> dict[str, dict[str, Any]]:
+def measured(digest: Digest, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
     kept: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in PROJECTS}
     long: dict[str, tuple[int, int]] = dict.fromkeys(PROJECTS, (0, 0))
     for session in sessions:
         text = digest(session)
-        for kind, held in looked_at(text, session, wanted):
+        for kind, held in looked_at(text, session, labelled):
             kept[session.project][kind].append(held)
         if session.facts.chars >= LONG_SESSION:
             digested, chars = long[session.project]
@@ -151,19 +151,19 @@ def measured(digest: Digest, sessions: Sequence[Session], wanted: Wanted) -> dic
     }
 
 
-def looked_at(text: str, session: Session, wanted: Wanted) -> Iterator[tuple[str, bool]]:
+def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple[str, bool]]:
     """Each thing that the digest of a session should hold, by kind, and whether it does."""
     ids = {session.record.session_id}
     whole, lines = plain(text), text.splitlines()
     words = [set(words_of(line)) for line in lines]
-    for one in wanted.asked:
+    for one in labelled.asked:
         if one.session in ids:
             yield "answers", one.is_answered_by(text)
             yield "in a line", any(one.is_answered_by(line) for line in lines)
-    for row in wanted.statements:
+    for row in labelled.statements:
         if row["session"] in ids and (said := set(words_of(row["quote"]))):
             yield "statements", any(len(said & line) >= ENOUGH_WORDS * len(said) for line in words)
-    for row in wanted.identifiers:
+    for row in labelled.identifiers:
         if ids & {*row["answer_sessions"], *row["entry_session_ids"]}:
             yield "identifiers", row["query"].lower() in whole
     for commit in session.facts.commits:
