@@ -16,7 +16,8 @@ from tests.crawler.builders import SESSION, working_session, write_transcript
 from tests.memories import new_root
 
 DECISION = {"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}
-DIGEST = json.dumps({"title": "Relay keepalive", "sections": {"Decisions": [DECISION]}})
+GOAL = {"text": "The relay loses its connection", "entries": ["00000001"]}
+DIGEST = json.dumps({"title": "Relay keepalive", "sections": {"Goal": [GOAL], "Decisions": [DECISION]}})
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
 
