@@ -10,7 +10,7 @@ from crawler.turns import Role, Turn
 
 MIN_CUT = 60  # characters: less of a request or a reply says nothing
 FENCED_CHARS = 200  # of a block that stands in a reply like a sentence; a longer one is a listing
-SHARE = 0.8  # of the room, as long as all lines have MIN_CUT; the rest tells how it was done
+SHARE = 0.7  # of the room, as long as all lines have MIN_CUT; the rest tells how it was done
 LINE_COST = 40  # characters of a line besides request and reply: its words, its references
 
 
