@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crawler.archive import Archive
 from crawler.compress.extractive import title_of
-from crawler.facts import ASKING_TOOL, arguments_of, facts_of
+from crawler.facts import arguments_of, facts_of
 from crawler.levels import Depth, SessionReader
 from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
 from crawler.turns import Role, Turn

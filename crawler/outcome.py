@@ -17,11 +17,10 @@ from itertools import pairwise
 
 from crawler.agreement import is_agreement
 from crawler.entry import PartKind
-from crawler.facts import EDITORS, arguments_of, commits_of, files_touched
+from crawler.facts import ASKING_TOOL, EDITORS, arguments_of, commits_of, files_touched
 from crawler.turns import Role, Turn
 from memory_server.document import Standing
 
-ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer
 PLANNING_TOOL = "ExitPlanMode"  # which hands a plan to the person
 REFUSED = re.compile(
     r"The user doesn't want to (?:proceed with|take) this.*?(?:the user said:|reason for the rejection:|\Z)", re.DOTALL
