@@ -26,7 +26,9 @@ from memory_server.settings import PersonSettings
 
 TOOLS = ("recall", "search_memory", "search_exact")
 SYSTEMS = (*TOOLS, "fts5")
-HIT_LINE = re.compile(r"^\d+\. \w+ \(rank \d\) \| .* \| (?P<path>[^|]+):(?P<first>\d+)(?:-(?P<last>\d+))? \| \d\.\d\d")
+HIT_LINE = re.compile(
+    r"^\d+\. \w+ \(rank \d\) \| .* \| (?P<path>[^|]+):(?P<first>\d+)(?:-(?P<last>\d+))? \| (?:sure|likely|perhaps)"
+)
 LIMIT = 10
 
 

@@ -10,17 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dream.hunk import hash_of
-from dream.repository import find_repository
+from dream.repository import Repository, find_repository
 from dream.store import Approval, Event, FileChange, ProposalStore
 from dream.targets import checked_path
 from memory_server.chunking import split_lines
 from memory_server.document import Layer
 from memory_server.errors import ContentError
-from memory_server.layers.index_page import find_markers, with_pointers
+from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.topics import find_sources, read_text, topic_heads
 from memory_server.root import MemoryRoot
 from memory_server.settings import read_memory_settings
 
+NEW = "new"  # what became of a file that was never approved
 ASSISTANT_MARK = "co-authored-by: claude"  # how Claude Code signs its commits
 
 
@@ -48,7 +49,7 @@ class Approvals:
         if not self.is_new:
             return
         texts = {
-            path: _text(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
+            path: text_of(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
         }
         changes = tuple(unchanged(path, text) for path, text in texts.items() if text is not None)
         self._store.add_approval(Approval(Event.FOUND, now, changes))
@@ -56,7 +57,7 @@ class Approvals:
         self.is_new = False
 
     def _differs_from_head(self, path: str) -> bool:
-        text, repository = _text(self._root, path), self._repository
+        text, repository = text_of(self._root, path), self._repository
         return repository is not None and repository.has(path) and not repository.holds(path, (text or "").encode())
 
     def unexplained(self) -> list[Unexplained]:
@@ -65,12 +66,12 @@ class Approvals:
             return []
         present = set(approved_files(self._root))
         gone = {path for path, change in self._last.items() if change.after and path not in present}
-        asked = [path for path in sorted(present | gone) if not self._is_approved(path, _text(self._root, path))]
+        asked = [path for path in sorted(present | gone) if not self._is_approved(path, text_of(self._root, path))]
         settled = self._committed(asked)
         return [
             Unexplained(path, what)
             for path in asked
-            if path not in settled and (what := self.doubt_about(path, _text(self._root, path)))
+            if path not in settled and (what := self.doubt_about(path, text_of(self._root, path)))
         ]
 
     def _committed(self, paths: list[str]) -> frozenset[str]:
@@ -87,16 +88,28 @@ class Approvals:
         last, repository = self._last.get(path), self._repository
         if self._is_approved(path, text):
             return ""
-        if repository is not None and text is not None and repository.holds(path, text.encode("utf-8")):
+        if repository is not None and text is not None and self._is_committed(repository, path, text):
             is_assistants = ASSISTANT_MARK in repository.last_message(path).casefold()
             return "committed by the assistant" if is_assistants else ""
         if text is None:
             return "removed" if last is not None and last.after and not self._left_out_by_commit(path) else ""
-        return "changed" if last is not None or (repository is not None and repository.has(path)) else "new"
+        return "changed" if last is not None or (repository is not None and repository.has(path)) else NEW
 
-    def _points_truly(self, path: str, text: str | None, last: FileChange) -> bool:
-        """Whether the generated lines of the index page are those approved, or what its topics give."""
-        if path != "MEMORY.md" or text is None or hash_of(text) == last.after:
+    def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
+        """Whether the last commit holds this state of a file; of the index page, its lines that are not generated."""
+        if repository.holds(path, text.encode("utf-8")):
+            return True
+        kept = repository.text(path) if path == "MEMORY.md" else None
+        return kept is not None and without_pointers(kept) == without_pointers(text) and self._points_truly(path, text)
+
+    def _points_truly(self, path: str, text: str | None, last: FileChange | None = None) -> bool:
+        """Whether the generated lines of the index page are those approved, as we wrote them, or what its topics give.
+
+        Topics may have changed since the page was written; that is said of them.
+        """
+        if path != "MEMORY.md" or text is None or (last is not None and hash_of(text) == last.after):
+            return True
+        if is_as_written(self._root, text):
             return True
         try:
             return with_pointers(text, topic_heads(self._root), read_memory_settings(self._root.settings)) == text
@@ -145,7 +158,8 @@ def unchanged(path: str, text: str) -> FileChange:
     return FileChange(path, hash_of(text), hash_of(text), approved_hash(path, text))
 
 
-def _text(root: MemoryRoot, path: str) -> str | None:
+def text_of(root: MemoryRoot, path: str) -> str | None:
+    """The text of a file of layer 1; None where there is none that can be read."""
     try:
         return read_text(checked_path(root, path))
     except ContentError:

@@ -51,6 +51,14 @@ class Repository:
         kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
+    def text(self, path: str) -> str | None:
+        """What the last commit holds under this name; None where it holds nothing, or no text."""
+        done = _git(self.folder, ("cat-file", "blob", f"HEAD:./{path}"), None, {})
+        try:
+            return done.stdout.decode("utf-8") if done.returncode == 0 else None
+        except UnicodeDecodeError:
+            return None
+
     def clean(self, paths: Sequence[str]) -> frozenset[str]:
         """Which of these files are on the disk exactly as the last commit holds them, in two questions to git."""
         listed = self._ask("ls-tree", "-z", "HEAD", "--", *paths) or ""

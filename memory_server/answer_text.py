@@ -8,7 +8,18 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_server.document import TYPES, Answer, ChunkId, Hit, Layer, LineRange, Reason, SourcePath, Standing
+from memory_server.document import (
+    TYPES,
+    Answer,
+    Certainty,
+    ChunkId,
+    Hit,
+    Layer,
+    LineRange,
+    Reason,
+    SourcePath,
+    Standing,
+)
 from memory_server.escaping import shown, shown_line
 
 CHARS_A_TOKEN = 4
@@ -58,6 +69,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "first_line": hit.lines.first,
         "last_line": hit.lines.last,
         "score": round(hit.score, 4),
+        "certainty": hit.certainty.value,
         "passage": hit.passage,
         "why": [{"arm": reason.arm, "detail": reason.detail} for reason in hit.why],
         "type": hit.type,
@@ -65,6 +77,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "time": hit.time.isoformat() if hit.time else None,
         "more_lines": [[lines.first, lines.last] for lines in hit.more_lines],
         "decides": hit.decides,
+        "unapproved": hit.unapproved,
         "replaced_by": hit.replaced_by,
         "standing": hit.standing or "",
         "settled_at": hit.settled_at,
@@ -99,12 +112,14 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         date=dt.date.fromisoformat(hit["date"]) if hit["date"] else None,
         score=hit["score"],
         why=tuple(Reason(reason["arm"], reason["detail"]) for reason in hit["why"]),
-        type=hit.get("type", ""),  # which an older daemon does not name, nor the next two
+        type=hit.get("type", ""),  # which an older daemon does not name, nor others that are asked for so
         tags=tuple(hit.get("tags", ())),
         time=dt.datetime.fromisoformat(hit["time"]) if hit.get("time") else None,
         parts=parts,
         more_lines=tuple(LineRange(*lines) for lines in hit["more_lines"]),
         decides=hit["decides"],
+        certainty=Certainty(hit.get("certainty", Certainty.PERHAPS)),
+        unapproved=hit.get("unapproved", False),
         replaced_by=hit["replaced_by"],
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
         settled_at=hit.get("settled_at", 0),
@@ -138,6 +153,8 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
 
 def _head(number: int, hit: Hit) -> str:
     marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
+    if hit.unapproved:
+        marks.append("unapproved")
     if hit.standing:
         marks.append(standing_shown(hit))
     if hit.replaced_by:
@@ -149,7 +166,7 @@ def _head(number: int, hit: Hit) -> str:
         title_shown(hit.title),
         date_shown(hit.date) or "undated",
         f"{shown_line(hit.path)}:{hit.lines}",
-        f"{hit.score:.2f}",
+        hit.certainty,
         *marks,
     ]
     return " | ".join(parts)
@@ -167,7 +184,8 @@ def _passage_lines(visible: str, terms: Sequence[str], chars: int) -> list[str]:
 
 
 def _reasons(hit: Hit) -> list[str]:
-    return ["   why: " + "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)] if hit.why else []
+    parts = [f"score {hit.score:.2f}", *(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)]
+    return [f"   why: {'; '.join(parts)}"]
 
 
 def _tail(answer: Answer) -> str:

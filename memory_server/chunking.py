@@ -184,10 +184,10 @@ def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
         if piece.heading:
             trail = [*(above for above in trail if above[0] < piece.heading[0]), piece.heading]
         headings = tuple(text for _, text in trail)
-        fits = group.size + len(piece.text) <= max(target, 1) or (target and _is_bare_heading(group))
+        fits = group.size + len(piece.text) <= max(target, 1) or (target and _are_headings(group.pieces))
         blank = not piece.text.strip()
         if group.pieces and not blank and (piece.heading or not fits or _is_full_line(group, target)):
-            if piece.heading and _is_bare_heading(group) and target:
+            if piece.heading and _are_headings(group.pieces) and target:
                 group.headings = headings
             else:
                 yield group
@@ -199,9 +199,10 @@ def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
         yield group
 
 
-def _is_bare_heading(group: _Group) -> bool:
-    """Whether a chunk holds nothing but headings so far, which are no passage without what they head."""
-    return group.size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in group.pieces)
+def _are_headings(pieces: Sequence[_Piece]) -> bool:
+    """Whether pieces are nothing but headings, which are no passage without what they head."""
+    size = sum(len(piece.text) for piece in pieces)
+    return size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in pieces)
 
 
 def _written_lines(text: str, first: int) -> LineRange:
@@ -218,8 +219,8 @@ def _is_full_line(group: _Group, target: int) -> bool:
 
 def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
     text = "".join(piece.text for piece in group.pieces)
-    shown = [] if _is_bare_heading(group) else [piece.text for piece in group.pieces if not piece.hidden]
-    searchable = "".join(shown).strip()
+    shown = [piece for piece in group.pieces if not piece.hidden]
+    searchable = "" if _are_headings(shown) else "".join(piece.text for piece in shown).strip()
     if document.layer in BY_LINE:
         searchable = LIST_MARK.sub("", searchable)
     lines = _written_lines(text, document.body_line + group.pieces[0].first)

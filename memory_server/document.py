@@ -48,6 +48,14 @@ class Standing(StrEnum):
 TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")  # of what sessions said, by the recorder
 
 
+class Certainty(StrEnum):
+    """How sure a hit is to answer the question; see `search/certainty.py`."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    PERHAPS = "perhaps"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class LineRange:
     """Lines of a file, counted from 1, both ends included."""
@@ -160,7 +168,9 @@ class Hit:
     time: dt.datetime | None = None  # when it was said, where that is known better than by the day
     parts: Mapping[str, float] = field(default_factory=dict, hash=False)  # score of every arm and stage, for --explain
     more_lines: tuple[LineRange, ...] = ()  # other passages of the same source that matched
-    decides: bool = False  # the highest layer among hits that answer the same thing
+    decides: bool = False  # an approved topic that answers, or the highest layer among hits that answer the same
+    certainty: Certainty = Certainty.PERHAPS  # never rises down an answer
+    unapproved: bool = False  # of layer 1, in a state that nobody has answered for; it decides nothing
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did

@@ -93,15 +93,18 @@ class Memory:
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
+        unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
-        `sessions` keeps the archive; without it there is no layer 3 to search or read.
+        `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
+        some files of layer 1 nobody has answered for.
         """
         self.root = require_memory(root)
         self.person = person
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
+        self._unapproved = unapproved
         self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
@@ -191,7 +194,7 @@ class Memory:
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
         retriever = Retriever(self.indices, self._stemmer, embed)
-        return Pipeline(retriever, stretches, turns, self.digest, floor=floor, rerank=rerank)
+        return Pipeline(retriever, stretches, turns, self.digest, self._unapproved, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""

@@ -113,6 +113,11 @@ class MemoryRoot:
         return self.state / "approvals.jsonl"
 
     @property
+    def written_page(self) -> Path:
+        """The sha256 of the index page as the program wrote it last."""
+        return self.state / "index-page"
+
+    @property
     def ended(self) -> Path:
         """Which sessions the client said are over."""
         return self.state / "ended.jsonl"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
+from memory_server.errors import ContentError
 from memory_server.files import replace_file
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
@@ -19,11 +20,12 @@ from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.repair import repairable
 from memory_server.index.stretch_index import StretchIndex
+from memory_server.layers.index_page import write_index_page
 from memory_server.root import MemoryRoot
 from memory_server.search.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.calibration import calibrate
 from memory_server.search.terms import Stemmer
-from memory_server.settings import change_setting
+from memory_server.settings import change_setting, read_memory_settings
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +91,7 @@ class Upkeep:
                 self.control(),
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
+                begin=self._point,
                 finish=self._calibrate,
             )
             if self.raw is not None:
@@ -102,6 +105,13 @@ class Upkeep:
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # as versions before 0.2 kept them
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _point(self) -> None:
+        """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
+        try:
+            write_index_page(self.root, read_memory_settings(self.root.settings))
+        except (ContentError, OSError) as error:
+            logger.warning("the pointers of MEMORY.md stay as they are: %s", error)
 
     def _calibrate(self) -> None:
         calibrate(self.indices.ledger, self.indices.snapshot(), self.stemmer, self.model.embed_query)

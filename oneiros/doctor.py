@@ -8,12 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dream.doubts import doubts_in_words
 from memory_server.document import Layer
-from memory_server.errors import ContentError, OneirosError
-from memory_server.escaping import shown_line
+from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.index.indices import NotOwner
 from memory_server.index.repair import refusal_of
 from memory_server.inspection import Comparison
+from memory_server.layers.validate import ValidationRule
 from memory_server.memory import Memory
 from memory_server.state import states_without_root
 from oneiros.claude_checks import check_client
@@ -25,7 +26,6 @@ from oneiros.intake import waiting
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
-MOST_NAMED = 3  # files in one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +112,17 @@ def _check_state(memory: Memory) -> Iterator[Finding]:
 
 
 def _check_root(memory: Memory) -> Iterator[Finding]:
-    problems = memory.validate()
+    problems = [problem for problem in memory.validate() if not _is_written_by_reindex(memory, problem)]
     if problems:
         repair = "oneiros validate"
         yield Finding("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
     else:
         yield Finding("memory", "ok", f"{memory.root.path}: every file is as it should be")
+
+
+def _is_written_by_reindex(memory: Memory, problem: Problem) -> bool:
+    """Whether it is a pointer that the next run writes, which is due anyway and told as such."""
+    return problem.rule == ValidationRule.TOPIC_UNLISTED and not memory.changes().is_empty
 
 
 def _check_model(memory: Memory) -> Iterator[Finding]:
@@ -211,11 +216,8 @@ def _check_approval(memory: Memory) -> Iterator[Finding]:
     if not found:
         yield Finding("approval", "ok", "every approved file is as you accepted, adopted or committed it")
         return
-    named = ", ".join(f"{shown_line(one.path)} ({one.what})" for one in found[:MOST_NAMED])
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    adopt = f"oneiros dream adopt {shown_line(found[0].path)}"
-    repair = f"Look with `oneiros report`, then undo it, or take it over: {adopt}"
-    yield Finding("approval", "warning", f"changed without your acceptance: {named}{more}", repair)
+    for doubt in doubts_in_words(found):
+        yield Finding("approval", "warning", doubt.what, doubt.step)
 
 
 def _check_client(environment: Environment, memory: Memory) -> Iterator[Finding]:

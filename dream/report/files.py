@@ -2,10 +2,11 @@
 
 import datetime as dt
 import posixpath
+import shlex
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from dream.approvals import Unexplained
+from dream.approvals import NEW, Unexplained
 from dream.hunk import Hunk, State
 from dream.report.finding import Finding, Part
 from dream.topics import Topics
@@ -30,6 +31,10 @@ PAGE_RULES = frozenset(
 def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
     """Approved files in a state that no acceptance and no commit of a person explains."""
     for one in found:
+        if one.what == NEW:
+            step = f"if you wrote it: oneiros dream adopt {shlex.quote(one.path)}"
+            yield Finding(Part.OUTSIDE, one.path, 1, "new, and not approved yet", step)
+            continue
         what = f"{one.what} by no acceptance and by no commit of yours"
         yield Finding(Part.OUTSIDE, one.path, 1, what, f"look at it: git diff -- {one.path}; then oneiros review")
 
@@ -82,8 +87,11 @@ def _exists(root: MemoryRoot, path: str, target: str) -> bool:
     return whole.startswith(("..", "/")) or (root.path / whole).exists()
 
 
-def page_problems(problems: Sequence[Problem]) -> Iterator[Finding]:
-    """What is wrong with the index page: over its budget, topics without a pointer."""
+def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Finding]:
+    """What is wrong with the index page: over its budget, topics without a pointer.
+
+    Where the indices are not level, the run that makes them so writes the pointers too, and is suggested anyway.
+    """
     for problem in problems:
-        if problem.rule in PAGE_RULES:
+        if problem.rule in PAGE_RULES and (is_level or problem.rule != ValidationRule.TOPIC_UNLISTED):
             yield Finding(Part.PAGE, problem.path, problem.line, problem.what, problem.remedy)

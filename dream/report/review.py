@@ -72,7 +72,7 @@ class WeeklyReview:
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
         yield from dead_links(root, topics, problems)
-        yield from page_problems(problems)
+        yield from page_problems(problems, is_level=self._memory.changes().is_empty)
         yield from unanswered(asked)
         yield from self._index()
 

@@ -227,17 +227,19 @@ class Indices:
         report_progress: Callable[[Progress], None],
         *,
         rebuild: bool,
+        begin: Callable[[], None] = lambda: None,
         finish: Callable[[], None] = lambda: None,
     ) -> Report:
         """Brings everything level with the disk. `rebuild` starts from nothing but the vector cache.
 
-        `finish` is called on the new indices before the run counts as done. Raises NotOwner where another process owns
-        the root.
+        `begin` is called when the root is owned, before anything is read; `finish` on the new indices, before the run
+        counts as done. Raises NotOwner where another process owns the root.
         """
         was_owner = self.is_owner
         if not was_owner and not self.own():
             raise NotOwner(self._root)
         try:
+            begin()
             if rebuild:
                 with self.gate.exchanging():
                     self._drop()

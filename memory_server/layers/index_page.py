@@ -5,9 +5,11 @@ kept byte for byte. The same topics give the same bytes. The page stays within i
 is beyond them: summaries are shortened first, then the last line says how many topics are not shown.
 """
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
 from memory_server.document import SourcePath
@@ -46,9 +48,28 @@ def write_index_page(root: MemoryRoot, settings: MemorySettings) -> bool:
         new = with_pointers(NEW_PAGE if old is None else old, topic_heads(root), settings)
     except ContentError as error:
         raise ContentError(error.what, where=page.name, line=error.line, remedy=error.remedy) from error
-    if new != old:
-        replace_file(page, new)
-    return new != old
+    if new == old or not _is_still(page, old):
+        return False
+    replace_file(root.written_page, page_hash(new))
+    replace_file(page, new)
+    return True
+
+
+def is_as_written(root: MemoryRoot, text: str) -> bool:
+    """Whether a text of the index page is the one that the program wrote last."""
+    try:
+        return root.written_page.read_text(encoding="ascii") == page_hash(text)
+    except (OSError, ValueError):
+        return False
+
+
+def page_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def _is_still(page: Path, old: str | None) -> bool:
+    """Whether the page is as it was read: where a person has saved it meanwhile, the next run sees what they wrote."""
+    return (read_text(page) if page.exists() else None) == old
 
 
 def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySettings) -> str:

@@ -268,7 +268,7 @@ def _index_page(root: MemoryRoot, settings: MemorySettings, paths: set[SourcePat
     for _, target in _targets(level):
         if target not in listed:
             what = f"{target} has no pointer"
-            yield Problem(page, line, what, "Let `oneiros init` write the pointers", ValidationRule.TOPIC_UNLISTED)
+            yield Problem(page, line, what, "The next `oneiros reindex` writes it", ValidationRule.TOPIC_UNLISTED)
 
 
 def _limits(page: SourcePath, text: str, settings: MemorySettings) -> Iterator[Problem]:

@@ -5,29 +5,44 @@
     rerank       the best of it by its token matches                                 ranking.py, second_look.py
     precedence   a higher layer before a lower one that answers the same             precedence.py
     spoken       what was said in the sessions, read where it answers                spoken.py
+    topic        the topic that answers, above all else                              precedence.py
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
+    certainty    how sure each hit is, as a word                                     certainty.py
 
 A stage takes the question and what the stage before it found, and gives the same kind of thing back. A new one is a
 method here and a line in the method that it belongs to.
 """
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from memory_server.document import Answer, Hit, Layer
+from memory_server.document import Answer, Hit, Layer, SourcePath
+from memory_server.escaping import shown_line
 from memory_server.index.digest import DigestStore
 from memory_server.search.arms import WordScores
+from memory_server.search.certainty import fit, with_certainty
 from memory_server.search.literal import is_identifier
-from memory_server.search.precedence import grouped, with_precedence
+from memory_server.search.precedence import (
+    ANSWERS,
+    SHARE_OF_SESSION,
+    asks_topics,
+    grouped,
+    is_topic_page,
+    sessions_of,
+    with_precedence,
+    with_topic,
+)
 from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking import FLOOR, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
-from memory_server.search.retrieval import Candidate, Retriever
-from memory_server.search.spoken import SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken
+from memory_server.search.retrieval import Candidate, Retriever, displayed
+from memory_server.search.spoken import SPOKEN, SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
+FEW_TOPICS = 3  # of which the first that is no index page answers
 FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 JOINED_HITS = 100  # of either search, before the turns are joined
 
@@ -41,6 +56,7 @@ NOTHING = {
 NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
 PERHAPS = "Perhaps: this is near the question, but may not answer it."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
+UNAPPROVED = "Nobody has approved %s as it stands; if it is the person's own: `oneiros dream adopt %s`."
 TURNS_TOO = "Raw hits are what was said or done once, found by its words; lines count the turns of a session."
 FROM_REFERENCES = "Only references answer that: files of projects, context and no authority."
 
@@ -63,15 +79,20 @@ class Pipeline:
         stretches: Retriever | None,
         turns: RawSearcher | None,
         digest: DigestStore,
+        unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
         *,
         floor: float = FLOOR,
         rerank: bool = True,
     ):
-        """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements."""
+        """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements.
+
+        `unapproved` tells which of some files of layer 1 nobody has answered for.
+        """
         self.retriever = retriever
         self._stretches = stretches
         self._turns = turns
         self._digest = digest
+        self._unapproved = unapproved
         self._floor = floor
         self._rerank = rerank
 
@@ -81,10 +102,27 @@ class Pipeline:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
         typing = Typing(self._digest, self.retriever, question)
         answer = self._of_layers(question, typing)
+        above = answer.hits
         answer = self._with_spoken(question, answer)
+        answer = self._with_topic(question, answer, above)
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
-        return replace(answer, hits=typing.told(answer.hits[: question.limit]))
+        answer = replace(answer, hits=typing.told(answer.hits[: question.limit]))
+        is_unsure = self._is_unsure(question, answer)
+        is_told = is_unsure and not is_tiny(self._stretches or self.retriever)  # where it would be told of everything
+        notes = [PERHAPS if is_told else "", answer.note, unapproved_note(answer.hits)]
+        hits = with_certainty(answer.hits, question.search, is_unsure=is_unsure)
+        return replace(answer, hits=hits, note=" ".join(filter(None, notes)))
+
+    def _is_unsure(self, question: Question, answer: Answer) -> bool:
+        """Whether recall shows hits although little speaks for their answering the question.
+
+        Of types and of turns that are asked for it is not known how sure they are; a name alone is found or not.
+        """
+        is_judged = question.search is Search.RECALL and not (question.types or question.asks_turns)
+        if not is_judged or all(map(is_identifier, question.terms())):
+            return False
+        return bool(answer.hits) and answer.confidence < FLOOR
 
     def _of_layers(self, question: Question, typing: Typing) -> Answer:
         """Topics and sessions, or the layers that are named; references where those say nothing."""
@@ -106,9 +144,18 @@ class Pipeline:
         hits = typing.kept(self.retriever.hits(candidates, unless))
         hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
         hits += typing.deciding(hits)
-        ordered = with_precedence(hits, self.retriever.alikeness(hits), self.retriever.snapshot.superseded)
-        ordered = ordered[: most_hits(question)]
+        hits, replaced = self._with_approval(hits)
+        ordered = with_precedence(hits, self.retriever.alikeness(hits), replaced)[: most_hits(question)]
         return Answer(ordered, self._note(question, is_found=bool(ordered)), found.terms, found.confidence)
+
+    def _with_approval(self, hits: Sequence[Hit]) -> tuple[list[Hit], Mapping[SourcePath, SourcePath]]:
+        """Hits marked where nobody has answered for them, and what replaces their sources: never what is so marked."""
+        superseded = self.retriever.snapshot.superseded
+        replaced = {hit.path: superseded[hit.path] for hit in hits if hit.path in superseded}
+        topics = {*(hit.path for hit in hits if hit.layer is Layer.TOPIC), *replaced.values()}
+        doubted = self._unapproved(topics)
+        marked = [replace(hit, unapproved=True) if hit.path in doubted else hit for hit in hits]
+        return marked, {old: new for old, new in replaced.items() if new not in doubted}
 
     def _found(self, question: Question) -> Found:
         limit = most_hits(question) * max(question.per_source, 5)
@@ -129,30 +176,62 @@ class Pipeline:
         words, ranking = self.ranked(question, self.retriever)
         names = all(map(is_identifier, question.terms()))
         literal = self.retriever.literal(question, most_hits(question)) if names else []
-        is_silent = ranking.confidence < self._floor and not is_tiny(self.retriever) and not literal
+        is_silent = not literal and not self._may_answer(question, self.retriever, ranking, self._floor)
         named = {candidate.row for candidate in literal}
         others = [] if is_silent else [one for one in self.retriever.ranked(ranking) if one.row not in named]
         return Found([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
 
-    def ranked(self, question: Question, retriever: Retriever) -> tuple[WordScores, Ranking]:
-        """What recall's answer is made of: the question's words as looked up, and the passages in order."""
-        ranker, near = retriever.retrieved(question)
+    def _may_answer(self, question: Question, retriever: Retriever, ranking: Ranking, floor: float) -> bool:
+        """Whether what was found is shown: it is sure enough, or a name that is asked for stands there."""
+        return ranking.confidence >= floor or is_tiny(retriever) or retriever.holds_a_name(question)
+
+    def ranked(
+        self, question: Question, retriever: Retriever, weights: Mapping[str, float] | None = None
+    ) -> tuple[WordScores, Ranking]:
+        """What recall's answer is made of: the question's words as looked up, and the passages in order.
+
+        `weights`: others than the retriever's.
+        """
+        ranker, near = retriever.retrieved(question, weights)
         pool = ranker.fused(near)
         return ranker.words, ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
+
+    def _with_topic(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Answer:
+        """An answer that begins with the topic that answers the question, if one does.
+
+        `above`: the hits of the layers alone. In a tiny memory, whose scores say little, their first one answers where
+        it is a topic.
+        """
+        if not asks_topics(question) or not answer.hits:
+            return answer
+        found = above[:1] if is_tiny(self.retriever) else self._topics_alone(question.of_layers(Layer.TOPIC), above)
+        topic = next(filter(is_topic_page, found), None)
+        if topic is None:
+            return answer
+        decides = not topic.unapproved and (answer.confidence >= FLOOR or not is_tiny(self.retriever))
+        return with_topic(answer, replace(topic, decides=decides), question.per_source, most_hits(question))
+
+    def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
+        """The best of the topics, where their scores say that they answer the question."""
+        _, ranking = self.ranked(question, self.retriever, SPOKEN)
+        candidates = self.retriever.ranked(ranking)[:FEW_TOPICS]
+        least = max(ANSWERS, SHARE_OF_SESSION * max(map(fit, sessions_of(above)), default=0.0))
+        answering = [candidate for candidate in candidates if candidate.score >= displayed(least)]
+        return self._with_approval(self.retriever.hits(answering, question.excluded()))[0]
 
     def _with_spoken(self, question: Question, answer: Answer) -> Answer:
         """An answer whose sessions show what was said in them, where that answers the question."""
         if self._stretches is None or not reads_spoken(question):
             return answer
-        words, ranking = self.ranked(question.of_layers(Layer.RAW), self._stretches)
-        if ranking.confidence < SPOKEN_FLOOR and not is_tiny(self._stretches):
+        said = question.of_layers(Layer.RAW)
+        words, ranking = self.ranked(said, self._stretches)
+        if not self._may_answer(said, self._stretches, ranking, SPOKEN_FLOOR):
             return answer
         hits = spoken_hits(self._stretches, self._stretches.ranked(ranking), question)
         terms = answer.terms or tuple(term.word for term in words.terms)
         confidence = max(answer.confidence, ranking.confidence)
         both = with_spoken(answer, hits, most_hits(question))
-        note = PERHAPS if confidence < FLOOR and not is_tiny(self._stretches) else both.note
-        return replace(both, terms=terms, confidence=confidence, note=note)
+        return replace(both, terms=terms, confidence=confidence)
 
     def _with_turns(self, question: Question, answer: Answer) -> Answer:
         """An answer with what archived turns say, where they are asked for or where all above them is weak."""
@@ -194,6 +273,13 @@ def most_hits(question: Question) -> int:
     """How many hits a stage keeps for those behind it: more than are asked for where these join or choose."""
     joins = question.search is Search.RECALL and question.asks_turns
     return MAX_LIMIT if question.types else max(question.limit, JOINED_HITS if joins else 0)
+
+
+def unapproved_note(hits: Sequence[Hit]) -> str:
+    """What to do about files among the hits that nobody has answered for; empty where there are none."""
+    paths = list(dict.fromkeys(hit.path for hit in hits if hit.unapproved))
+    named, quoted = ", ".join(map(shown_line, paths)), shown_line(" ".join(map(shlex.quote, paths)))
+    return UNAPPROVED % (named, quoted) if paths else ""
 
 
 def context_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:

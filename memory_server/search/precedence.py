@@ -1,13 +1,22 @@
 """What of the hits is shown, and in which order: a few a source, and by the precedence rule a higher layer first, and
 marked, where layers answer the same thing.
+
+A topic that answers the question stands above all else. Topics are ranked by themselves for it, with the weights that
+rank what was said, and the best one answers where its score says so: one that merely shares words with the question
+stays where the ranking of all layers put it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from memory_server.document import Hit, SourcePath
+from memory_server.document import Answer, Hit, Layer, SourcePath
+from memory_server.search.question import Question, Search
 
 MAX_MORE_LINES = 4
+ANSWER_CHARS = 2_600  # of all passages of an answer from what was said
+INDEX_PAGE = "MEMORY.md"
+SHARE_OF_SESSION = 0.7  # of the best session's score, which a topic that answers does not fall below
+ANSWERS = 2.7  # score of a topic's passage from which on it answers; see benchmarks/RESULTS.md
 
 
 def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:
@@ -31,13 +40,15 @@ def with_precedence(
 ) -> tuple[Hit, ...]:
     """Hits, best first, in which a higher layer precedes a lower one that answers the same thing.
 
-    Such a higher hit is marked as deciding. The lower one says what replaces it where the higher is not older, or where
-    `replaced` names its source. Hits that answer different things keep their order.
+    Such a higher hit is marked as deciding; one that nobody approved decides nothing. The lower one says what replaces
+    it where the higher is not older, or where `replaced` names its source. Hits that answer different things keep
+    their order.
     """
     deciding: dict[int, int] = {}  # place of a lower hit -> place of the hit that decides over it
     ranks = [hit.layer.rank for hit in hits]
     for low, hit in enumerate(hits):
-        above = [place for place, rank in enumerate(ranks) if rank < ranks[low] and alike(hits[place], hit)]
+        higher = [place for place, rank in enumerate(ranks) if rank < ranks[low] and not hits[place].unapproved]
+        above = [place for place in higher if alike(hits[place], hit)]
         if above:
             deciding[low] = min(above, key=lambda place: (ranks[place], place))
     marked = [_marked(hits, place, deciding, replaced) for place in range(len(hits))]
@@ -63,3 +74,42 @@ def _marked(
         if winner.date and hit.date and winner.date >= hit.date:
             return replace(hit, replaced_by=winner.path)
     return hit
+
+
+def asks_topics(question: Question) -> bool:
+    """Whether a topic may stand first: recall without types, of all layers or of topics."""
+    layers = question.filter.layers
+    return question.search is Search.RECALL and not question.types and (not layers or Layer.TOPIC in layers)
+
+
+def is_topic_page(hit: Hit) -> bool:
+    """Whether a hit is of a topic or the lessons; the index page points to topics and says nothing itself."""
+    return hit.layer is Layer.TOPIC and hit.path != INDEX_PAGE
+
+
+def sessions_of(hits: Sequence[Hit]) -> list[Hit]:
+    return [hit for hit in hits if hit.layer is Layer.SESSION]
+
+
+def with_topic(answer: Answer, topic: Hit, per_source: int, limit: int) -> Answer:
+    """An answer with a topic that answers in the first place, within the same budget where passages have one.
+
+    Its other passages follow where they stood, as many of one source as are asked for; further ones are named by lines.
+    """
+    same = [hit for hit in answer.hits if hit.path == topic.path]
+    kept = [hit for hit in same if hit.lines != topic.lines][: per_source - 1]
+    beside = (lines for hit in same if hit not in kept for lines in (hit.lines, *hit.more_lines))
+    more = [lines for lines in dict.fromkeys(beside) if lines != topic.lines][:MAX_MORE_LINES]
+    others = [hit for hit in answer.hits if hit.path != topic.path or hit in kept]
+    first = replace(topic, more_lines=tuple(more))
+    hits = (first, *others)[:limit]
+    return replace(answer, hits=within_budget(hits) if any(hit.layer is Layer.RAW for hit in hits) else hits)
+
+
+def within_budget(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Hits with ANSWER_CHARS characters of passages in all: those beyond are places to read on, without a passage."""
+    kept, room = [], ANSWER_CHARS
+    for hit in hits:
+        kept.append(hit if len(hit.passage) <= room else replace(hit, passage=""))
+        room -= len(hit.passage)
+    return tuple(kept)

@@ -7,6 +7,7 @@ Which layers may answer is said by the question's filter. Nothing here decides w
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -17,10 +18,11 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.digest import TypedLine, folded
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
+from memory_server.index.words import CJK_RUN
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, scope_of
+from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, WordScores, scope_of
 from memory_server.search.calibration import Calibration, read_calibration
-from memory_server.search.fusion import SECOND_LOOK
+from memory_server.search.fusion import SECOND_LOOK, Scores
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
 from memory_server.search.question import Question, Term
@@ -31,6 +33,9 @@ from memory_server.search.terms import Stemmer, question_terms
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
+AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
+NAME_PIECES = 2  # of a word, from which on it is taken for a name
+NAMING_QUESTION = 3  # content words, up to which a question may rest on a name that it holds
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
 
@@ -85,6 +90,7 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
+        self._words_of = lru_cache(maxsize=1)(self._read_words)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -101,6 +107,27 @@ class Retriever:
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
 
+    def holds_a_name(self, question: Question) -> bool:
+        """Whether a question of few words asks for a name that stands, letter by letter, where it may be answered.
+
+        A word that the model reads in pieces counts as a name, since it is in no list of common words. A name that
+        nobody spoke of leaves the question unanswered.
+        """
+        connection, spans = self._indices.ledger.connection, self._embed_query(question.text).spans
+        terms = question_terms(connection, self._stemmer, question.text, self.snapshot.word_tables)
+        content = [term for term in terms if not term.is_stop]
+        if len(content) > NAMING_QUESTION or any(term.is_name and not term.holders for term in content):
+            return False
+        scope = self._scope(question)
+        sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
+        names = [
+            Term(term.word)
+            for term in content
+            if term.holders and not term.word.isdecimal() and not CJK_RUN.search(term.word)
+            if sum(term.first <= first < term.last for first, _ in spans) >= NAME_PIECES
+        ]
+        return any(find_literal(connection, name, sources, 1, in_parts=False) for name in names)
+
     def near(self, question: Question, limit: int) -> list[Candidate]:
         """Passages by meaning alone."""
         found = self._nearest(question, self._embed_query(question.text), limit)
@@ -115,20 +142,23 @@ class Retriever:
             for row, score in zip(rows, map(float, scaled), strict=True)
         ]
 
-    def retrieved(self, question: Question) -> tuple[Ranker, Found]:
-        """What the words of a question say of every passage, within a ranker for them, and what is near in meaning."""
-        embedded, connection = self._embed_query(question.text), self._indices.ledger.connection
-        terms = question_terms(connection, self._stemmer, question.text, self.snapshot.word_tables)
-        ranker = Ranker(
-            self.snapshot,
-            self.calibration,
-            self._scope(question),
-            embedded,
-            KeywordArm(connection).find(self.snapshot, terms),
-            token_weights(embedded, terms, len(self.snapshot.passages)),
-            self._weights,
-        )
+    def retrieved(self, question: Question, weights: Mapping[str, float] | None = None) -> tuple[Ranker, Found]:
+        """What the words of a question say of every passage, within a ranker for them, and what is near in meaning.
+
+        `weights`: others than those of this retriever.
+        """
+        embedded = self._embed_query(question.text)
+        words, of_tokens = self._words_of(question.text)
+        scope, weights = self._scope(question), weights or self._weights
+        ranker = Ranker(self.snapshot, self.calibration, scope, embedded, words, of_tokens, weights)
         return ranker, self._nearest(question, embedded, ARM_HITS)
+
+    def _read_words(self, text: str) -> tuple[WordScores, Scores]:
+        """What the words of a text score, whichever passages may answer, and the weight of each of its tokens."""
+        embedded, connection = self._embed_query(text), self._indices.ledger.connection
+        terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
+        words = KeywordArm(connection).find(self.snapshot, terms)
+        return words, token_weights(embedded, terms, len(self.snapshot.passages))
 
     def ranked(self, ranking: Ranking) -> list[Candidate]:
         """The passages of a ranking as candidates."""
@@ -301,7 +331,7 @@ def displayed(score: float) -> float:
 
 def literal_candidate(match: LiteralMatch, spread: str = "all words in the file, not in one passage") -> Candidate:
     """A match of the exact search. `spread`: what is said where no single passage holds all words."""
-    manner = ("as written", "in another case", "inside longer words")[match.closeness]
+    manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words")[match.closeness]
     return Candidate(
         match.row, 1.0 - 0.2 * match.closeness, (Reason("literal", spread if match.is_spread else manner),)
     )

@@ -12,6 +12,7 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
+from memory_server.search.precedence import within_budget
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
 from memory_server.search.retrieval import Candidate, Retriever, hit_of
@@ -24,7 +25,6 @@ STATEMENT_CHARS = 400  # of what they told without asking, which may be the answ
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
 MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it is looked for what was said next
 WHOLE = 3  # passages that an answer shows whole
-ANSWER_CHARS = 2_600  # of all passages of an answer
 
 
 def reads_spoken(question: Question) -> bool:
@@ -160,28 +160,13 @@ def _place(chunk: StoredChunk) -> tuple[int, int]:
 def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int) -> Answer:
     """An answer of the layers above in which what was said stands for the sessions that it was said in.
 
-    Topics that decide or precede every session go first, the others behind the passages that are shown whole. What
-    replaced a session is said of what was said in it.
+    Topics go behind the passages that are shown whole. What replaced a session is said of what was said in it.
     """
     replaced = {session_key(hit): hit.replaced_by for hit in answer.hits if hit.replaced_by}
     marked = [replace(hit, replaced_by=replaced.get(session_key(hit))) for hit in spoken]
-    first = [hit for place, hit in enumerate(answer.hits) if hit.decides or _are_topics(answer.hits[: place + 1])]
     known = {session_key(hit) for hit in spoken}
-    rest = [hit for hit in answer.hits if hit not in first and session_key(hit) not in known]
+    rest = [hit for hit in answer.hits if session_key(hit) not in known]
     topics = [hit for hit in rest if hit.layer is Layer.TOPIC]
     others = [hit for hit in rest if hit.layer is not Layer.TOPIC]
-    hits = [*first, *marked[:WHOLE], *topics, *marked[WHOLE:], *others][:limit]
+    hits = [*marked[:WHOLE], *topics, *marked[WHOLE:], *others][:limit]
     return replace(answer, hits=within_budget(hits), note="" if hits else answer.note)
-
-
-def within_budget(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Hits with ANSWER_CHARS characters of passages in all: those beyond are places to read on, without a passage."""
-    kept, room = [], ANSWER_CHARS
-    for hit in hits:
-        kept.append(hit if len(hit.passage) <= room else replace(hit, passage=""))
-        room -= len(hit.passage)
-    return tuple(kept)
-
-
-def _are_topics(hits: Sequence[Hit]) -> bool:
-    return all(hit.layer is Layer.TOPIC for hit in hits)

@@ -31,6 +31,11 @@ Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:r
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
 NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
+LEGEND = """\b
+How sure a hit is: sure (an approved topic answers, or it stands there as written),
+likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
+unapproved: a topic that nobody approved yet; the last line says how.
+"""
 SYNTAX = """\b
 Query syntax:
   "a phrase"  prefix*  a AND b  a OR b  NOT a  ( ... )
@@ -60,7 +65,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _ending(example: str) -> str:
-    return f"{SYNTAX}\n\b\nExample: {example}"
+    return f"{SYNTAX}\n{LEGEND}\n\b\nExample: {example}"
 
 
 def _asking(search: Search) -> Callable[..., None]:
@@ -163,18 +168,18 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
 
 def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
     date = hit.date.isoformat() if hit.date else "undated"
-    score = f"{hit.score:.2f}".removeprefix("0")
     place = style(f"{shown_line(hit.path)}:{hit.lines}", bold=True)
     marks = "".join(
         [
             f"  {hit.type}" if hit.type in TYPES else "",
             "  decides" if hit.decides else "",
             f"  {standing_shown(hit)}" if hit.standing else "",
+            "  unapproved" if hit.unapproved else "",
             f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]
     )
-    head = f"{number:>2}  {hit.layer.value:<9}  {place}  {date}  {score}  {shown_line(hit.title)}"
+    head = f"{number:>2}  {hit.layer.value:<9}  {place}  {date}  {hit.certainty}  {shown_line(hit.title)}"
     return head + (style(marks, italic=True) if marks else "")
 
 
@@ -184,7 +189,6 @@ def _passage(hit: Hit, terms: tuple[str, ...], chars: int) -> list[str]:
 
 
 def _reasons(hit: Hit) -> Iterator[str]:
-    if hit.why:
-        yield "; ".join(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)
+    yield "; ".join([f"score {hit.score:.2f}", *(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)])
     if hit.parts:
         yield "  ".join(f"{name} {score:.3f}" for name, score in hit.parts.items())

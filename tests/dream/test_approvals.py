@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from dream.approvals import Unexplained
+from memory_server.layers.index_page import write_index_page
 from memory_server.root import MemoryRoot
+from memory_server.settings import MemorySettings
 from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic
 
@@ -136,3 +138,28 @@ def test_an_approval_that_a_kill_tore_is_said_and_not_merged_into_the_next(
 
     assert [one.hunk for one in decisions.store.approvals() if one.hunk] == [hunk.id]
     assert "was torn and is removed" in caplog.text and b"accep\n" not in root.approvals.read_bytes()
+
+
+def test_pointers_that_the_program_wrote_are_nobodys_change(root: MemoryRoot) -> None:
+    write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
+    write_index_page(root, MemorySettings())
+    write_topic(root, "dogs", "# Dogs\n\nThe dog is brown.\n")  # so that the page is behind the topics
+
+    assert unexplained(root) == [Unexplained("topics/cats.md", "new"), Unexplained("topics/dogs.md", "new")]
+
+
+def test_pointers_below_a_line_that_the_person_committed_are_nobodys_change(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    git(root.path, "init", "--quiet")
+    assert unexplained(root) == []
+    root.index_page.write_text("# Memory of Ada\n", encoding="utf-8")
+    git(root.path, "add", "MEMORY.md")
+    git(root.path, "commit", "--quiet", "-m", "Name it")
+    write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
+
+    write_index_page(root, MemorySettings())
+
+    assert unexplained(root) == [Unexplained("topics/cats.md", "new")]
+    page = root.index_page.read_text(encoding="utf-8")
+    root.index_page.write_text(page.replace("of Ada", "of Eve"), encoding="utf-8")
+    assert unexplained(root)[0] == Unexplained("MEMORY.md", "changed")

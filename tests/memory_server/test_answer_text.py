@@ -19,7 +19,7 @@ def hit(passage: str, title: str = "Title", path: str = "topics/a.md") -> Hit:
 
 def test_a_hit_is_a_head_its_passage_and_how_to_read_on() -> None:
     assert answer_text(Answer((hit("One.\n\nTwo."),)), 2_000) == (
-        "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | 0.50\n"
+        "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | perhaps\n"
         "   | One.\n"
         "   | Two.\n"
         'Read on: read_memory(name="topics/a.md", first=1, last=24).'
@@ -34,7 +34,7 @@ def test_what_was_said_carries_one_word_and_what_was_dropped_the_turn_that_did_i
 ) -> None:
     answer = Answer((replace(hit("One."), layer=Layer.RAW, standing=standing, settled_at=7),))
 
-    assert answer_text(answer, 2_000).split("\n")[0].endswith(f"| 0.50 | {word}")
+    assert answer_text(answer, 2_000).split("\n")[0].endswith(f"| perhaps | {word}")
     assert answer_of_json(answer_json(answer)) == answer
 
 

@@ -10,9 +10,11 @@ from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.index_page import find_markers, pointer, target_of, with_pointers, write_index_page
-from memory_server.layers.topics import TopicHead
+from memory_server.layers.topics import TopicHead, topic_heads
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
 from memory_server.settings import MemorySettings
-from tests.memories import root_at
+from tests.memories import names, new_root, recall, root_at, write_topic
 
 SETTINGS = MemorySettings()
 
@@ -159,3 +161,40 @@ def test_a_page_that_is_no_text_is_named_and_kept(tmp_path: Path) -> None:
         write_index_page(root, SETTINGS)
 
     assert root.index_page.read_bytes() == b"\xff\xfe"
+
+
+def test_a_reindex_points_to_a_topic_that_was_written_by_hand(memory: Memory) -> None:
+    own = "# Memory of Ada\n\nRead me first.\n"
+    memory.root.index_page.write_text(own, encoding="utf-8")
+    write_topic(memory, "cats", "# Cats\n\nThe cat is grey.\n")
+
+    memory.reindex()
+
+    page = memory.root.index_page.read_text(encoding="utf-8")
+    assert page == f"{own}\n{POINTERS_BEGIN}\n- [Cats](topics/cats.md): The cat is grey.\n{POINTERS_END}\n"
+    assert memory.changes().is_empty
+
+
+def test_a_page_that_cannot_be_pointed_keeps_no_topic_from_being_indexed(memory: Memory) -> None:
+    torn = f"# Memory\n\n{POINTERS_END}\n"
+    memory.root.index_page.write_text(torn, encoding="utf-8")
+    write_topic(memory, "cats", "# Cats\n\nThe cat is grey.\n")
+
+    memory.reindex()
+
+    assert memory.root.index_page.read_text(encoding="utf-8") == torn
+    assert names(recall(memory, "which colour has the cat"))[0] == "cats"
+
+
+def test_what_a_person_saved_while_the_page_was_made_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = new_root(tmp_path)
+    write_topic(root, "cats", "# Cats\n")
+
+    def heads_while_a_person_saves(of: MemoryRoot) -> list[TopicHead]:
+        of.index_page.write_text("# Saved\n", encoding="utf-8")
+        return topic_heads(of)
+
+    monkeypatch.setattr("memory_server.layers.index_page.topic_heads", heads_while_a_person_saves)
+
+    assert not write_index_page(root, SETTINGS)
+    assert root.index_page.read_text(encoding="utf-8") == "# Saved\n"

@@ -1,11 +1,14 @@
 """The precedence rule as a table: which hit comes first, which decides, which is replaced."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
-from memory_server.document import ChunkId, Hit, Layer, LineRange, SourcePath
-from memory_server.search.precedence import with_precedence
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.memory import Memory
+from memory_server.search.precedence import with_precedence, with_topic
+from tests.memories import names, recall
 
 
 def hit(name: str, layer: Layer, day: int | None = None) -> Hit:
@@ -61,3 +64,33 @@ def test_a_source_cannot_replace_itself() -> None:
     (one,) = with_precedence([hit("a", T)], alike, {SourcePath("topic/a.md"): SourcePath("topic/a.md")})
 
     assert one.replaced_by is None
+
+
+def test_what_nobody_approved_neither_decides_nor_replaces() -> None:
+    hits = [hit("a1", S, 1), replace(hit("a2", T, 2), unapproved=True)]
+
+    assert [said(one) for one in with_precedence(hits, alike, {})] == ["a1", "a2"]
+
+
+def test_a_topic_that_answers_stands_above_every_session_and_decides(garden: Memory) -> None:
+    best = recall(garden, "after how many cups is the coffee machine descaled").hits[0]
+
+    assert (best.title, best.decides) == ("Kitchen", True)
+
+
+def test_a_topic_that_shares_words_leaves_what_a_session_said_where_it_is(garden: Memory) -> None:
+    answer = recall(garden, "why was the dashboard slow when panels asked for a year of data")
+
+    assert answer.hits[0].layer is S
+    assert "metrics" in names(answer)
+    assert not any(one.decides for one in answer.hits)
+
+
+def test_a_topic_is_put_first_and_names_its_other_lines() -> None:
+    other = replace(hit("a", T), lines=LineRange(5, 6), more_lines=(LineRange(8, 9), LineRange(1, 1)))
+    answer = Answer((hit("b", S), other, hit("c", S)))
+
+    found = with_topic(answer, hit("a", T), per_source=1, limit=2)
+
+    assert [one.title for one in found.hits] == ["a", "b"]
+    assert found.hits[0].more_lines == (LineRange(5, 6), LineRange(8, 9))

@@ -14,6 +14,7 @@ from memory_server.errors import UsageError
 from memory_server.index import indices as indices_module
 from memory_server.index.ledger import embedded_text
 from memory_server.memory import Memory
+from memory_server.search.pipeline import PERHAPS
 from memory_server.search.query import parse_query
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
@@ -107,6 +108,22 @@ def test_when_nothing_is_relevant_the_answer_is_nothing(garden: Memory, question
 
         assert answer.hits == ()
         assert answer.note
+
+
+@pytest.mark.parametrize(
+    ("question", "stem"),
+    [
+        ("who owns starttls", "mail"),  # held, with a verb that nobody said
+        ("which colleague descales zpl", "printing"),
+    ],
+)
+def test_an_unknown_verb_does_not_silence_a_name_that_stands_in_the_memory(
+    garden: Memory, question: str, stem: str
+) -> None:
+    answer = recall(garden, question)
+
+    assert names(answer)[0] == stem
+    assert answer.note == PERHAPS
 
 
 @pytest.mark.parametrize(("name", "word"), [("Quintara", "quintara"), ("zx81", "zaxon"), ("quinTara", "quintara")])

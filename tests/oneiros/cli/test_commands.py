@@ -147,8 +147,9 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(found) == ["query", "hits", "note", "explain"]
     assert list(found["explain"]) == ["terms", "confidence", "scores"]
     assert list(found["hits"][0]) == [
-        *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "passage"),
-        *("why", "type", "tags", "time", "more_lines", "decides", "replaced_by", "standing", "settled_at"),
+        *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "certainty"),
+        *("passage", "why", "type", "tags", "time", "more_lines", "decides", "unapproved", "replaced_by"),
+        *("standing", "settled_at"),
     ]
     assert list(shell.json("read", "mail:1-2")) == ["path", "layer", "first_line", "last_line", "of_lines", "text"]
     assert list(shell.json("topics")["topics"][0]) == ["name", "title", "date", "summary", "path"]
@@ -196,7 +197,7 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     code, out, error = shell("exact", "2525")
 
     assert code == 0
-    assert out.splitlines()[0] == " 1  topic      topics/mail.md:6-8  2026-02-10  1.00  Mail"
+    assert out.splitlines()[0] == " 1  topic      topics/mail.md:6-8  2026-02-10  sure  Mail"
     assert error == "1 hit. Read on: oneiros read topics/mail.md:6\n"
 
 
@@ -541,9 +542,11 @@ def test_doctor_names_files_edited_outside_the_approval_path_and_the_repair(shel
     write_topic(own, "mail", "# Mail\n\nThe relay listens on port 1.\n")
     write_topic(own, "cats", "# Cats\n\nThe cat is grey.\n")
 
-    found = next(one for one in shell.json("doctor")["checks"] if one["check"] == "approval")
-
-    assert found["state"] == "warning"
-    assert "topics/cats.md (new), topics/mail.md (changed)" in found["detail"]
-    assert "oneiros report" in found["repair"]
-    assert "oneiros dream adopt topics/cats.md" in found["repair"]
+    checks = shell.json("doctor")["checks"]
+    changed, new = [one for one in checks if one["check"] == "approval"]
+    assert (changed["state"], new["state"]) == ("warning", "warning")
+    assert changed["detail"] == "Changed without your acceptance: topics/mail.md (changed)"
+    assert "oneiros review" in changed["repair"]
+    assert new["detail"] == "New, and not approved yet: topics/cats.md"
+    assert "oneiros dream adopt topics/cats.md" in new["repair"]
+    assert not any("cats" in one["detail"] for one in checks if one["check"] == "memory")  # said once

@@ -1,0 +1,47 @@
+"""How sure a hit is to answer the question, as a word that a person understands; it never rises down an answer.
+
+sure       an approved topic that answers, or words that stand there as they were asked for
+likely     a passage that fits well: about half of the best ones did answer, see benchmarks/RESULTS.md
+perhaps    a passage near the question, and everything in an answer that little speaks for
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from memory_server.document import Certainty, Hit
+from memory_server.search.question import Search
+from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE
+from memory_server.search.spoken import SPOKEN
+
+LIKELY_SCORE = 3.5  # of a passage by the weights of what was said, whichever layer it is of
+LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked
+ORDER = (Certainty.SURE, Certainty.LIKELY, Certainty.PERHAPS)
+
+
+def with_certainty(hits: Sequence[Hit], search: Search, *, is_unsure: bool) -> tuple[Hit, ...]:
+    """Hits with their words. `is_unsure`: the answer as a whole is."""
+    return tuple(_falling(hits, [Certainty.PERHAPS if is_unsure else how_sure(hit, search) for hit in hits]))
+
+
+def _falling(hits: Sequence[Hit], words: Sequence[Certainty]) -> Iterator[Hit]:
+    least = 0
+    for hit, word in zip(hits, words, strict=True):
+        least = max(least, ORDER.index(word))
+        yield replace(hit, certainty=ORDER[least])
+
+
+def how_sure(hit: Hit, search: Search) -> Certainty:
+    """The word of one hit by itself."""
+    details = {reason.detail for reason in hit.why if reason.arm == "literal"}
+    if hit.decides or AS_WRITTEN in details:
+        return Certainty.SURE
+    if search is Search.EXACT:
+        return Certainty.LIKELY if IN_ANOTHER_CASE in details else Certainty.PERHAPS
+    if search is Search.MEANING:
+        return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
+    return Certainty.LIKELY if fit(hit) >= LIKELY_SCORE else Certainty.PERHAPS
+
+
+def fit(hit: Hit) -> float:
+    """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
+    return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())

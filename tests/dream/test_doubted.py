@@ -1,0 +1,91 @@
+"""What an answer rests on: topics that nobody approved are marked, decide nothing, and name the command that helps."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dream.approvals import NEW, Unexplained
+from dream.doubted import Doubted
+from dream.doubts import REVIEWED, doubts_for_person
+from memory_server.document import SourcePath
+from memory_server.memory import Memory
+from memory_server.root import MemoryRoot
+from memory_server.settings import PersonSettings
+from tests.conftest import MakeEngine
+from tests.dream.builders import PERSON, decisions_on, git
+from tests.memories import NOON, NOWHERE, new_root, recall, write_session, write_topic
+
+CATS = SourcePath("topics/cats.md")
+QUESTION = "which colour has the cat"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    """A memory with one topic that nobody has approved."""
+    made = new_root(tmp_path / "memory")
+    write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
+    assert decisions_on(made).unexplained() == []
+    write_topic(made, "cats", "# Cats\n\nThe cat has a grey colour.\n")
+    return made
+
+
+@pytest.fixture
+def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
+    with Memory(
+        root,
+        person=PersonSettings(),
+        hub_cache=NOWHERE,
+        now=lambda: NOON,
+        make_engine=make_engine,
+        unapproved=Doubted(root),
+    ) as opened:
+        yield opened
+
+
+def test_a_topic_is_doubted_until_somebody_adopts_it(root: MemoryRoot) -> None:
+    doubted = Doubted(root)
+    assert doubted([CATS, SourcePath("topics/mail.md")]) == {CATS}
+
+    decisions_on(root).adopt([CATS], PERSON)
+
+    assert doubted([CATS]) == frozenset()
+    write_topic(root, "cats", "# Cats\n\nThe cat is black, whatever was said before.\n")
+    assert doubted([CATS]) == {CATS}
+
+
+def test_a_topic_is_doubted_until_the_person_commits_it(root: MemoryRoot) -> None:
+    git(root.path, "init", "--quiet")
+    doubted = Doubted(root)
+    assert doubted([CATS]) == {CATS}
+
+    git(root.path, "add", "topics")
+    git(root.path, "commit", "--quiet", "-m", "Cats")
+
+    assert doubted([CATS]) == frozenset()
+
+
+def test_an_unapproved_topic_is_marked_and_decides_nothing(memory: Memory) -> None:
+    write_session(memory.root, "2026-01-01-cats-0badcafe", "The cat has a grey colour.")
+    memory.reindex()
+
+    answer = recall(memory, QUESTION)
+
+    topic, session = [hit for hit in answer.hits if "cats" in hit.path]
+    assert (topic.path, topic.unapproved, topic.decides) == (CATS, True, False)
+    assert session.replaced_by is None
+    assert answer.note.endswith("`oneiros dream adopt topics/cats.md`.")
+    decisions_on(memory.root).adopt([CATS], PERSON)
+    answer = recall(memory, QUESTION)
+    assert not any(hit.unapproved for hit in answer.hits)
+    assert (answer.hits[0].path, answer.hits[0].decides) == (CATS, True)
+    assert answer.note == ""
+
+
+def test_new_files_are_named_apart_from_those_that_changed() -> None:
+    found = [Unexplained("topics/a b.md", NEW), Unexplained("lessons.md", "changed")]
+
+    assert doubts_for_person(found) == [
+        f"Changed without your acceptance: lessons.md (changed). {REVIEWED}.",
+        "New, and not approved yet: topics/a b.md. If you wrote it: `oneiros dream adopt 'topics/a b.md'`.",
+    ]
