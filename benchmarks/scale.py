@@ -127,7 +127,7 @@ def latencies(memory: Memory, corpus: Corpus) -> dict[str, Any]:
         "search_memory": (asking(memory, Search.MEANING), asked),
         "search_memory_filtered": (lambda text: asking(memory, Search.MEANING)(f"{FILTER} {text}"), asked),
         "recall": (recall_first, asked),
-        "recall_second_look": (asking(memory, Search.RECALL), asked),
+        "recall_reranked": (asking(memory, Search.RECALL), asked),
     }
     for ask, texts in kinds.values():
         for text in texts[:5]:

@@ -1,4 +1,4 @@
-"""Learns the weights of recall's second look on one part of the data and reads them on the other.
+"""Learns the weights by which recall reranks on one part of the data and reads them on the other.
 
 Half of every set is for learning: every second conversation of LoCoMo, every second chat of BEAM, every second question
 on the documents. A coordinate search raises the mean, over the sets, of recall@5, recall@10 and MRR of that half; both
@@ -22,8 +22,8 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import averages
 from benchmarks.systems import built_memory, model_text
 from memory_server.memory import Memory
-from memory_server.search.fusion import SECOND_LOOK, Places, Scores, fused, shared_in_line
 from memory_server.search.query import parse_query
+from memory_server.search.scoring import RERANK_WEIGHTS, Places, Scores, fused, shared_in_line
 
 SETS = (("locomo", "locomo", None), ("beam", "beam", None), ("docs", "docs", "eval/docs_queries.jsonl"))
 STEPS = (0.5, 0.7, 1.4, 2.0)  # factors tried on one weight at a time
@@ -33,7 +33,7 @@ AIMS = ("recall@5", "recall@10", "mrr")
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The passages that one question's second look saw."""
+    """The passages that were reranked for one question."""
 
     is_learnt_on: bool
     evidence: frozenset[str]
@@ -68,7 +68,7 @@ def main() -> None:
         for name, folder, queries in SETS
     }
     learnt = learn(pools)
-    found = {"shipped": dict(SECOND_LOOK), "learnt": learnt}
+    found = {"shipped": dict(RERANK_WEIGHTS), "learnt": learnt}
     figures = {label: figures_of(pools, weights) for label, weights in found.items()}
     for label, weights in found.items():
         print(f"\n{label}: {', '.join(f'{name} {weight:.2f}' for name, weight in weights.items())}")
@@ -89,7 +89,7 @@ def pools_of(cases: Sequence[Case], vectors: Path) -> Iterator[Pool]:
 
 
 def pool_of(memory: Memory, case: Case, text: str, evidence: frozenset[str], is_learnt_on: bool) -> Pool:
-    """What the second look saw of one question."""
+    """What was reranked for one question."""
     pipeline = memory.pipeline()
     _, ranking = pipeline.ranked(parse_query(text), pipeline.retriever)
     snapshot = pipeline.retriever.snapshot
@@ -106,11 +106,11 @@ def pool_of(memory: Memory, case: Case, text: str, evidence: frozenset[str], is_
 def learn(pools: Mapping[str, Sequence[Pool]]) -> dict[str, float]:
     """Coordinate search from equal weights, over what is learnt on alone, until a round brings nothing."""
     parts = {name: [pool for pool in of_set if pool.is_learnt_on] for name, of_set in pools.items()}
-    weights = dict.fromkeys(SECOND_LOOK, 1.0)
+    weights = dict.fromkeys(RERANK_WEIGHTS, 1.0)
     best, before = aim(parts, weights), -1.0
     while best > before:
         before = best
-        for name in SECOND_LOOK:
+        for name in RERANK_WEIGHTS:
             tried = [{**weights, name: weights[name] * factor} for factor in STEPS]
             reached, found = max(((aim(parts, one), one) for one in tried), key=lambda pair: pair[0])
             if reached > best + LEAST_GAIN:

@@ -1,4 +1,4 @@
-"""Token vectors for the second look, kept as signs: one bit a dimension, without stop words and marks.
+"""Token vectors for reranking, kept as signs: one bit a dimension, without stop words and marks.
 
 48 bytes a token at 384 dimensions, so 80,000 passages of 200 tokens take 0.35 GB. Neither the signs nor the words left
 out cost anything that can be measured; pooling neighbouring tokens does (benchmarks/RESULTS.md).

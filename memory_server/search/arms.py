@@ -1,7 +1,7 @@
 """The two ways of finding passages: by words and by meaning.
 
 An arm takes what is asked and a filter as data, and answers with places in the snapshot's table and scores of its own.
-What these mean beside each other is the business of `fusion.py`; nothing here knows precedence or how a hit is shown.
+What these mean beside each other is the business of `scoring.py`; nothing here knows precedence or how a hit is shown.
 """
 
 import sqlite3
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.fusion import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.literal import quoted
+from memory_server.search.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.terms import Term, looked_up, rarity, read_occurrences, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]

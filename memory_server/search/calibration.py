@@ -14,9 +14,8 @@ import numpy as np
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.fusion import Places, Scale, learn_scale
 from memory_server.search.probes import PROBES
-from memory_server.search.second_look import matches_of, token_weights
+from memory_server.search.scoring import Places, Scale, learn_scale, matches_of, token_weights
 from memory_server.search.terms import Stemmer, question_terms
 
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken

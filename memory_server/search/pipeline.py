@@ -1,8 +1,8 @@
 """The whole way from a question to an answer.
 
     retrieve     passages that the words or the meaning of the question propose      retrieval.py, arms.py, literal.py
-    fuse         the scores of both arms become one                                  ranking.py, fusion.py
-    rerank       the best of it by its token matches                                 ranking.py, second_look.py
+    fuse         the scores of both arms become one                                  ranking.py, scoring.py
+    rerank       the best of it by its token matches                                 ranking.py, scoring.py
     precedence   a higher layer before a lower one that answers the same             precedence.py
     spoken       what was said in the sessions, read where it answers                spoken.py
     topic        the topic that answers, above all else                              precedence.py

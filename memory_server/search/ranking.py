@@ -13,18 +13,20 @@ from memory_server.embedding.engine import Embedded
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.arms import Found, Scope, WordScores, best_first, runs_of, with_neighbours
 from memory_server.search.calibration import Calibration
-from memory_server.search.fusion import (
-    FIRST_LOOK,
+from memory_server.search.scoring import (
+    FUSION_WEIGHTS,
+    MAX_TOKEN_ROWS,
     NEIGHBOUR_MEANING,
-    SECOND_LOOK,
+    RERANK_WEIGHTS,
     Places,
     Scores,
     best_of_source,
     fused,
+    late_scores,
+    matches_of,
     near_mean,
     shared_in_line,
 )
-from memory_server.search.second_look import MAX_TOKEN_ROWS, late_scores, matches_of
 
 ARM_HITS = 200  # each arm proposes so many
 SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each with its
@@ -68,7 +70,7 @@ class Ranker:
     question: Embedded
     words: WordScores
     weights: Scores  # of the question's tokens, summing to 1
-    last_weights: Mapping[str, float] = field(default_factory=lambda: SECOND_LOOK)  # of the features, when reranked
+    last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
 
     def fused(self, semantic: Found) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
@@ -77,7 +79,7 @@ class Ranker:
             return Pool(proposed, {})
         around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
-        scores = shared_in_line(fused(features, FIRST_LOOK), self.snapshot.passages.line_numbers[around])
+        scores = shared_in_line(fused(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
         kept = self._pool(scores, around)
         return Pool(around[kept], {name: values[kept] for name, values in features.items()})
 
@@ -89,7 +91,7 @@ class Ranker:
             Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), self.last_weights
         )
 
-    def ordered(self, pool: Pool, weights: Mapping[str, float] = FIRST_LOOK) -> Ranking:
+    def ordered(self, pool: Pool, weights: Mapping[str, float] = FUSION_WEIGHTS) -> Ranking:
         """The pool in the order of its features under some weights."""
         if len(pool.places) == 0:
             return NOTHING

@@ -22,12 +22,11 @@ from memory_server.index.words import CJK_RUN
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, WordScores, scope_of
 from memory_server.search.calibration import Calibration, read_calibration
-from memory_server.search.fusion import SECOND_LOOK, Scores
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
 from memory_server.search.question import Question, Term
 from memory_server.search.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.second_look import token_weights
+from memory_server.search.scoring import RERANK_WEIGHTS, Scores, token_weights
 from memory_server.search.terms import Stemmer, question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
@@ -83,7 +82,7 @@ class Retriever:
         indices: Searched,
         stemmer: Stemmer,
         embed_query: Callable[[str], Embedded],
-        weights: Mapping[str, float] = SECOND_LOOK,
+        weights: Mapping[str, float] = RERANK_WEIGHTS,
     ):
         """`weights`: of the features by which the best passages are reranked."""
         self._indices = indices
@@ -342,5 +341,5 @@ def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
     reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
     reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
     if "tokens" in parts:
-        reasons.append(Reason("second look", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
+        reasons.append(Reason("rerank", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
     return tuple(reasons)

@@ -98,7 +98,7 @@ def test_recall_finds_by_words_and_by_meaning_and_says_so(garden: Memory) -> Non
     answer = recall(garden, "which port does the relay listen on")
 
     assert names(answer)[0] == "mail"
-    assert {reason.arm for reason in answer.hits[0].why} == {"keyword", "semantic", "second look"}
+    assert {reason.arm for reason in answer.hits[0].why} == {"keyword", "semantic", "rerank"}
 
 
 @pytest.mark.parametrize("question", ["what is the boiling point of ethanol", "who won the world cup in 1974"])
