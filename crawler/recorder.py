@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from crawler.compress.candidates import SUPERSEDED, Candidate, SectionName, candidates_of
+from crawler.compress.candidates import SUPERSEDED, DigestCandidate, SectionName, candidates_of
 from crawler.facts import SessionFacts
 from crawler.turns import Role, Turn
 
@@ -82,7 +82,7 @@ def digest_lines(turns: Sequence[Turn], facts: SessionFacts, project: str) -> li
     return list(lines.values())[:MAX_LINES]
 
 
-def type_of(candidate: Candidate, *, is_persons: bool, is_goal: bool) -> tuple[DigestType, str] | None:
+def type_of(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> tuple[DigestType, str] | None:
     """The type of a line and what made it so; None for what says nothing lasting."""
     for kind, why, holds in _signs(candidate, is_persons=is_persons, is_goal=is_goal):
         if holds:
@@ -90,7 +90,7 @@ def type_of(candidate: Candidate, *, is_persons: bool, is_goal: bool) -> tuple[D
     return None
 
 
-def _signs(candidate: Candidate, *, is_persons: bool, is_goal: bool) -> Iterator[tuple[DigestType, str, bool]]:
+def _signs(candidate: DigestCandidate, *, is_persons: bool, is_goal: bool) -> Iterator[tuple[DigestType, str, bool]]:
     """The signs in the order in which they count."""
     text = candidate.text
     is_question = text.rstrip().endswith("?")

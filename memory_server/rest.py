@@ -54,7 +54,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Asked(Body):
+class QuestionBody(Body):
     """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
 
     query: str = Field(max_length=20_000)
@@ -193,7 +193,7 @@ def error_json(error: OneirosError) -> dict[str, Any]:
 
 
 def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
-    async def answered(search: Search, asked: Asked) -> dict[str, Any]:
+    async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
         question = asked.question(search)
         behind = await _made_fresh(memory, indexing, waited) if asked.fresh else 0
         answer = await run_sync(memory.search, question)
@@ -201,10 +201,10 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
     def add(path: str, search: Search, help_text: str) -> None:
-        async def get(asked: Annotated[Asked, Query()]) -> dict[str, Any]:
+        async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
             return await answered(search, asked)
 
-        async def post(asked: Asked) -> dict[str, Any]:
+        async def post(asked: QuestionBody) -> dict[str, Any]:
             return await answered(search, asked)
 
         name = path.rpartition("/")[2]

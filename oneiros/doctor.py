@@ -29,7 +29,7 @@ SAMPLE = 50  # passages that are searched for by themselves
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """The outcome of one check."""
 
     check: str
@@ -38,16 +38,16 @@ class Finding:
     repair: str = ""
 
 
-def examine(environment: Environment) -> Iterator[Finding]:
+def examine(environment: Environment) -> Iterator[Check]:
     """All checks in order; those that need a memory are left out where none can be opened."""
     yield from _guarded("python and sqlite", _check_platform)
     yield from _guarded("settings", lambda: _check_settings(environment))
     try:
         memory = environment.open_memory()
     except OneirosError as error:
-        yield Finding("memory", "failed", _told(error), error.remedy)
+        yield Check("memory", "failed", _told(error), error.remedy)
         return
-    checks: list[tuple[str, Callable[[Memory], Iterator[Finding]]]] = [
+    checks: list[tuple[str, Callable[[Memory], Iterator[Check]]]] = [
         ("memory", _check_root),
         ("state", _check_state),
         ("model", _check_model),
@@ -65,59 +65,59 @@ def examine(environment: Environment) -> Iterator[Finding]:
             yield from _guarded(name, lambda check=check: check(memory))  # type: ignore[misc]  # a default binds the loop's value
 
 
-def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
     try:
         yield from check()
     except OneirosError as error:
-        yield Finding(name, "failed", _told(error), error.remedy)
+        yield Check(name, "failed", _told(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
         refusal = refusal_of(error, None)
         repair = refusal.remedy if refusal else "Run `oneiros reindex --rebuild`; it loses no knowledge"
-        yield Finding(name, "failed", str(error), repair)
+        yield Check(name, "failed", str(error), repair)
 
 
 def _told(error: OneirosError) -> str:
     return f"{error.where}: {error.what}" if error.where is not None else error.what
 
 
-def _check_platform() -> Iterator[Finding]:
+def _check_platform() -> Iterator[Check]:
     python = ".".join(map(str, sys.version_info[:3]))
     version = sqlite3.sqlite_version_info
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create virtual table t using fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
     if version < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
-        yield Finding(
+        yield Check(
             "python and sqlite", "failed", f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}"
         )
         return
-    yield Finding("python and sqlite", "ok", f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
+    yield Check("python and sqlite", "ok", f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
 
 
-def _check_settings(environment: Environment) -> Iterator[Finding]:
+def _check_settings(environment: Environment) -> Iterator[Check]:
     where = environment.person_file if environment.person_file.exists() else "defaults"
-    yield Finding("settings", "ok", f"{where}; {len(environment.person.trusted_roots)} trusted memories")
+    yield Check("settings", "ok", f"{where}; {len(environment.person.trusted_roots)} trusted memories")
     choice = environment.choice
     if choice.ignored:
-        yield Finding(
+        yield Check(
             "trust", "warning", f"{choice.ignored} is not trusted and has no effect", f"oneiros trust {choice.ignored}"
         )
 
 
-def _check_state(memory: Memory) -> Iterator[Finding]:
-    yield Finding("state", "ok", str(memory.root.state))
+def _check_state(memory: Memory) -> Iterator[Check]:
+    yield Check("state", "ok", str(memory.root.state))
     for folder, path in states_without_root(memory.root.states):
         what = f"{folder} is of a memory that is no longer at {path}"
-        yield Finding("state", "warning", what, "Open that memory where it lies now, or remove the folder")
+        yield Check("state", "warning", what, "Open that memory where it lies now, or remove the folder")
 
 
-def _check_root(memory: Memory) -> Iterator[Finding]:
+def _check_root(memory: Memory) -> Iterator[Check]:
     problems = [problem for problem in memory.validate() if not _is_written_by_reindex(memory, problem)]
     if problems:
         repair = "oneiros validate"
-        yield Finding("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
+        yield Check("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
     else:
-        yield Finding("memory", "ok", f"{memory.root.path}: every file is as it should be")
+        yield Check("memory", "ok", f"{memory.root.path}: every file is as it should be")
 
 
 def _is_written_by_reindex(memory: Memory, problem: Problem) -> bool:
@@ -125,7 +125,7 @@ def _is_written_by_reindex(memory: Memory, problem: Problem) -> bool:
     return problem.rule == ValidationRule.TOPIC_UNLISTED and not memory.changes().is_empty
 
 
-def _check_model(memory: Memory) -> Iterator[Finding]:
+def _check_model(memory: Memory) -> Iterator[Check]:
     near, other, far = (
         one.vector
         for one in memory.engine().embed(["The cat sat on the mat.", "A cat is sitting on a mat.", "Tax law of 1923."])
@@ -133,56 +133,54 @@ def _check_model(memory: Memory) -> Iterator[Finding]:
     length = float(np.linalg.norm(near))
     name = f"{memory.model.card.name}, {memory.model.reason}"
     if abs(length - 1) > 1e-3 or float(near @ other) <= float(near @ far):
-        yield Finding("model", "failed", f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
+        yield Check("model", "failed", f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
     else:
-        yield Finding("model", "ok", f"{name}: embeds, {len(near)} dimensions")
+        yield Check("model", "ok", f"{name}: embeds, {len(near)} dimensions")
 
 
-def _check_ledger(memory: Memory) -> Iterator[Finding]:
+def _check_ledger(memory: Memory) -> Iterator[Check]:
     problems = memory.inspect().damage()
     if problems:
-        yield Finding("ledger", "failed", problems[0], "oneiros reindex --rebuild")
+        yield Check("ledger", "failed", problems[0], "oneiros reindex --rebuild")
     else:
-        yield Finding("ledger", "ok", "whole, and the keyword index agrees with the text")
+        yield Check("ledger", "ok", "whole, and the keyword index agrees with the text")
 
 
-def _check_disk(memory: Memory) -> Iterator[Finding]:
+def _check_disk(memory: Memory) -> Iterator[Check]:
     changes = memory.changes()
     if changes.is_empty:
-        yield Finding("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
+        yield Check("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
     elif not changes.changed and not changes.removed:
-        yield Finding("disk", "warning", "a run was interrupted or is under way", "oneiros reindex")
+        yield Check("disk", "warning", "a run was interrupted or is under way", "oneiros reindex")
     else:
         count = len(changes.changed) + len(changes.removed)
-        yield Finding("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")
+        yield Check("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")
 
 
-def _check_words(memory: Memory) -> Iterator[Finding]:
+def _check_words(memory: Memory) -> Iterator[Check]:
     if unfound := memory.inspect().unfound(SAMPLE):
-        yield Finding(
-            "words", "failed", f"{unfound} passages are not found by their words", "oneiros reindex --rebuild"
-        )
+        yield Check("words", "failed", f"{unfound} passages are not found by their words", "oneiros reindex --rebuild")
     else:
-        yield Finding("words", "ok", "sampled passages are found by their own words")
+        yield Check("words", "ok", "sampled passages are found by their own words")
 
 
-def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Finding]:
+def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Check]:
     counts = memory.inspect().counts()
     if counts["semantic"] < counts["searchable"]:
         left = counts["searchable"] - counts["semantic"]
-        yield Finding("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
+        yield Check("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
         return
     found = _compared(environment, memory)
     if found is None:
-        yield Finding("meaning", "warning", "another process owns the semantic index, so it was not compared", "")
+        yield Check("meaning", "warning", "another process owns the semantic index, so it was not compared", "")
     elif found.wrong:
         detail = f"{found.wrong} passages differ between ledger and semantic index"
-        yield Finding("meaning", "failed", detail, "oneiros reindex --rebuild")
+        yield Check("meaning", "failed", detail, "oneiros reindex --rebuild")
     elif found.unreached:
         detail = f"{found.unreached} of {SAMPLE} vectors do not find themselves"
-        yield Finding("meaning", "failed", detail, "oneiros reindex --rebuild")
+        yield Check("meaning", "failed", detail, "oneiros reindex --rebuild")
     else:
-        yield Finding("meaning", "ok", f"all {found.held} vectors are held, and sampled ones find themselves")
+        yield Check("meaning", "ok", f"all {found.held} vectors are held, and sampled ones find themselves")
 
 
 def _compared(environment: Environment, memory: Memory) -> Comparison | None:
@@ -197,7 +195,7 @@ def _compared(environment: Environment, memory: Memory) -> Comparison | None:
     return Comparison(found["held"], found["wrong"], found["unreached"])
 
 
-def _check_reading(memory: Memory) -> Iterator[Finding]:
+def _check_reading(memory: Memory) -> Iterator[Check]:
     unreadable = []
     for head in memory.topics():
         try:
@@ -205,33 +203,33 @@ def _check_reading(memory: Memory) -> Iterator[Finding]:
         except ContentError:
             unreadable.append(head.path)
     if unreadable:
-        yield Finding("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
+        yield Check("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
     else:
-        yield Finding("read", "ok", "every topic can be read back")
+        yield Check("read", "ok", "every topic can be read back")
 
 
-def _check_approval(memory: Memory) -> Iterator[Finding]:
+def _check_approval(memory: Memory) -> Iterator[Check]:
     """Whether a person has answered for every approved file as it stands."""
     found = decisions_on(memory.root, memory.person).unexplained()
     if not found:
-        yield Finding("approval", "ok", "every approved file is as you accepted, adopted or committed it")
+        yield Check("approval", "ok", "every approved file is as you accepted, adopted or committed it")
         return
     for doubt in doubts_in_words(found):
-        yield Finding("approval", "warning", doubt.what, doubt.step)
+        yield Check("approval", "warning", doubt.what, doubt.step)
 
 
-def _check_client(environment: Environment, memory: Memory) -> Iterator[Finding]:
+def _check_client(environment: Environment, memory: Memory) -> Iterator[Check]:
     """Whether Claude Code loads this memory once and leaves its files alone."""
     for found in check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root):
-        yield Finding("claude code", found.state, found.detail, found.repair)
+        yield Check("claude code", found.state, found.detail, found.repair)
 
 
-def _check_archive(environment: Environment, memory: Memory) -> Iterator[Finding]:
+def _check_archive(environment: Environment, memory: Memory) -> Iterator[Check]:
     """Whether sessions of this machine would be lost when the client cleans up."""
     left = waiting(environment, memory.root, now())
     kept = memory.status().sources[Layer.RAW]
     if not left.not_archived:
-        yield Finding("archive", "ok", f"{kept} sessions; none of this machine is missing")
+        yield Check("archive", "ok", f"{kept} sessions; none of this machine is missing")
         return
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
-    yield Finding("archive", "warning", detail, "oneiros ingest")
+    yield Check("archive", "warning", detail, "oneiros ingest")

@@ -30,7 +30,7 @@ class SectionName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class DigestCandidate:
     """A line that could stand in a digest. `weight` multiplies what its words are worth."""
 
     section: SectionName
@@ -103,7 +103,7 @@ CHOICE_WEIGHT = 1.6
 REASON_WEIGHT = 2.0
 
 
-def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candidate]:
+def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[DigestCandidate]:
     """Every line that a digest of the session could hold, best kept in this order when two weigh the same."""
     for turn in turns:
         if turn.role is Role.PERSON and turn.text:
@@ -123,19 +123,19 @@ def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Candid
     yield from _identifiers(facts)
 
 
-def _said_by_person(turn: Turn) -> Iterator[Candidate]:
+def _said_by_person(turn: Turn) -> Iterator[DigestCandidate]:
     sentences = list(sentences_in(turn.text))[:MAX_SENTENCES]
     text = clip(" ".join(sentences), MAX_CHARS) if sentences else clip(clean(turn.text), MAX_CHARS)
     if len(text) < 8:
         return
     section = SectionName.SUPERSEDED if not turn.is_live else SectionName.EXCHANGES
-    yield Candidate(section, f"Person: {text}", turn.entries, weight=1.6)
+    yield DigestCandidate(section, f"Person: {text}", turn.entries, weight=1.6)
     for sentence in sentences[3:]:
         if len(sentence) >= MIN_CHARS:
-            yield Candidate(section_of(sentence, SectionName.EXCHANGES), sentence, turn.entries, weight=1.1)
+            yield DigestCandidate(section_of(sentence, SectionName.EXCHANGES), sentence, turn.entries, weight=1.1)
 
 
-def _sentences_of(turn: Turn, *, weight: float) -> Iterator[Candidate]:
+def _sentences_of(turn: Turn, *, weight: float) -> Iterator[DigestCandidate]:
     for sentence in list(sentences_in(turn.text))[:MAX_SENTENCES]:
         if len(sentence) < MIN_CHARS:
             continue
@@ -143,7 +143,7 @@ def _sentences_of(turn: Turn, *, weight: float) -> Iterator[Candidate]:
         section = SectionName.SUPERSEDED if not turn.is_live else section_of(sentence, SectionName.WORK)
         if REASON.search(sentence):
             factor *= REASON_WEIGHT
-        yield Candidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
+        yield DigestCandidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
 
 
 def section_of(sentence: str, otherwise: SectionName) -> SectionName:
@@ -159,29 +159,29 @@ def section_of(sentence: str, otherwise: SectionName) -> SectionName:
     return otherwise
 
 
-def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[Candidate]:
+def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
     arguments = arguments_of(turn)
     description = arguments.get("description")
     if isinstance(description, str) and len(description) >= 12:
         weight = 1.2 if turn.tool in AGENT_TOOLS else 0.9
-        yield Candidate(SectionName.WORK, clip(clean(description), 120), turn.entries[:1], weight)
+        yield DigestCandidate(SectionName.WORK, clip(clean(description), 120), turn.entries[:1], weight)
     for key in ("subject", "activeForm", "query"):
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
-            yield Candidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
+            yield DigestCandidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
     command = arguments.get("command")
     if isinstance(command, str) and (title := TITLED.search(command)):
-        yield Candidate(SectionName.OUTCOME, f"Pull request: {title[1] or title[2]}", turn.entries, weight=2.0)
+        yield DigestCandidate(SectionName.OUTCOME, f"Pull request: {title[1] or title[2]}", turn.entries, weight=2.0)
     path = arguments.get(EDITORS.get(turn.tool, ""))
     content = arguments.get("content")
     if isinstance(path, str) and isinstance(content, str) and path.endswith(".md"):
         headings = [clean(line) for line in content.splitlines() if line.startswith("#")][:8]
         if headings:
             text = f"{relative(path, cwd)}: {'; '.join(headings)}"
-            yield Candidate(SectionName.WORK, clip(text, MAX_CHARS), turn.entries[:1])
+            yield DigestCandidate(SectionName.WORK, clip(text, MAX_CHARS), turn.entries[:1])
 
 
-def _choices(turn: Turn) -> Iterator[Candidate]:
+def _choices(turn: Turn) -> Iterator[DigestCandidate]:
     """What the person answered where the client asked; of one who chose, with the options that lost."""
     for question in listed(arguments_of(turn).get("questions")):
         asked = str(question.get("question", ""))
@@ -191,12 +191,12 @@ def _choices(turn: Turn) -> Iterator[Candidate]:
         if asked and answer:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
             text = clip(f"{clean(asked)} Chosen: {clean(answer)}{over}", MAX_CHARS)
-            yield Candidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
+            yield DigestCandidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
 
 
-def _tasks(turns: Sequence[Turn]) -> Iterator[Candidate]:
+def _tasks(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
     """The tasks of the assistant's lists, open where the last list of the same agent leaves them so."""
-    tasks: dict[tuple[str, str], Candidate] = {}
+    tasks: dict[tuple[str, str], DigestCandidate] = {}
     for turn in turns:
         items = listed(arguments_of(turn).get("todos")) if turn.role is Role.TOOL else []
         if items:
@@ -206,7 +206,7 @@ def _tasks(turns: Sequence[Turn]) -> Iterator[Candidate]:
         for item in items:
             if isinstance(text := item.get("content"), str):
                 section = SectionName.WORK if item.get("status") == "completed" else SectionName.OPEN
-                tasks[turn.agent, text] = Candidate(section, clip(clean(text), 140), turn.entries[:1])
+                tasks[turn.agent, text] = DigestCandidate(section, clip(clean(text), 140), turn.entries[:1])
     yield from tasks.values()
 
 
@@ -215,7 +215,7 @@ def listed(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
+def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[DigestCandidate]:
     """Failed calls, each with what made it good; every digest owes a command that did it in other words."""
     other_ways = worked_in_other_words(turns)
     for place, turn in enumerate(turns):
@@ -230,7 +230,7 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[Candidate]:
         if fix:
             line, entries = f"{line}; then {_called(fix, cwd)}", (*entries, fix.entries[0])
         names = (command_of(other_ways[place]).rstrip("…"),) if place in other_ways else ()
-        yield Candidate(SectionName.ERRORS, line, entries, names=names)
+        yield DigestCandidate(SectionName.ERRORS, line, entries, names=names)
 
 
 def worked_in_other_words(turns: Sequence[Turn]) -> dict[int, Turn]:
@@ -286,14 +286,14 @@ def error_line(text: str) -> str:
     return next((line for line in lines if ERROR_LINE.search(line)), lines[0] if lines else "")
 
 
-def _identifiers(facts: SessionFacts) -> Iterator[Candidate]:
+def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
     """Files touched, a few to a line so that each line keeps its entries."""
     files = facts.touched
     for start in range(0, len(files), 4):
         group = files[start : start + 4]
         entries = tuple(dict.fromkeys(touched.entries[0] for touched in group))
         text = "Files: " + ", ".join(touched.path for touched in group)
-        yield Candidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
+        yield DigestCandidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
 
 
 def sentences_in(text: str) -> Iterator[str]:

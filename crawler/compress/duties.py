@@ -5,7 +5,7 @@ failed to do, and names letter by letter. Rules find it; what a model writes is 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from crawler.compress.candidates import Candidate, SectionName, clip, sentences_in
+from crawler.compress.candidates import DigestCandidate, SectionName, clip, sentences_in
 from crawler.compress.exchanges import exchange_lines, exchanges_of
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.selection import cost_of
@@ -21,8 +21,8 @@ MAX_CITED = 4  # entries of one statement
 
 
 def duties_of(
-    turns: Sequence[Turn], facts: SessionFacts, candidates: Iterable[Candidate], *, max_chars: int
-) -> list[Candidate]:
+    turns: Sequence[Turn], facts: SessionFacts, candidates: Iterable[DigestCandidate], *, max_chars: int
+) -> list[DigestCandidate]:
     """The lines that a digest of `max_chars` characters owes, of the candidates those with names."""
     goal = _goal(turns)
     lines = [*goal, *_commits(facts), *(candidate for candidate in candidates if candidate.names)]
@@ -33,7 +33,7 @@ def duties_of(
     return [*lines, *exchange_lines(exchanges, max_chars - sum(map(cost_of, lines)))]
 
 
-def left_out(duties: Iterable[Candidate], sections: Iterable[Section]) -> list[Candidate]:
+def left_out(duties: Iterable[DigestCandidate], sections: Iterable[Section]) -> list[DigestCandidate]:
     """The duties that a digest does not fulfil.
 
     The names of a line must stand in it letter by letter; of a line without names a statement must cite an entry.
@@ -48,7 +48,7 @@ def left_out(duties: Iterable[Candidate], sections: Iterable[Section]) -> list[C
     ]
 
 
-def completed(sections: Iterable[Section], missing: Iterable[Candidate]) -> tuple[Section, ...]:
+def completed(sections: Iterable[Section], missing: Iterable[DigestCandidate]) -> tuple[Section, ...]:
     """The sections with the missing lines as the rules put them, in the order in which sections stand."""
     statements = {section.title: list(section.statements) for section in sections}
     for line in missing:
@@ -57,19 +57,19 @@ def completed(sections: Iterable[Section], missing: Iterable[Candidate]) -> tupl
     return tuple(Section(str(name), tuple(statements[name])) for name in SectionName if name in statements)
 
 
-def _goal(turns: Sequence[Turn]) -> list[Candidate]:
+def _goal(turns: Sequence[Turn]) -> list[DigestCandidate]:
     """What the person first asked for, or the plan that the session began with."""
     for turn in turns:
         if turn.kind is PartKind.PLAN or (turn.role is Role.PERSON and turn.is_live):
             text = " ".join(sentences_in(turn.text))
             if len(text) >= 12 or turn.kind is PartKind.COMMAND:
-                return [Candidate(SectionName.GOAL, clip(text or turn.text, GOAL_CHARS), turn.entries)]
+                return [DigestCandidate(SectionName.GOAL, clip(text or turn.text, GOAL_CHARS), turn.entries)]
     return []
 
 
-def _commits(facts: SessionFacts) -> list[Candidate]:
+def _commits(facts: SessionFacts) -> list[DigestCandidate]:
     return [
-        Candidate(
+        DigestCandidate(
             SectionName.OUTCOME,
             f"Committed {commit.hash}: {clip(commit.subject, 120)}",
             commit.entries[-1:],

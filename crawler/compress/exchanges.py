@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from crawler.compress.candidates import FENCE, MIN_CHARS, NARRATION, Candidate, SectionName, clip, sentences_in
+from crawler.compress.candidates import FENCE, MIN_CHARS, NARRATION, DigestCandidate, SectionName, clip, sentences_in
 from crawler.entry import PartKind
 from crawler.turns import Role, Turn
 
@@ -68,7 +68,7 @@ def _inline(fenced: re.Match[str]) -> str:
     return f"\n`{code}`\n" if code and len(code) <= FENCED_CHARS else "\n"
 
 
-def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[Candidate]:
+def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[DigestCandidate]:
     """A line an exchange, the last as the outcome, cut at the greatest length that fits SHARE of `max_chars`.
 
     A short request or reply is whole and a long one gives way. Where there are too many, those that say least go.
@@ -78,7 +78,7 @@ def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[Candid
     chosen = [exchanges[i] for i in kept]
     sizes = [len(text) for exchange in chosen for text in (exchange.request, exchange.reply)]
     cut = greatest_cut(sizes, int(max_chars * SHARE) - LINE_COST * len(chosen))
-    lines = [Candidate(SectionName.EXCHANGES, exchange.line(cut), exchange.entries) for exchange in chosen]
+    lines = [DigestCandidate(SectionName.EXCHANGES, exchange.line(cut), exchange.entries) for exchange in chosen]
     lines[-1:] = [replace(line, section=SectionName.OUTCOME) for line in lines[-1:]]
     return [line for line in lines if line.text]
 

@@ -8,7 +8,7 @@ found by the words of what was done, not only by those of its goal.
 from collections.abc import Sequence
 
 from crawler.archive import SessionRecord
-from crawler.compress.candidates import Candidate, SectionName, candidates_of, clip, sentences_in
+from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of, clip, sentences_in
 from crawler.compress.duties import MAX_CITED, duties_of
 from crawler.compress.selection import choose, cost_of
 from crawler.entry import PartKind
@@ -82,7 +82,7 @@ def common_prefix(one: str, other: str) -> str:
     return one[:length]
 
 
-def sections_from(candidates: Sequence[Candidate], refs: EntryRefs) -> list[Section]:
+def sections_from(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> list[Section]:
     """The candidates as sections, each once, in the order in which sections stand."""
     sections = []
     for name in SectionName:
@@ -131,7 +131,7 @@ def title_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
     return "Session without words"
 
 
-def summary_of(title: str, fixed: Sequence[Candidate]) -> str:
+def summary_of(title: str, fixed: Sequence[DigestCandidate]) -> str:
     """One paragraph for the frontmatter: title and outcome."""
     outcomes = [candidate.text for candidate in fixed if candidate.section is SectionName.OUTCOME]
     return clip(". ".join([title.rstrip("."), *outcomes[:2]]), 480)

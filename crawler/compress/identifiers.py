@@ -8,7 +8,7 @@ and their search worse, see docs/intake.md.
 import re
 from collections.abc import Iterator, Sequence
 
-from crawler.compress.candidates import Candidate, SectionName
+from crawler.compress.candidates import DigestCandidate, SectionName
 from crawler.turns import Role, Turn
 
 IN_A_LINE = 4  # as many as a line can name entries
@@ -34,7 +34,7 @@ KINDS = {
 }
 
 
-def identifiers_of(turns: Sequence[Turn]) -> Iterator[Candidate]:
+def identifiers_of(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
     """Lines of each kind with those named last, the last first, and the entries in which they were."""
     spoken = [turn for turn in turns if turn.role in SPEAKERS or (turn.role is Role.TOOL and turn.is_error)]
     for kind, pattern in KINDS.items():
@@ -47,7 +47,7 @@ def _entry_of(turn: Turn) -> str:
     return turn.entries[-1] if turn.role is Role.TOOL else turn.entries[0]
 
 
-def _lines(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[Candidate]:
+def _lines(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[DigestCandidate]:
     named: dict[str, str] = {}  # in the order of the last mention
     for name, entry in found:
         if len(name) <= MAX_CHARS:
@@ -57,4 +57,4 @@ def _lines(kind: str, found: Iterator[tuple[str, str]]) -> Iterator[Candidate]:
     for start in range(0, len(names), IN_A_LINE):
         group = tuple(names[start : start + IN_A_LINE])
         entries = tuple(dict.fromkeys(named[name] for name in group))
-        yield Candidate(SectionName.IDENTIFIERS, f"{kind}: {', '.join(group)}", entries, names=group)
+        yield DigestCandidate(SectionName.IDENTIFIERS, f"{kind}: {', '.join(group)}", entries, names=group)

@@ -7,7 +7,7 @@ the call is never taken for a session (see `injected.py`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crawler.compress.candidates import Candidate, SectionName, clip
+from crawler.compress.candidates import DigestCandidate, SectionName, clip
 from crawler.facts import ASKING_TOOL
 from crawler.injected import OWN_SESSION_MARK
 from crawler.levels import show_turn
@@ -47,7 +47,7 @@ class Prompt:
 
 
 def prompt_for(
-    turns: Sequence[Turn], *, max_chars: int, duties: Sequence[Candidate] = (), complaint: str = ""
+    turns: Sequence[Turn], *, max_chars: int, duties: Sequence[DigestCandidate] = (), complaint: str = ""
 ) -> Prompt:
     """The request to compress a session into at most `max_chars` characters.
 
@@ -67,7 +67,7 @@ def chars_of(turn: Turn) -> int:
     return TOOL_CHARS if turn.role is Role.TOOL and turn.tool != ASKING_TOOL else SPOKEN_CHARS
 
 
-def shown_duty(duty: Candidate) -> str:
+def shown_duty(duty: DigestCandidate) -> str:
     """A line with all its names, or as much as tells which request is meant."""
     return duty.text if duty.names else clip(duty.text, DUTY_CHARS)
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from crawler.compress.candidates import Candidate
+from crawler.compress.candidates import DigestCandidate
 
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+|\d{2,}|[^\W\d_A-Za-z]{1,}")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -35,16 +35,16 @@ STOP_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """The chosen candidates, in the order of the session, and how many characters they take."""
 
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[DigestCandidate, ...]
     chars: int
 
 
 def choose(
-    candidates: Sequence[Candidate], speech: Iterable[str], *, max_chars: int, covered: Iterable[str] = ()
-) -> Choice:
+    candidates: Sequence[DigestCandidate], speech: Iterable[str], *, max_chars: int, covered: Iterable[str] = ()
+) -> Selection:
     """The candidates worth most together within a number of characters.
 
     `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
@@ -72,7 +72,7 @@ def choose(
         texts.add(candidate.text)
         seen.update(words[i])
         left -= cost_of(candidate)
-    return Choice(tuple(candidates[i] for i in sorted(chosen)), max_chars - left)
+    return Selection(tuple(candidates[i] for i in sorted(chosen)), max_chars - left)
 
 
 def word_weights(speech: Iterable[str]) -> dict[str, float]:
@@ -95,11 +95,11 @@ def stem(word: str) -> str:
     return word
 
 
-def _density(candidate: Candidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:
+def _density(candidate: DigestCandidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:
     worth = sum(weights.get(word, 0.35) * REPEATED ** min(seen[word], 3) for word in words)
     return candidate.weight * worth / cost_of(candidate)
 
 
-def cost_of(candidate: Candidate) -> int:
+def cost_of(candidate: DigestCandidate) -> int:
     """How many characters a line takes in a digest."""
     return len(candidate.text) + LINE_COST + 10 * (len(candidate.entries) - 1)

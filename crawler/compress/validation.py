@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from crawler.compress.candidates import Candidate, SectionName
+from crawler.compress.candidates import DigestCandidate, SectionName
 from crawler.compress.duties import completed, left_out
 from crawler.facts import arguments_of
 from crawler.turns import Turn
@@ -28,7 +28,7 @@ class RejectedDigest(Exception):  # a verdict between model and compressor, neve
 
 
 def validated(
-    answer: str, turns: Sequence[Turn], *, max_chars: int, duties: Sequence[Candidate] = ()
+    answer: str, turns: Sequence[Turn], *, max_chars: int, duties: Sequence[DigestCandidate] = ()
 ) -> tuple[str, tuple[Section, ...]]:
     """Title and sections of an answer, with all duties. Raises RejectedDigest for the first thing wrong with it."""
     value = _object_in(answer)

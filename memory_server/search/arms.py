@@ -16,7 +16,7 @@ from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.literal import quoted
 from memory_server.search.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
-from memory_server.search.terms import Term, looked_up, rarity, read_occurrences, read_postings
+from memory_server.search.terms import IndexedTerm, looked_up, rarity, read_occurrences, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
@@ -44,7 +44,7 @@ def scope_of(snapshot: Snapshot, layers: tuple[Layer, ...], sources: frozenset[i
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Nearest:
     """What an arm found, best first: places in the table of passages, and a score each."""
 
     places: Places
@@ -58,7 +58,7 @@ class SemanticArm:
     nearest: NearestIds  # answers None where another process owns the graph: then the scan is exact
     rows_of_ids: RowsOfIds
 
-    def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Found:
+    def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Nearest:
         """The `limit` passages nearest to a question (d,), by cosine."""
         by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
         ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
@@ -70,7 +70,7 @@ class SemanticArm:
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
         order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]
-        return Found(places[order], cosines[order])
+        return Nearest(places[order], cosines[order])
 
     def _nearest_ids(self, question: Vectors, scope: Scope, limit: int) -> list[ChunkId] | None:
         found: list[ChunkId] = []
@@ -91,7 +91,7 @@ class WordScores:
     covered: Scores  # share of the question's rarity that a passage, its context and its neighbours hold, 0 to 1
     known: float  # share of the question's rarity that the memory holds at all, 0 to 1
     of_source: Scores  # by the number of a source: its BM25 as a whole, as a share of the question's rarity, 0 to 2.2
-    terms: tuple[Term, ...]  # the words that were looked up
+    terms: tuple[IndexedTerm, ...]  # the words that were looked up
 
     def near_at(self, places: Places) -> Scores:
         """The near scores of some passages; 0 where no word touches them."""
@@ -108,7 +108,7 @@ class KeywordArm:
 
     connection: sqlite3.Connection
 
-    def find(self, snapshot: Snapshot, terms: Sequence[Term]) -> WordScores:
+    def find(self, snapshot: Snapshot, terms: Sequence[IndexedTerm]) -> WordScores:
         """What the words of a question score, whichever passages may answer."""
         total = max(len(snapshot.passages), 1)
         postings = read_postings(lambda stem: self._places(snapshot, stem), looked_up(terms, total))
@@ -142,7 +142,7 @@ class KeywordArm:
             terms=tuple(term for term, _ in postings),
         )
 
-    def _of_sources(self, snapshot: Snapshot, terms: Sequence[Term]) -> Scores:
+    def _of_sources(self, snapshot: Snapshot, terms: Sequence[IndexedTerm]) -> Scores:
         """By the number of each source its BM25 by all words of the question as written.
 
         Stop words count too: "how" marks a page of answers. FTS5 gives idf times the saturated count of a word; its

@@ -37,7 +37,7 @@ from memory_server.search.precedence import (
 from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking import FLOOR, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
-from memory_server.search.retrieval import Candidate, Retriever, displayed
+from memory_server.search.retrieval import RankedPassage, Retriever, displayed
 from memory_server.search.spoken import SPOKEN, SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import Typing
 
@@ -62,10 +62,10 @@ FROM_REFERENCES = "Only references answer that: files of projects, context and n
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Retrieved:
     """What retrieval and ranking give the later stages."""
 
-    candidates: Sequence[Candidate]  # best first
+    candidates: Sequence[RankedPassage]  # best first
     terms: tuple[str, ...] = ()  # the words that were looked up
     confidence: float = 0.0  # of recall
 
@@ -157,18 +157,18 @@ class Pipeline:
         marked = [replace(hit, unapproved=True) if hit.path in doubted else hit for hit in hits]
         return marked, {old: new for old, new in replaced.items() if new not in doubted}
 
-    def _found(self, question: Question) -> Found:
+    def _found(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)
         if question.search is Search.EXACT:
             terms = tuple(term.text for term in question.terms())
-            return Found(self.retriever.literal(question, limit), terms)
+            return Retrieved(self.retriever.literal(question, limit), terms)
         if question.search is Search.MEANING:
             near = self.retriever.near(question, limit)
             is_near = near and (near[0].parts["meaning"] >= MEANING_FLOOR or is_tiny(self.retriever))
-            return Found(near if is_near else ())
+            return Retrieved(near if is_near else ())
         return self._recalled(question)
 
-    def _recalled(self, question: Question) -> Found:
+    def _recalled(self, question: Question) -> Retrieved:
         """By words and meaning; nothing where the memory does not answer the question.
 
         What is asked in nothing but identifiers is answered first by the passages that hold them letter by letter.
@@ -179,7 +179,7 @@ class Pipeline:
         is_silent = not literal and not self._may_answer(question, self.retriever, ranking, self._floor)
         named = {candidate.row for candidate in literal}
         others = [] if is_silent else [one for one in self.retriever.ranked(ranking) if one.row not in named]
-        return Found([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
+        return Retrieved([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
 
     def _may_answer(self, question: Question, retriever: Retriever, ranking: Ranking, floor: float) -> bool:
         """Whether what was found is shown: it is sure enough, or a name that is asked for stands there."""

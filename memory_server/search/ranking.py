@@ -11,7 +11,7 @@ import numpy as np
 
 from memory_server.embedding.engine import Embedded
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.arms import Found, Scope, WordScores, best_first, runs_of, with_neighbours
+from memory_server.search.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
 from memory_server.search.calibration import Calibration
 from memory_server.search.scoring import (
     FUSION_WEIGHTS,
@@ -72,7 +72,7 @@ class Ranker:
     weights: Scores  # of the question's tokens, summing to 1
     last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
 
-    def fused(self, semantic: Found) -> Pool:
+    def fused(self, semantic: Nearest) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
         proposed = self._proposed(semantic)
         if len(proposed) == 0:
@@ -107,7 +107,7 @@ class Ranker:
             {name: values[order] for name, values in features.items()},
         )
 
-    def _proposed(self, semantic: Found) -> Places:
+    def _proposed(self, semantic: Nearest) -> Places:
         """What either arm and the words of whole sources propose, rising."""
         is_allowed = self.scope.mask[self.words.places]
         touched = self.words.places[is_allowed]

@@ -17,7 +17,7 @@ from memory_server.search.arms import KeywordArm
 from memory_server.search.literal import find_literal
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
-from memory_server.search.retrieval import Candidate, hit_of, literal_candidate
+from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
 from memory_server.search.terms import Stemmer, question_terms
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
@@ -91,7 +91,7 @@ class RawSearcher:
     def _allowed(self, question: Question) -> frozenset[int]:
         return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))
 
-    def _hits(self, candidates: Sequence[Candidate]) -> list[Hit]:
+    def _hits(self, candidates: Sequence[RankedPassage]) -> list[Hit]:
         """Candidates as hits; those that another process removed meanwhile are left out."""
         chunks = self._index.ledger.chunks([one.row for one in candidates])
         sources = self._index.snapshot().sources
@@ -113,9 +113,9 @@ class RawSearcher:
         return "\n".join(filter(None, [*lines, f"{after[:NEIGHBOUR_CHARS]} …" if after else ""]))
 
 
-def candidate_of(match: RawMatch) -> Candidate:
+def candidate_of(match: RawMatch) -> RankedPassage:
     """A session's best passage on its way to becoming a hit."""
-    return Candidate(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
+    return RankedPassage(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
 
 
 def joined(answer: Answer, raw: Sequence[Hit], limit: int) -> Answer:

@@ -20,7 +20,7 @@ from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.words import CJK_RUN
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.arms import Found, KeywordArm, Scope, SemanticArm, WordScores, scope_of
+from memory_server.search.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
 from memory_server.search.calibration import Calibration, read_calibration
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
@@ -39,7 +39,7 @@ ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RankedPassage:
     """A passage on its way to becoming a hit."""
 
     row: int  # of the ledger
@@ -98,7 +98,7 @@ class Retriever:
 
     # -- what a search proposes ---------------------------------------------------------------------------------
 
-    def literal(self, question: Question, limit: int) -> list[Candidate]:
+    def literal(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages that hold every word, as written before in another case before inside longer words."""
         scope = self._scope(question)
         sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
@@ -127,12 +127,12 @@ class Retriever:
         ]
         return any(find_literal(connection, name, sources, 1, in_parts=False) for name in names)
 
-    def near(self, question: Question, limit: int) -> list[Candidate]:
+    def near(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages by meaning alone."""
         found = self._nearest(question, self._embed_query(question.text), limit)
         rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
         return [
-            Candidate(
+            RankedPassage(
                 int(row),
                 displayed(3 * score),
                 (Reason("semantic", f"{score:.1f} above the unrelated"),),
@@ -141,7 +141,7 @@ class Retriever:
             for row, score in zip(rows, map(float, scaled), strict=True)
         ]
 
-    def retrieved(self, question: Question, weights: Mapping[str, float] | None = None) -> tuple[Ranker, Found]:
+    def retrieved(self, question: Question, weights: Mapping[str, float] | None = None) -> tuple[Ranker, Nearest]:
         """What the words of a question say of every passage, within a ranker for them, and what is near in meaning.
 
         `weights`: others than those of this retriever.
@@ -159,13 +159,13 @@ class Retriever:
         words = KeywordArm(connection).find(self.snapshot, terms)
         return words, token_weights(embedded, terms, len(self.snapshot.passages))
 
-    def ranked(self, ranking: Ranking) -> list[Candidate]:
+    def ranked(self, ranking: Ranking) -> list[RankedPassage]:
         """The passages of a ranking as candidates."""
         rows = self.snapshot.passages.rows[ranking.places]
         candidates = []
         for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
-            candidates.append(Candidate(int(row), displayed(float(score)), _recall_reasons(parts), parts))
+            candidates.append(RankedPassage(int(row), displayed(float(score)), _recall_reasons(parts), parts))
         return candidates
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
@@ -195,7 +195,7 @@ class Retriever:
         """A sentence for every value of the question's filter that no source has."""
         return list(unknown_values(self._indices.ledger.connection, question.filter))
 
-    def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Found:
+    def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Nearest:
         arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
         return arm.find(self.snapshot, embedded.vector, self._scope(question), limit)
 
@@ -210,7 +210,7 @@ class Retriever:
 
     # -- what is read of it -------------------------------------------------------------------------------------
 
-    def read(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, StoredChunk]]:
+    def read(self, candidates: Sequence[RankedPassage]) -> list[tuple[RankedPassage, StoredChunk]]:
         """Candidates with what is stored of them, without those that are gone since then."""
         chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
         return [
@@ -237,7 +237,7 @@ class Retriever:
         """Where the last reply begins to the person, with whose words a stretch begins; None where there is none."""
         return self._indices.ledger.last_reply(chunk)
 
-    def hits(self, candidates: Sequence[Candidate], unless: Sequence[Term] = ()) -> list[Hit]:
+    def hits(self, candidates: Sequence[RankedPassage], unless: Sequence[Term] = ()) -> list[Hit]:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         return [
             hit_of(candidate, chunk, self.snapshot.sources[chunk.source])
@@ -282,7 +282,9 @@ class Retriever:
             number = numbers.get(hit.chunk)
             if number is not None and scaled[number].max() >= ALIKE:
                 found.setdefault(int(self.snapshot.passages.rows[places[scaled[number].argmax()]]), hit.score)
-        return self.hits([Candidate(row, score, (Reason("precedence", "decides"),)) for row, score in found.items()])
+        return self.hits(
+            [RankedPassage(row, score, (Reason("precedence", "decides"),)) for row, score in found.items()]
+        )
 
     def _vectors_of(self, hits: Sequence[Hit]) -> tuple[Mapping[ChunkId, int], NDArray[np.float32]]:
         """The vectors of those hits that have one, (n, d), and which row is whose."""
@@ -303,7 +305,7 @@ class Retriever:
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 
-def hit_of(candidate: Candidate, chunk: StoredChunk, source: StoredSource) -> Hit:
+def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource) -> Hit:
     """A candidate with what is stored of its passage and source."""
     return Hit(
         chunk=chunk.id,
@@ -328,10 +330,10 @@ def displayed(score: float) -> float:
     return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
 
 
-def literal_candidate(match: LiteralMatch, spread: str = "all words in the file, not in one passage") -> Candidate:
+def literal_candidate(match: LiteralMatch, spread: str = "all words in the file, not in one passage") -> RankedPassage:
     """A match of the exact search. `spread`: what is said where no single passage holds all words."""
     manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words")[match.closeness]
-    return Candidate(
+    return RankedPassage(
         match.row, 1.0 - 0.2 * match.closeness, (Reason("literal", spread if match.is_spread else manner),)
     )
 

@@ -19,7 +19,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.passages import ranges
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.token_vectors import token_matches
-from memory_server.search.terms import Term, rarity
+from memory_server.search.terms import IndexedTerm, rarity
 
 Scores = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -117,7 +117,7 @@ def shared_in_line(scores: Scores, lines: Places) -> Scores:
     return np.asarray((1 - LINE_MEAN) * scores + LINE_MEAN * means[back], dtype=np.float64)
 
 
-def token_weights(question: Embedded, terms: Sequence[Term], passages: int) -> Scores:
+def token_weights(question: Embedded, terms: Sequence[IndexedTerm], passages: int) -> Scores:
     """The weight of each token of a question (q,), summing to 1: the rarity of its word, shared among its pieces."""
     weights = np.empty(len(question.spans))
     for place, (first, last) in enumerate(question.spans):

@@ -15,7 +15,7 @@ from memory_server.index.stretches import PERSON
 from memory_server.search.precedence import within_budget
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
-from memory_server.search.retrieval import Candidate, Retriever, hit_of
+from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
 
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 SPOKEN_FLOOR = 2.4  # confidence below which no stretch is shown; the layers above have their own
@@ -37,7 +37,7 @@ def reads_spoken(question: Question) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ShownStretch:
     """What is shown for a stretch: the stretches that are read for it, between lines of what the person said."""
 
     parts: Sequence[StoredChunk]
@@ -62,7 +62,7 @@ class Reading:
         return LineRange(self.parts[0].lines.first, max(part.lines.last for part in self.parts))
 
 
-def spoken_hits(retriever: Retriever, candidates: Sequence[Candidate], question: Question) -> list[Hit]:
+def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
     What was dropped stands behind what took its place, which is read where the ranking did not bring it.
@@ -80,7 +80,7 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[Candidate], question:
     return hits[: question.limit]
 
 
-def _readings(retriever: Retriever, chunk: StoredChunk) -> list[Reading]:
+def _readings(retriever: Retriever, chunk: StoredChunk) -> list[ShownStretch]:
     """What is shown for a stretch, behind what took its place where it was dropped; nothing for a mere question."""
     reading = _reading(retriever, chunk)
     settled = reading.parts[0]
@@ -91,7 +91,7 @@ def _readings(retriever: Retriever, chunk: StoredChunk) -> list[Reading]:
     return [_reading(retriever, instead), reading] if instead else [reading]
 
 
-def _reading(retriever: Retriever, chunk: StoredChunk) -> Reading:
+def _reading(retriever: Retriever, chunk: StoredChunk) -> ShownStretch:
     """A stretch and what followed it. What begins with the person's words is read where it was settled.
 
     That is where the last reply to them begins or, where nobody replied, what was said next. What they chose where they
@@ -99,15 +99,15 @@ def _reading(retriever: Retriever, chunk: StoredChunk) -> Reading:
     """
     if not chunk.person_chars or chunk.standing is Standing.AGREED:
         parts = _with_following(retriever, chunk, PASSAGE_CHARS)
-        return Reading(parts, answer=_answer(retriever, parts))
+        return ShownStretch(parts, answer=_answer(retriever, parts))
     line = _words(chunk)
     if settled := retriever.last_reply(chunk):
         parts = _with_following(retriever, settled, PASSAGE_CHARS - len(line))
-        return Reading(parts, line, settled.person_chars, _answer(retriever, parts))
+        return ShownStretch(parts, line, settled.person_chars, _answer(retriever, parts))
     following = retriever.following(chunk, MOST_OWN_CHARS)
     if said := next((part for part in following if part.lines.first > chunk.lines.first), None):
-        return Reading(_with_following(retriever, said, PASSAGE_CHARS - len(line)), line)
-    return Reading([chunk])
+        return ShownStretch(_with_following(retriever, said, PASSAGE_CHARS - len(line)), line)
+    return ShownStretch([chunk])
 
 
 def _words(chunk: StoredChunk) -> str:
@@ -147,7 +147,7 @@ def _with_following(retriever: Retriever, chunk: StoredChunk, chars: int) -> lis
     return [chunk, *after]
 
 
-def _hit(candidate: Candidate, reading: Reading, retriever: Retriever) -> Hit:
+def _hit(candidate: RankedPassage, reading: ShownStretch, retriever: Retriever) -> Hit:
     settled = reading.parts[0]
     hit = hit_of(candidate, settled, retriever.snapshot.sources[settled.source])
     return replace(hit, passage=reading.passage, lines=reading.lines)

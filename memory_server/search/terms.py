@@ -19,7 +19,7 @@ MAX_QUESTION_WORDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class IndexedTerm:
     """One word of a question with what the index has of it."""
 
     word: str  # as it was asked
@@ -68,7 +68,7 @@ class Stemmer:
 
 def question_terms(
     connection: sqlite3.Connection, stemmer: Stemmer, text: str, tables: WordTables | None = None
-) -> list[Term]:
+) -> list[IndexedTerm]:
     """The words of a question in order, with the number of passages that hold each. CJK runs count by their pairs.
 
     `tables` keeps the numbers, since to count a frequent word takes a millisecond.
@@ -87,7 +87,7 @@ def question_terms(
             holders = int(tables.get("count", stem, lambda stem: _count(connection, stem))[0])
             is_stop = word.casefold() in STOP_WORDS
             is_name = looks_like_a_name(word, starts=not text[:first].strip())
-            terms.append(Term(word, stem, first, last, holders, is_stop, is_name))
+            terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms
 
 
@@ -101,7 +101,7 @@ def looks_like_a_name(word: str, *, starts: bool) -> bool:
     return (word[:1].isupper() and not starts) or any(char.isupper() or char.isdigit() for char in word[1:])
 
 
-def looked_up(terms: Sequence[Term], passages: int) -> list[Term]:
+def looked_up(terms: Sequence[IndexedTerm], passages: int) -> list[IndexedTerm]:
     """The stems worth reading: content words that occur, rarest first, not in a quarter of all passages.
 
     The rarest stays in any case. Where a question holds nothing but stop words, these are taken.
@@ -112,12 +112,14 @@ def looked_up(terms: Sequence[Term], passages: int) -> list[Term]:
     return [term for place, term in enumerate(known[:MAX_TERMS]) if place == 0 or term.holders <= MAX_SHARE * passages]
 
 
-def read_postings(read: Callable[[str], NDArray[np.int64]], terms: Sequence[Term]) -> list[tuple[Term, Postings]]:
+def read_postings(
+    read: Callable[[str], NDArray[np.int64]], terms: Sequence[IndexedTerm]
+) -> list[tuple[IndexedTerm, Postings]]:
     """The postings of some stems, in their order, until MAX_PLACES are read; the first in any case.
 
     `read` gives for each passage with a stem its place and the two counts, (n, 3).
     """
-    found: list[tuple[Term, Postings]] = []
+    found: list[tuple[IndexedTerm, Postings]] = []
     total = 0
     for term in terms:
         total += term.holders

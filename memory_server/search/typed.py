@@ -14,7 +14,7 @@ from memory_server.index.digest import DigestStore, TypedLine, folded
 from memory_server.index.raw import raw_path, session_of_path
 from memory_server.layers.sessions import id8_in
 from memory_server.search.question import MAX_LIMIT, Question
-from memory_server.search.retrieval import Candidate, Retriever
+from memory_server.search.retrieval import RankedPassage, Retriever
 
 NO_LINE = "No line of that type answers that. Ask recall without a type."
 LINE_SCORE = 0.5  # of a line found by its words alone: behind what recall is sure of
@@ -36,10 +36,10 @@ class Typing:
         words = [term.text for term in asked.terms()]
         return self._digest.find(words, asked.types, asked.filter.projects, MAX_LIMIT) if asked.types else []
 
-    def by_words(self) -> list[Candidate]:
+    def by_words(self) -> list[RankedPassage]:
         """The passages of sessions that hold such lines, whatever the ranking says of them."""
         rows = self._retriever.rows_holding(self._question, self._found)
-        return [Candidate(row, LINE_SCORE, (Reason("keyword", "words of the line"),)) for row in rows]
+        return [RankedPassage(row, LINE_SCORE, (Reason("keyword", "words of the line"),)) for row in rows]
 
     def kept(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits that hold a line of the types asked for, and those that decide over one."""

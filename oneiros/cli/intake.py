@@ -26,7 +26,7 @@ from oneiros.cli.output import AsJson, data, data_json, data_line, progress_show
 from oneiros.environment import Environment, now
 from oneiros.follow import Follower, ending_on_interrupt
 from oneiros.intake import (
-    Outcome,
+    IntakeOutcome,
     Wanted,
     archive_folder,
     crawl_roots,
@@ -204,7 +204,7 @@ def announce_cost(environment: Environment, wanted: Wanted) -> None:
     )
 
 
-def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> Outcome:
+def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IntakeOutcome:
     """One intake with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
     root = environment.choice.root
     with reading_shown() as show:
@@ -256,7 +256,7 @@ def recorded(environment: Environment) -> None:
         recorder_on(memory).bring_level()
 
 
-def say_json(outcome: Outcome, *, one_line: bool) -> None:
+def say_json(outcome: IntakeOutcome, *, one_line: bool) -> None:
     (data_line if one_line else data_json)(outcome_json(outcome))
 
 
@@ -290,7 +290,7 @@ def reading_shown() -> Iterator[Callable[[IngestProgress], None]]:
         )
 
 
-def outcome_lines(outcome: Outcome) -> Iterator[str]:
+def outcome_lines(outcome: IntakeOutcome) -> Iterator[str]:
     """What an ingest did, for a person."""
     for report in outcome.reports:
         taken = report.ingest
@@ -328,7 +328,7 @@ def refusal_lines(refused: Iterable[RefusedFile]) -> Iterator[str]:
         yield f"{shown_line(str(paths[0]))}: refused, {reason}{more}."
 
 
-def outcome_json(outcome: Outcome) -> dict[str, object]:
+def outcome_json(outcome: IntakeOutcome) -> dict[str, object]:
     """What an ingest did, for programs; sums over all roots."""
     taken = [report.ingest for report in outcome.reports]
     made = [report.compress for report in outcome.reports if report.compress is not None]

@@ -15,7 +15,7 @@ import pytest
 from crawler.archive import SessionRecord
 from crawler.compress.backends import BackEndSettings, build_client
 from crawler.compress.budget import Budget, Price
-from crawler.compress.candidates import Candidate, candidates_of
+from crawler.compress.candidates import DigestCandidate, candidates_of
 from crawler.compress.claude_cli import ClaudeCliClient
 from crawler.compress.duties import duties_of, left_out
 from crawler.compress.extractive import chars_for, compress_extractively
@@ -177,7 +177,7 @@ def test_what_a_model_invents_is_refused(turns: list[Turn], sections: dict[str, 
         validated(json.dumps({"title": "Relay", "sections": sections}), turns, max_chars=700)
 
 
-def duties_in(turns: Sequence[Turn]) -> list[Candidate]:
+def duties_in(turns: Sequence[Turn]) -> list[DigestCandidate]:
     facts = facts_of(turns)
     return duties_of(turns, facts, candidates_of(turns, facts), max_chars=chars_for(facts))
 

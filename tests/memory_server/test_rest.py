@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from memory_server.memory import Memory
-from memory_server.rest import Asked, create_api
+from memory_server.rest import QuestionBody, create_api
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import LISTS, Search, question_json
 from oneiros.keeper import Keeper
@@ -42,7 +42,7 @@ def test_a_question_is_the_same_as_json_and_as_it_is_logged(
     beside = filter_of({**fields, "layer": layers, "before": ["2027"]})
     question = parse_query(f"{text} x", Search.EXACT, beside=beside, types=["fact"], limit=3, include_raw=True)
 
-    assert Asked.model_validate(question_json(question)).question(Search.EXACT) == question
+    assert QuestionBody.model_validate(question_json(question)).question(Search.EXACT) == question
     logged = parse_query(question.asked)
     assert (logged.text, logged.filter) == (question.text, question.filter)
 
