@@ -93,3 +93,14 @@ def test_the_arrow_check_sees_an_import_that_runs_up(tmp_path: Path) -> None:
     bad.write_text("from oneiros.cli import main\n", encoding="utf-8")
 
     assert "oneiros.cli.main" in list(imports_of(bad))
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for package in MAY_IMPORT.keys() - {"trainer"}:
+        for file in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
+
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
