@@ -29,8 +29,10 @@ MakeEngine = Callable[[ModelFiles], Engine]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files of whole processes first: they take longest, and the short ones level what is left at the end."""
-    items.sort(key=lambda item: item.path.parent.name != "system")
+    """Marks what stands in tests/system: whole processes, which take longest."""
+    for item in items:
+        if item.path.parent.name == "system":
+            item.add_marker("system")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -59,7 +59,7 @@ def test_no_freed_text_lies_in_the_graph_file(tmp_path: Path) -> None:
 def test_vectors_are_multiplied_by_the_thread_that_asks() -> None:
     settle_process()
 
-    assert [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"] == [1]
+    assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
 
 
 def test_what_a_process_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
