@@ -15,12 +15,12 @@ help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # pip compiles on one core, and also what is seldom or never imported: kubernetes, which ChromaDB requires, is half of all.
-SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests)/
+SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests|torch)/
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[offline,dev]'
-	$(BIN)/python -m compileall -q -j 0 -x '$(SELDOM)' $(VENV)/lib
+	$(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # torch ships files of newer Pythons
 	touch $@
 
 setup: $(VENV)/.ready  ## create .venv with core, offline model and dev tools (no torch)
