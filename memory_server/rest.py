@@ -28,7 +28,7 @@ from memory_server.memory import Memory
 from memory_server.memory_text import status_json
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
-from memory_server.upkeep import SMALL_CHANGE
+from memory_server.upkeep import SMALL_CHANGE, SMALL_REST
 
 MAX_WAIT_SECONDS = 600.0
 FRESH_SECONDS = 3.0  # how long a question waits for a file that was just saved
@@ -195,7 +195,7 @@ def error_json(error: OneirosError) -> dict[str, Any]:
 def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
     async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
         question = asked.question(search)
-        behind = await _made_fresh(memory, indexing, waited) if asked.fresh else 0
+        behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
         answer = await run_sync(memory.search, question)
         more = explained(answer) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
@@ -216,14 +216,15 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
     add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
 
 
-async def _made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
-    """Has a small change indexed; how many files are still to be read."""
+async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
+    """Has a small change indexed, also one that is half done; how many files are still to be read."""
     changes: Changes = await run_sync(memory.changes)
     count = len(changes.changed) + len(changes.removed)
-    if count == 0:
+    if changes.is_empty:
         return 0
     ticket = indexing.poke()
-    if count <= SMALL_CHANGE and await waited(ticket, FRESH_SECONDS):
+    is_small = count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
+    if is_small and await waited(ticket, FRESH_SECONDS):
         return 0
     return count
 

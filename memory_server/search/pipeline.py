@@ -131,8 +131,9 @@ class Pipeline:
         if named and not above:
             return Answer((), NO_TURNS)
         answer = self._of_passages(question.of_layers(*(above or default_layers(question))), typing)
-        if not (named or answer.hits or question.types):
-            context = self._of_passages(question.of_layers(Layer.REFERENCE), typing)
+        references = question.of_layers(Layer.REFERENCE)
+        if not (named or answer.hits or question.types) and self.retriever.may_answer(references):
+            context = self._of_passages(references, typing)
             answer = replace(context, note=FROM_REFERENCES) if context.hits else answer
         return replace(answer, hits=context_last(answer.hits))
 
@@ -288,5 +289,7 @@ def context_last(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def is_weak(answer: Answer) -> bool:
-    """Whether so little was found that the turns may know better."""
+    """Whether so little was found that the turns may know better; where these speak already, they do not."""
+    if any(hit.layer is Layer.RAW for hit in answer.hits):
+        return False
     return not answer.hits or answer.hits[0].score < WEAK

@@ -5,7 +5,7 @@ Which layers may answer is said by the question's filter. Nothing here decides w
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -31,6 +31,7 @@ from memory_server.search.terms import Stemmer, question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
+READ_AT_ONCE = 50  # passages; the first few are often enough
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
 NAME_PIECES = 2  # of a word, from which on it is taken for a name
@@ -210,14 +211,14 @@ class Retriever:
 
     # -- what is read of it -------------------------------------------------------------------------------------
 
-    def read(self, candidates: Sequence[RankedPassage]) -> list[tuple[RankedPassage, StoredChunk]]:
-        """Candidates with what is stored of them, without those that are gone since then."""
-        chunks = self._indices.ledger.chunks([candidate.row for candidate in candidates])
-        return [
-            (candidate, chunk)
-            for candidate in candidates
-            if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources
-        ]
+    def read(self, candidates: Sequence[RankedPassage]) -> Iterator[tuple[RankedPassage, StoredChunk]]:
+        """Candidates with what is stored of them, without those that are gone since then; a few are read at a time."""
+        for start in range(0, len(candidates), READ_AT_ONCE):
+            part = candidates[start : start + READ_AT_ONCE]
+            chunks = self._indices.ledger.chunks([candidate.row for candidate in part])
+            for candidate in part:
+                if (chunk := chunks.get(candidate.row)) and chunk.source in self.snapshot.sources:
+                    yield candidate, chunk
 
     def following(self, chunk: StoredChunk, chars: int) -> list[StoredChunk]:
         """The passages behind one in its source, until there are so many characters of them."""

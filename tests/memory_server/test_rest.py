@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
-from memory_server.rest import QuestionBody, create_api
+from memory_server.rest import FRESH_SECONDS, QuestionBody, create_api, made_fresh
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import LISTS, Search, question_json
 from oneiros.keeper import Keeper
@@ -85,3 +87,21 @@ def test_every_filter_has_a_key_and_a_key_that_nobody_knows_is_an_error(api: Tes
     for told in (api.post("/api/exact", json={"query": "x", "projct": "a"}), api.get("/api/exact?query=x&projct=a")):
         assert told.status_code == 422
         assert "projct" in told.json()["error"]["what"]
+
+
+def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
+    write_topic(memory.root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
+    memory.own()
+    memory.reindex()
+    memory.indices.ledger.set_note(UNFINISHED, "a run")  # as between ledger and vectors
+    tickets = []
+
+    async def waited(ticket: int, seconds: float) -> bool:
+        tickets.append((ticket, seconds))
+        return True
+
+    with closing(Keeper(memory)) as keeper:
+        behind = anyio.run(made_fresh, memory, keeper, waited)
+
+    assert behind == 0
+    assert tickets == [(2, FRESH_SECONDS)]
