@@ -35,6 +35,7 @@ LEGEND = """\b
 How sure a hit is: sure (an approved topic answers, or it stands there as written),
 likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
 unapproved: a topic that nobody approved yet; the last line says how.
+you, Claude, agreed, done, dropped: who said it, and how it ended.
 """
 SYNTAX = """\b
 Query syntax:
