@@ -68,13 +68,15 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
     What was dropped stands behind what took its place, which is read where the ranking did not bring it.
     """
     shown: set[tuple[int, int]] = set()
+    texts: set[str] = set()  # a session that was copied says the same again
     hits: list[Hit] = []
     for candidate, chunk in retriever.read(candidates):
         if len(hits) >= question.limit:
             break
         for reading in _readings(retriever, chunk) if _place(chunk) not in shown else ():
-            if _place(reading.parts[0]) not in shown:
+            if _place(reading.parts[0]) not in shown and reading.passage not in texts:
                 hits.append(_hit(candidate, reading, retriever))
+            texts.add(reading.passage)
             shown |= {_place(part) for part in reading.parts}
         shown.add(_place(chunk))
     return hits[: question.limit]

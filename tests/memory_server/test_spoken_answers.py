@@ -196,6 +196,20 @@ def test_a_passage_says_in_a_word_who_said_it_or_how_it_ended(tmp_path: Path, ma
         assert words(memory, "why does the printer jam on thick paper")[0][1:] == ("Claude", 0)
 
 
+def test_what_two_sessions_say_in_the_same_words_is_shown_once(tmp_path: Path, make_engine: MakeEngine) -> None:
+    again = [
+        person(21, "Which port does the relay use?", session=OTHER_SESSION),
+        assistant(22, "It listens on port 2525.", session=OTHER_SESSION),
+    ]
+    write_transcript(tmp_path / "live", *again, session=OTHER_SESSION)
+    records = [person(1, "Which port does the relay use?"), assistant(2, "It listens on port 2525.")]
+    with holding(tmp_path, make_engine, records) as memory:
+        answer = recall(memory, "port of the relay")
+
+        assert memory.stretches and len(memory.stretches.ledger.sources()) == 2
+        assert [hit.layer for hit in answer.hits if "2525" in hit.passage] == [Layer.RAW]
+
+
 def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make_engine: MakeEngine) -> None:
     with opened(tmp_path, make_engine) as memory:
         found = words(memory, "coffee machine: a leaking boiler to be ordered from Milan")
