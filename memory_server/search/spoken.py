@@ -12,7 +12,7 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
-from memory_server.search.precedence import within_budget
+from memory_server.search.precedence import ANSWER_CHARS, within_budget
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
 from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
@@ -65,7 +65,8 @@ class ShownStretch:
 def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
-    What was dropped stands behind what took its place, which is read where the ranking did not bring it.
+    What was dropped stands behind what took its place, which is read where the ranking did not bring it. What an answer
+    has no room for is not read: it will be a place without a passage.
     """
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
@@ -73,7 +74,10 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
     for candidate, chunk in retriever.read(candidates):
         if len(hits) >= question.limit:
             break
-        for reading in _readings(retriever, chunk) if _place(chunk) not in shown else ():
+        if _place(chunk) in shown:
+            continue
+        is_full = sum(len(hit.passage) for hit in hits) >= ANSWER_CHARS
+        for reading in [ShownStretch([chunk])] if is_full else _readings(retriever, chunk):
             if _place(reading.parts[0]) not in shown and reading.passage not in texts:
                 hits.append(_hit(candidate, reading, retriever))
             texts.add(reading.passage)
