@@ -198,19 +198,26 @@ class Pipeline:
         return ranker.words, ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
 
     def _with_topic(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Answer:
-        """An answer that begins with the topic that answers the question, if one does.
-
-        `above`: the hits of the layers alone. In a tiny memory, whose scores say little, their first one answers where
-        it is a topic.
-        """
+        """An answer that begins with the topic that answers the question, if one does. `above`: of the layers alone."""
         if not asks_topics(question) or not answer.hits:
             return answer
-        found = above[:1] if is_tiny(self.retriever) else self._topics_alone(question.of_layers(Layer.TOPIC), above)
-        topic = next(filter(is_topic_page, found), None)
+        topic = next(filter(is_topic_page, self._leading(question, answer, above)), None)
         if topic is None:
             return answer
         decides = not topic.unapproved and (answer.confidence >= FLOOR or not is_tiny(self.retriever))
         return with_topic(answer, replace(topic, decides=decides), question.per_source, most_hits(question))
+
+    def _leading(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Sequence[Hit]:
+        """Hits of which the first topic leads.
+
+        In a tiny memory, whose scores say little, the first of the layers; where nothing but topics was found, their
+        order stands.
+        """
+        if is_tiny(self.retriever):
+            return above[:1]
+        if all(hit.layer is Layer.TOPIC for hit in answer.hits):
+            return [hit for hit in above[:1] if fit(hit) >= ANSWERS]
+        return self._topics_alone(question.of_layers(Layer.TOPIC), above)
 
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
         """The best of the topics, where their scores say that they answer the question."""

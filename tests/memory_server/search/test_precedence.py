@@ -86,6 +86,13 @@ def test_a_topic_that_shares_words_leaves_what_a_session_said_where_it_is(garden
     assert not any(one.decides for one in answer.hits)
 
 
+@pytest.mark.parametrize("text", ["why was the dashboard slow", "a cat on a heater", "which port does the relay use"])
+def test_where_nothing_but_topics_answers_their_order_stands(garden: Memory, text: str) -> None:
+    scores = [hit.score for hit in recall(garden, f"layer:topic {text}").hits]
+
+    assert scores == sorted(scores, reverse=True)
+
+
 def test_a_topic_is_put_first_and_names_its_other_lines() -> None:
     other = replace(hit("a", T), lines=LineRange(5, 6), more_lines=(LineRange(8, 9), LineRange(1, 1)))
     answer = Answer((hit("b", S), other, hit("c", S)))
