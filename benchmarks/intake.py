@@ -168,7 +168,7 @@ def refuse_negatives(data: Path, figures: Figures) -> None:
             records = (
                 record for _, record in zip(range(RECORDS_JUDGED), TranscriptReader(stream).records(), strict=False)
             )
-            refused = judge(records, head).verdict is Origin.FOREIGN
+            refused = judge(records, head).origin is Origin.FOREIGN
         figures.negatives_refused += refused
 
 

@@ -55,9 +55,9 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict and, for a refusal, the sentence that says why."""
+    """Whose file it is and, for a refusal, the sentence that says why."""
 
-    verdict: Origin
+    origin: Origin
     reason: str = ""
 
 

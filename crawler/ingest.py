@@ -377,13 +377,13 @@ class _FileRead:
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
         reader = TranscriptReader(self._stream, path=str(self.file.path), end=self._end)
-        whose = judge(islice(reader.records(), RECORDS_JUDGED), head)
-        if whose.verdict is not Origin.CLAUDE_CODE:
+        judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
+        if judged.origin is not Origin.CLAUDE_CODE:
             self.problems += reader.problems  # of a file that is taken they are found again
-        if whose.verdict is Origin.OPEN:
+        if judged.origin is Origin.OPEN:
             return RefusedFile(self.file.path, Verdict.OPEN, "no complete line yet")
-        if whose.verdict is Origin.FOREIGN:
-            return RefusedFile(self.file.path, Verdict.FOREIGN, whose.reason)
+        if judged.origin is Origin.FOREIGN:
+            return RefusedFile(self.file.path, Verdict.FOREIGN, judged.reason)
         self._stream.seek(0)
         first_session_id = first_prompt = ""
         for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):

@@ -102,7 +102,7 @@ class Upkeep:
                 is_old = rebuild or is_of_another_format(self.stretches.file)
                 self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
                 self._calibrate_stretches()
-            shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # as versions before 0.2 kept them
+            shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dream.doubts import doubts_in_words
 from memory_server.document import Layer
-from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner
 from memory_server.index.repair import refusal_of
 from memory_server.inspection import Comparison
@@ -112,17 +112,13 @@ def _check_state(memory: Memory) -> Iterator[Check]:
 
 
 def _check_root(memory: Memory) -> Iterator[Check]:
-    problems = [problem for problem in memory.validate() if not _is_written_by_reindex(memory, problem)]
+    is_level = memory.changes().is_empty  # a run that is due writes the pointers too, and is told as such
+    problems = [one for one in memory.validate() if is_level or one.rule != ValidationRule.TOPIC_UNLISTED]
     if problems:
         repair = "oneiros validate"
         yield Check("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
     else:
         yield Check("memory", "ok", f"{memory.root.path}: every file is as it should be")
-
-
-def _is_written_by_reindex(memory: Memory, problem: Problem) -> bool:
-    """Whether it is a pointer that the next run writes, which is due anyway and told as such."""
-    return problem.rule == ValidationRule.TOPIC_UNLISTED and not memory.changes().is_empty
 
 
 def _check_model(memory: Memory) -> Iterator[Check]:

@@ -6,7 +6,7 @@
 import logging
 
 from crawler.archived import ArchivedSessions
-from dream.doubted import Doubted
+from dream.unapproved import UnapprovedFiles
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -27,7 +27,7 @@ def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
         person=environment.person,
         hub_cache=environment.hub_cache,
         now=now,
-        unapproved=Doubted(root),
+        unapproved=UnapprovedFiles(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
     )

@@ -11,7 +11,7 @@ from crawler.turns import Role, Turn
 MIN_CUT = 60  # characters: less of a request or a reply says nothing
 FENCED_CHARS = 200  # of a block that stands in a reply like a sentence; a longer one is a listing
 SHARE = 0.7  # of the room, as long as all lines have MIN_CUT; the rest tells how it was done
-LINE_COST = 40  # characters of a line besides request and reply: its words, its references
+EXCHANGE_COST = 40  # characters of a line besides request and reply: its words, its references
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[Digest
 
     A short request or reply is whole and a long one gives way. Where there are too many, those that say least go.
     """
-    most = max(1, max_chars // (2 * MIN_CUT + LINE_COST))
+    most = max(1, max_chars // (2 * MIN_CUT + EXCHANGE_COST))
     kept = sorted(sorted(range(len(exchanges)), key=lambda i: -exchanges[i].size)[:most])
     chosen = [exchanges[i] for i in kept]
     sizes = [len(text) for exchange in chosen for text in (exchange.request, exchange.reply)]
-    cut = greatest_cut(sizes, int(max_chars * SHARE) - LINE_COST * len(chosen))
+    cut = greatest_cut(sizes, int(max_chars * SHARE) - EXCHANGE_COST * len(chosen))
     lines = [DigestCandidate(SectionName.EXCHANGES, exchange.line(cut), exchange.entries) for exchange in chosen]
     lines[-1:] = [replace(line, section=SectionName.OUTCOME) for line in lines[-1:]]
     return [line for line in lines if line.text]

@@ -154,9 +154,9 @@ class Pipeline:
         superseded = self.retriever.snapshot.superseded
         replaced = {hit.path: superseded[hit.path] for hit in hits if hit.path in superseded}
         topics = {*(hit.path for hit in hits if hit.layer is Layer.TOPIC), *replaced.values()}
-        doubted = self._unapproved(topics)
-        marked = [replace(hit, unapproved=True) if hit.path in doubted else hit for hit in hits]
-        return marked, {old: new for old, new in replaced.items() if new not in doubted}
+        unapproved = self._unapproved(topics)
+        marked = [replace(hit, unapproved=True) if hit.path in unapproved else hit for hit in hits]
+        return marked, {old: new for old, new in replaced.items() if new not in unapproved}
 
     def _found(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)

@@ -106,7 +106,7 @@ def best_of_source(scores: Scores, sources: Places) -> Scores:
 
 
 def fused(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
-    """The weighted sum of the features (n,) that a look uses."""
+    """The weighted sum of the features (n,) that have a weight."""
     return np.asarray(np.sum([weight * features[name] for name, weight in weights.items()], axis=0), dtype=np.float64)
 
 

@@ -12,7 +12,7 @@ from tests.crawler.builders import person, record, to_lines
 def judged(*records: Any) -> tuple[Origin, str]:
     data = to_lines(*records)
     judgement = judge(TranscriptReader(io.BytesIO(data)).records(), data)
-    return judgement.verdict, judgement.reason
+    return judgement.origin, judgement.reason
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_a_file_that_begins_with_unknown_types_is_judged_by_what_follows() -> No
 def test_a_file_with_no_complete_line_is_left_open() -> None:
     torn = json.dumps(person(1, "hello"))[:-5].encode()
 
-    assert judge(TranscriptReader(io.BytesIO(torn)).records(), torn).verdict is Origin.OPEN
+    assert judge(TranscriptReader(io.BytesIO(torn)).records(), torn).origin is Origin.OPEN

@@ -163,3 +163,6 @@ def test_pointers_below_a_line_that_the_person_committed_are_nobodys_change(tmp_
     page = root.index_page.read_text(encoding="utf-8")
     root.index_page.write_text(page.replace("of Ada", "of Eve"), encoding="utf-8")
     assert unexplained(root)[0] == Unexplained("MEMORY.md", "changed")
+    write_topic(root, "dogs", "# Dogs\n\nThe dog is brown.\n")
+    write_index_page(root, MemorySettings())  # which answers for its own lines alone
+    assert unexplained(root)[0] == Unexplained("MEMORY.md", "changed")

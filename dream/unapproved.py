@@ -17,7 +17,7 @@ from memory_server.root import MemoryRoot
 Stamp = tuple[int, int]
 
 
-class Doubted:
+class UnapprovedFiles:
     """Tells of files of layer 1 which are in a state that nobody has answered for. Safe to share between threads."""
 
     def __init__(self, root: MemoryRoot):
@@ -27,11 +27,11 @@ class Doubted:
     def __call__(self, paths: Collection[SourcePath]) -> frozenset[SourcePath]:
         """Those of these files that nobody has answered for; none where that cannot be told."""
         try:
-            return frozenset(path for path in paths if self._is_doubted(path))
+            return frozenset(path for path in paths if self._is_unapproved(path))
         except (OneirosError, OSError):
             return frozenset()  # an answer is not kept back for it; `oneiros doctor` says what is wrong
 
-    def _is_doubted(self, path: SourcePath) -> bool:
+    def _is_unapproved(self, path: SourcePath) -> bool:
         stamps = (_stamp(self._root.file(path)), _stamp(self._root.approvals), _stamp(self._git_folder))
         known = self._known.get(path)
         if known is None or known[0] != stamps:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dream.approvals import NEW, Unexplained
-from dream.doubted import Doubted
 from dream.doubts import REVIEWED, doubts_for_person
+from dream.unapproved import UnapprovedFiles
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.root import MemoryRoot
@@ -38,31 +38,31 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
         hub_cache=NOWHERE,
         now=lambda: NOON,
         make_engine=make_engine,
-        unapproved=Doubted(root),
+        unapproved=UnapprovedFiles(root),
     ) as opened:
         yield opened
 
 
-def test_a_topic_is_doubted_until_somebody_adopts_it(root: MemoryRoot) -> None:
-    doubted = Doubted(root)
-    assert doubted([CATS, SourcePath("topics/mail.md")]) == {CATS}
+def test_a_topic_is_unapproved_until_somebody_adopts_it(root: MemoryRoot) -> None:
+    unapproved = UnapprovedFiles(root)
+    assert unapproved([CATS, SourcePath("topics/mail.md")]) == {CATS}
 
     decisions_on(root).adopt([CATS], PERSON)
 
-    assert doubted([CATS]) == frozenset()
+    assert unapproved([CATS]) == frozenset()
     write_topic(root, "cats", "# Cats\n\nThe cat is black, whatever was said before.\n")
-    assert doubted([CATS]) == {CATS}
+    assert unapproved([CATS]) == {CATS}
 
 
-def test_a_topic_is_doubted_until_the_person_commits_it(root: MemoryRoot) -> None:
+def test_a_topic_is_unapproved_until_the_person_commits_it(root: MemoryRoot) -> None:
     git(root.path, "init", "--quiet")
-    doubted = Doubted(root)
-    assert doubted([CATS]) == {CATS}
+    unapproved = UnapprovedFiles(root)
+    assert unapproved([CATS]) == {CATS}
 
     git(root.path, "add", "topics")
     git(root.path, "commit", "--quiet", "-m", "Cats")
 
-    assert doubted([CATS]) == frozenset()
+    assert unapproved([CATS]) == frozenset()
 
 
 def test_an_unapproved_topic_is_marked_and_decides_nothing(memory: Memory) -> None:
