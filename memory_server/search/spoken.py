@@ -1,8 +1,8 @@
 """What was said in sessions, as passages of an answer: a digest leads to a session, its turns hold the answer.
 
 A passage is the stretch of turns that fits the question best and what followed it, since a question is settled by what
-comes after it; what begins with the person's words is read at the last reply they got. What the digest of a session says
-does not change the order: it was measured, and helps nowhere.
+comes after it; what begins with the person's words is read at the last reply they got. What the digest of a session
+says does not change the order: it was measured, and helps nowhere.
 """
 
 from collections.abc import Sequence
