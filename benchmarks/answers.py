@@ -37,18 +37,18 @@ from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.sessions import copy_transcripts
 from benchmarks.systems import hub_cache, kept_vectors, model_text, words_query
-from crawler.archive import Archive
+from crawler.archive.append import IngestSettings
+from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import IngestSettings
-from crawler.intake import take_in
-from crawler.turns import Role, Turn
-from memory_server.answer_text import answer_json
+from crawler.ingest import take_in
+from crawler.transcripts.turns import Role, Turn
+from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
 from memory_server.search.spoken import SPOKEN
 from memory_server.settings import PersonSettings

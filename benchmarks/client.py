@@ -29,11 +29,11 @@ from typing import Any
 import psutil
 
 from benchmarks.conformance import run_conformance, run_inspector
-from crawler.archive import Archive
-from crawler.turns import Role, turns_in
+from crawler.archive.store import Archive
+from crawler.transcripts.turns import Role, turns_in
 from oneiros.founding import found_memory
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.runtime import connected, daemon_state, read_token, request
+from oneiros.light.endpoint import connected, daemon_state, read_token, request
 from tests.plugin.genuine_client import CLIENT, MISSING, PROGRAMS, VERSION, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call, MessagesApi
 from tests.system.house import CHECKOUT, House, wait_until

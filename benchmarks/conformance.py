@@ -134,7 +134,7 @@ def run_inspector(house: House) -> dict[str, bool]:
     """The Inspector lists every tool with `--strict` and calls each."""
     archive_said(house.memory_root, SAID)
     named = [f"{name}={house.variables[name]}" for name in ("ONEIROS_ROOT", "XDG_RUNTIME_DIR", "PYTHONPATH")]
-    server = ["env", *named, sys.executable, "-m", "oneiros.relay"]  # the Inspector hands few variables on
+    server = ["env", *named, sys.executable, "-m", "oneiros.light.relay"]  # the Inspector hands few variables on
     program = [
         node(),
         tools_folder() / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js",

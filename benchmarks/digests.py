@@ -25,15 +25,15 @@ from typing import Any
 
 from benchmarks.answers import Asked, as_asked, plain
 from benchmarks.layouts import read_lines
-from crawler.archive import Archive, SessionRecord
+from crawler.archive.append import Ingester, IngestSettings
+from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.candidates import command_of, program_of
 from crawler.compress.exchanges import exchanges_of
 from crawler.compress.extractive import chars_for, compress_extractively
 from crawler.compress.selection import words_of
-from crawler.entry import PartKind
 from crawler.facts import SessionFacts, facts_of
-from crawler.ingest import Ingester, IngestSettings
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 
 PROJECTS = {  # name -> folder below the data
     "cipher-box": "transcripts/cipher-box",

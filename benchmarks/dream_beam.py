@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crawler.archive import Archive
-from crawler.ingest import Ingester, IngestSettings
-from dream.compare import compare, matches_of, strongest
+from crawler.archive.append import Ingester, IngestSettings
+from crawler.archive.store import Archive
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import find_candidates
-from dream.gate import Gate, NoRejections
+from dream.judge.compare import compare, matches_of, strongest
+from dream.judge.gate import Gate, NoRejections
 from dream.records import Candidate, Relation
-from dream.speech.regions import prose_regions
-from dream.speech.sentences import sentence_spans
-from dream.speech.values import ValueKind, values_in
-from dream.speech.words import content_words
+from dream.statements.regions import prose_regions
+from dream.statements.sentences import sentence_spans
+from dream.statements.values import ValueKind, values_in
+from dream.statements.words import content_words
 from dream.topics import topics_of
 from memory_server.document import SourcePath
 from memory_server.redaction import Redactor

@@ -17,8 +17,8 @@ from pathlib import Path
 from benchmarks.dream_beam import TOPIC, Chat, Pair, entry_of, pairs_of, topic_text, tuned_part
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
-from dream.contradiction import contradiction_of
-from dream.speech.reading import ClauseReading, StatementReading, read_statement
+from dream.judge.contradiction import contradiction_of
+from dream.statements.reading import ClauseReading, StatementReading, read_statement
 from dream.topics import topics_of
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import packaged_model

@@ -10,15 +10,15 @@ from typing import Any
 from benchmarks.dream_beam import SEED, share
 from benchmarks.dream_planted import Planted, planted_texts
 from benchmarks.intake import rows
-from crawler.archive import Archive
-from crawler.ingest import Ingester, IngestSettings
-from crawler.turns import Turn
-from dream.compare import compare, is_worth_asking
+from crawler.archive.append import Ingester, IngestSettings
+from crawler.archive.store import Archive
+from crawler.transcripts.turns import Turn
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import find_candidates
-from dream.gate import Gate, NoRejections
+from dream.judge.compare import compare, is_worth_asking
+from dream.judge.gate import Gate, NoRejections
 from dream.records import Update
-from dream.speech.words import content_words
+from dream.statements.words import content_words
 from dream.topics import Topics, topics_of
 from memory_server.redaction import Redactor
 

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.planted_secrets import plant
-from crawler.archive import Archive
+from crawler.archive.append import Ingester, IngestSettings
+from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import digest_of
-from crawler.foreign import RECORDS_JUDGED, Origin, judge
-from crawler.ingest import Ingester, IngestSettings
-from crawler.transcript import TranscriptReader, open_transcript
-from crawler.turns import Turn, turns_in
+from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
+from crawler.transcripts.transcript import TranscriptReader, open_transcript
+from crawler.transcripts.turns import Turn, turns_in
 from memory_server.redaction import Redactor
 
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests

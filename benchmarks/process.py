@@ -25,7 +25,7 @@ import psutil
 
 from benchmarks.machine import machine_text
 from oneiros.client import Client
-from oneiros.runtime import daemon_state, state_folder
+from oneiros.light.endpoint import daemon_state, state_folder
 
 RUNS = 15
 CLIENTS = 5
@@ -80,11 +80,11 @@ def measure(folder: Path, memory: Path | None) -> dict[str, float]:
 def _figures(variables: Mapping[str, str], client: Client, root: Path) -> dict[str, float]:
     here = str(Path(__file__).parent.parent)
     variables = {**variables, "PYTHONPATH": here}
-    relay = [sys.executable, "-m", "oneiros.relay"]
+    relay = [sys.executable, "-m", "oneiros.light.relay"]
     kinds: dict[str, Callable[[], float]] = {
         "relay_ms": lambda: _until_listed(relay, variables),
         "sdk_server_ms": lambda: _until_listed([sys.executable, "-c", EMPTY_SERVER], variables),
-        "hook_ms": lambda: _whole([sys.executable, "-m", "oneiros.hook", "Stop"], variables),
+        "hook_ms": lambda: _whole([sys.executable, "-m", "oneiros.light.hook", "Stop"], variables),
         "python_pass_ms": lambda: _whole([sys.executable, "-c", "pass"], variables),
         "request_ms": lambda: _request(client),
     }

@@ -25,12 +25,12 @@ from benchmarks.machine import machine_text
 from benchmarks.sessions import built_from, copy_transcripts
 from benchmarks.systems import hub_cache
 from crawler.archived import ArchivedSessions
+from memory_server.faces.rest import create_api
 from memory_server.memory import Memory
-from memory_server.rest import create_api
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
-from oneiros.keeper import Keeper
-from oneiros.recording import recorder_on
+from oneiros.daemon.keeper import Keeper
+from oneiros.ingest.recording import recorder_on
 
 ROUTES = ("recall", "search", "exact")
 EACH = 500  # questions of each search

@@ -31,18 +31,18 @@ from memory_server.document import Answer
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
+from memory_server.machine.process import settle_process
 from memory_server.memory import Memory
-from memory_server.process import settle_process
-from memory_server.root import MemoryRoot, state_home
-from memory_server.search.arms import SemanticArm, scope_of
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
+from memory_server.search.ranking.arms import SemanticArm, scope_of
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
-from oneiros.keeper import Keeper
-from oneiros.runtime import daemon_state
-from oneiros.watch import Watcher
+from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.watching import Watcher
+from oneiros.light.endpoint import daemon_state
 
 QUESTIONS = 100
 REAL_CHUNKS = 2_000

@@ -26,19 +26,19 @@ from benchmarks.layouts import Case, Question, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, percentile
 from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, hub_cache, kept_vectors, model_text
-from crawler.archive import Archive
+from crawler.archive.append import IngestSettings
+from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.facts import facts_of
-from crawler.ingest import IngestSettings
-from crawler.intake import take_in
-from crawler.transcript import open_transcript
+from crawler.ingest import take_in
+from crawler.transcripts.transcript import open_transcript
+from memory_server.faces.mcp_server import create_server
 from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import newest_files, read_session
-from memory_server.mcp_server import create_server
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
 SYSTEMS: Mapping[str, tuple[str, bool]] = {  # name -> the tool and whether it is asked for the turns too

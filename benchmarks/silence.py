@@ -21,7 +21,7 @@ from benchmarks.machine import machine_text
 from benchmarks.systems import built_memory, model_text
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
-from memory_server.search.ranking import FLOOR
+from memory_server.search.ranking.ranking import FLOOR
 
 FLOORS = (2.2, 2.4, 2.6, 2.7, 2.75, 2.8, 2.85, 2.9, 3.0, 3.2)
 FOREIGN_EACH = 50  # questions of each other memory, evenly spread

@@ -23,7 +23,7 @@ from memory_server.index.ledger import embedded_text
 from memory_server.index.token_vectors import pack_tokens, token_bytes
 from memory_server.index.words import STOP_WORDS
 from memory_server.layers.topics import find_sources, read_document
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 VOCABULARY = 50_000
 ZIPF = 1.1

@@ -19,9 +19,9 @@ from mcp import Client
 
 from benchmarks.layouts import Case
 from memory_server.embedding.model import find_model
-from memory_server.mcp_server import create_server
+from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
 TOOLS = ("recall", "search_memory", "search_exact")

@@ -30,11 +30,11 @@ from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
 from benchmarks.systems import hub_cache, model_text, words_query
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Layer
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 

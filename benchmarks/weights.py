@@ -23,7 +23,7 @@ from benchmarks.metrics import averages
 from benchmarks.systems import built_memory, model_text
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
-from memory_server.search.scoring import RERANK_WEIGHTS, Places, Scores, fused, shared_in_line
+from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Places, Scores, fused, shared_in_line
 
 SETS = (("locomo", "locomo", None), ("beam", "beam", None), ("docs", "docs", "eval/docs_queries.jsonl"))
 STEPS = (0.5, 0.7, 1.4, 2.0)  # factors tried on one weight at a time

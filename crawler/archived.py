@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from crawler.compress.extractive import title_of
+from crawler.compress.levels import Depth, SessionReader
 from crawler.facts import arguments_of, facts_of
-from crawler.levels import Depth, SessionReader
 from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
-from crawler.turns import Role, Turn
+from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name

@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from memory_server.files import append_line, replace_file
+from memory_server.machine.files import append_line, replace_file
 
 IDLE_HOURS = 6.0
 START_SLACK = timedelta(seconds=90)  # between a process starting and its marker being written

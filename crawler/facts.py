@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from crawler.entry import Entry, PartKind
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import Entry, PartKind
+from crawler.transcripts.turns import Role, Turn
 
 EDITORS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 ASKING_TOOL = "AskUserQuestion"  # whose result is the person's answer

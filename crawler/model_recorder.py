@@ -9,14 +9,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from crawler.compress.model import PaidModel
-from crawler.compress.prompt import SPOKEN_CHARS, TOOL_CHARS, Prompt, shorten
-from crawler.compress.validation import IDENTIFIER, MAX_LINE_CHARS
+from crawler.compress.levels import show_turn
+from crawler.compress.model.compressor import PaidModel
+from crawler.compress.model.prompt import SPOKEN_CHARS, TOOL_CHARS, Prompt, shorten
+from crawler.compress.model.validation import IDENTIFIER, MAX_LINE_CHARS
 from crawler.facts import SessionFacts
-from crawler.injected import OWN_SESSION_MARK
-from crawler.levels import show_turn
 from crawler.recorder import MAX_LINES, DigestLine, DigestType, digest_lines
-from crawler.turns import Role, Turn
+from crawler.transcripts.injected import OWN_SESSION_MARK
+from crawler.transcripts.turns import Role, Turn
 
 MAX_OUTPUT_TOKENS = 3_000
 MAX_SENTENCES = 3

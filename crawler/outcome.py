@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from crawler.agreement import is_agreement
-from crawler.entry import PartKind
 from crawler.facts import ASKING_TOOL, EDITORS, arguments_of, commits_of, files_touched
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 from memory_server.document import Standing
 
 PLANNING_TOOL = "ExitPlanMode"  # which hands a plan to the person

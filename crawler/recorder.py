@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from crawler.compress.candidates import SUPERSEDED, DigestCandidate, SectionName, candidates_of
 from crawler.facts import SessionFacts
-from crawler.turns import Role, Turn
+from crawler.transcripts.turns import Role, Turn
 
 MAX_LINES = 60  # of one session
 

@@ -21,13 +21,13 @@ from xml.etree import ElementTree
 import msgspec
 import yaml
 
-from crawler.archive import write_whole
-from crawler.choice import git_common_directory
-from crawler.discovery import is_utf8
+from crawler.archive.choice import git_common_directory
+from crawler.archive.discovery import is_utf8
+from crawler.archive.store import write_whole
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
-from memory_server.state import SAFE_GIT
+from memory_server.root.state import SAFE_GIT
 
 MAX_BYTES = 64 * 1024  # of a file; what is longer is data or generated
 SKIPPED_FOLDERS = frozenset(

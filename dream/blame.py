@@ -7,9 +7,9 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
+from dream.proposals.store import Approval, Event, ProposalStore
 from dream.records import Quote
-from dream.store import Approval, Event, ProposalStore
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes, without_code_spans

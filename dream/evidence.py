@@ -10,11 +10,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crawler.archive import Archive, SessionRecord
-from crawler.entry import PartKind
-from crawler.grammar import is_id
-from crawler.injected import is_own_session
-from crawler.turns import Role, Turn
+from crawler.archive.store import Archive, SessionRecord
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.grammar import is_id
+from crawler.transcripts.injected import is_own_session
+from crawler.transcripts.turns import Role, Turn
 from dream.records import Quote
 from memory_server.layers.sessions import project_name
 

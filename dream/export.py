@@ -13,14 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dream.accept import Decisions
 from dream.blame import SOURCE
-from dream.store import Approval, Event, Rejection
+from dream.decisions.accept import Decisions
+from dream.proposals.store import Approval, Event, Rejection
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
 from memory_server.chunking import split_lines
-from memory_server.files import replace_file
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.topics import topic_name
+from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 
 

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import msgspec
 
-from crawler.archive import Archive, SessionRecord
+from crawler.archive.store import Archive, SessionRecord
 from dream.extract import Mistake
-from memory_server.files import make_folder, replace_file
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import make_folder, replace_file
+from memory_server.root.paths import MemoryRoot
 
 State = TypeVar("State")
 

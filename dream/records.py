@@ -8,7 +8,7 @@ import datetime as dt
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crawler.turns import Role
+from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
 
 LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it

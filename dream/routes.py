@@ -1,6 +1,6 @@
 """The REST side of proposals. The bearer token reads and proposes; decisions ask for a page session.
 
-Registered by the face on the application of `memory_server.rest`, whose errors and guard hold here too.
+Registered by the face on the application of `memory_server.faces.rest`, whose errors and guard hold here too.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from dream.accept import MAX_TEXT_CHARS, Decisions
-from dream.hunk import Hunk, State
+from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
+from dream.decisions.page_sessions import PageSessions
+from dream.decisions.presence import Consent, person_behind
 from dream.page import PAGE, PAGE_HEADERS
-from dream.pages import PageSessions
-from dream.presence import Consent, person_behind
-from dream.showing import hunk_json
-from memory_server.guard import PAGE_HEADER
+from dream.proposals.hunk import Hunk, State
+from dream.proposals.rendering import hunk_json
+from memory_server.faces.guard import PAGE_HEADER
 
 NO_PAGE = "decisions need a page that was opened with a code from a terminal: `oneiros review --page`"
 

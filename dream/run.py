@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from crawler.archive import Archive, SessionRecord
-from dream.accept import Decisions
-from dream.compare import compare, is_worth_asking
+from crawler.archive.store import Archive, SessionRecord
+from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import Mistake, lessons_from, mistakes_in
-from dream.gate import Gate, Refusal
-from dream.hunk import Hunk
+from dream.judge.compare import compare, is_worth_asking
+from dream.judge.gate import Gate, Refusal
 from dream.progress import DreamProgress, Read, mark_of, unread
-from dream.proposal import Offer
+from dream.proposals.desk import Offer
+from dream.proposals.hunk import Hunk
+from dream.proposals.rejections import RememberedRejections
 from dream.records import Candidate, Update
-from dream.rejections import RememberedRejections
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.redaction import Redactor
-from memory_server.search.terms import Stemmer
+from memory_server.search.ranking.terms import Stemmer
 
 logger = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from dream.speech.reading import StatementReading, read_statement
-from dream.speech.sentences import sentence_spans
-from dream.speech.words import Rarity, content_words, rarity_in
+from dream.statements.reading import StatementReading, read_statement
+from dream.statements.sentences import sentence_spans
+from dream.statements.words import Rarity, content_words, rarity_in
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from memory_server.document import Answer, ChunkId, Layer
 from memory_server.index.indices import Indices
-from memory_server.index.repair import repairable
-from memory_server.root import MemoryRoot
+from memory_server.machine.repair import repairable
+from memory_server.root.paths import MemoryRoot
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.question import MAX_LIMIT, Question, Search

@@ -22,32 +22,32 @@ from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
-from memory_server.forgetting import sessions_to_forget, strike_out
 from memory_server.index.build import Changes, Progress, Report
-from memory_server.index.digest import DigestStore
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
-from memory_server.index.repair import repairable
 from memory_server.index.stretch_index import StretchIndex
+from memory_server.index.typed_lines import DigestStore
 from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.layers.topics import TopicHead, find_sources, is_readable, is_topic, topic_heads
 from memory_server.layers.validate import validate_root
-from memory_server.places import require_memory
+from memory_server.machine.repair import repairable
 from memory_server.reading import Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot
+from memory_server.root.forgetting import sessions_to_forget, strike_out
+from memory_server.root.paths import MemoryRoot
+from memory_server.root.places import require_memory
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.question import Question, Search
-from memory_server.search.ranking import FLOOR
+from memory_server.search.ranking.ranking import FLOOR
+from memory_server.search.ranking.terms import Stemmer
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.spoken import SPOKEN
-from memory_server.search.terms import Stemmer
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.upkeep import Upkeep, how_level
 

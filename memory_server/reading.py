@@ -11,7 +11,7 @@ from memory_server.index.raw import SessionStore, raw_path, session_of_path
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import SourceFile, as_document, find_sources, read_text, topic_name
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 TURNS_READ = 20  # of an archived session, where no end is named
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar, get_args, get_origin, get_type_hints
 
 from memory_server.errors import NeedsRepair, UsageError
-from memory_server.files import replace_file
+from memory_server.machine.files import replace_file
 
 Settings = TypeVar("Settings")
 Value = TypeVar("Value")

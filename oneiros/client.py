@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memory_server.answer_text import answer_of_json
 from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
+from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, Search, question_json
-from oneiros.runtime import DaemonUnreachable, connected, read_token, request, started, state_folder
+from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
 ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dream.doubts import doubts_in_words
+from dream.decisions.doubts import doubts_in_words
 from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner
-from memory_server.index.repair import refusal_of
 from memory_server.inspection import Comparison
 from memory_server.layers.validate import ValidationRule
+from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
-from memory_server.state import states_without_root
-from oneiros.claude_checks import check_client
-from oneiros.claude_files import ClaudeFiles
+from memory_server.root.state import states_without_root
+from oneiros.claude.checks import check_client
+from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
-from oneiros.intake import waiting
+from oneiros.ingest.chosen import waiting
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves

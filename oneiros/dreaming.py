@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from crawler.archive import Archive, SessionRecord
-from crawler.compress.model import PaidModel
+from crawler.archive.store import Archive, SessionRecord
+from crawler.compress.model.compressor import PaidModel
 from crawler.compress.run import last_written
-from dream.accept import Decisions
+from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor
@@ -16,15 +16,15 @@ from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor
 from memory_server.errors import UsageError
-from memory_server.files import replace_file
+from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
-from memory_server.places import require_memory
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
+from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.intake import archive_folder, closed_when, model_client_of, spending
+from oneiros.ingest.chosen import archive_folder, closed_when, model_client_of, spending
 from oneiros.schedule import At, Every, Job
 
 FLAG_MINUTES = 60.0

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_server.root import MemoryRoot, RootChoice, choose_root, state_home
+from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
-from oneiros.runtime import runtime_folder
+from oneiros.light.endpoint import runtime_folder
 
 if TYPE_CHECKING:
     from memory_server.memory import Memory

@@ -6,14 +6,14 @@
 import logging
 
 from crawler.archived import ArchivedSessions
-from dream.unapproved import UnapprovedFiles
+from dream.decisions.unapproved import UnapprovedFiles
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
+from memory_server.machine.process import settle_process
 from memory_server.memory import Memory
-from memory_server.process import settle_process
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 
 logger = logging.getLogger(__name__)

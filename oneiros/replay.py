@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memory_server.document import Hit
 from memory_server.errors import ContentError, OneirosError
-from memory_server.files import replace_file
+from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search

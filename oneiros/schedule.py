@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_server.errors import OneirosError
-from memory_server.files import replace_file
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
 

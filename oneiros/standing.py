@@ -3,11 +3,11 @@
 import dataclasses
 from typing import Any
 
+from memory_server.faces.memory_text import status_json
 from memory_server.memory import Memory
-from memory_server.memory_text import status_json
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.intake import waiting
+from oneiros.ingest.chosen import waiting
 from oneiros.schedule import read_states, schedule_file
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 from memory_server.embedding.model import MODELS
 from memory_server.errors import NeedsRepair
-from memory_server.root import state_home
-from oneiros.claude_setup import Change, Setup
+from memory_server.root.paths import state_home
+from oneiros.claude.setup import Change, Setup
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
-from oneiros.runtime import is_running, runtime_folder
+from oneiros.light.endpoint import is_running, runtime_folder
 
 END_SECONDS = 20.0
 

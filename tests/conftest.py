@@ -12,8 +12,8 @@ from hypothesis import settings
 
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles, packaged_model
+from memory_server.machine.process import settle_process
 from memory_server.memory import Memory
-from memory_server.process import settle_process
 from tests.garden import write_garden
 from tests.memories import RememberingEngine, new_root, open_memory
 from tests.system.house import House, is_living, outliving

@@ -3,7 +3,7 @@
 Forty-odd passages, so that the floors of a search apply (they are off in a tiny memory), each short enough to read.
 """
 
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.memories import write_session, write_source, write_topic
 
 PLAIN_TOPICS = {

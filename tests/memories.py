@@ -16,7 +16,7 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot, state_home
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import Search
 from memory_server.settings import PersonSettings

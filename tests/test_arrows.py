@@ -1,7 +1,8 @@
-"""The packages may import downwards only, and inside `memory_server` every floor stands above what it uses."""
+"""Packages import downwards only, and inside each of them every room stands above what it uses."""
 
 import ast
-from collections.abc import Iterator
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,47 +17,35 @@ MAY_IMPORT = {
     "trainer": set[str](),
 }
 
-FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own floor's room or lower floors
-    "errors": 0,
-    "files": 0,
-    "private": 0,
-    "telemetry": 0,
-    "process": 1,
-    "escaping": 0,
-    "redaction": 1,
-    "document": 1,
-    "root": 2,
-    "state": 3,
-    "places": 4,
-    "settings": 1,
-    "chunking": 2,
-    "layers": 3,
-    "embedding": 3,
-    "redaction_rules": 0,  # data for redaction, beside it on the ground
-    "index": 4,
-    "search": 5,
-    "inspection": 6,
-    "reading": 6,
-    "upkeep": 6,
-    "forgetting": 3,
-    "memory": 7,
-    "indexing": 8,
-    "guard": 8,
-    "answer_text": 6,
-    "memory_text": 8,
-    "mcp_server": 9,
-    "rest": 9,
+ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
+    "memory_server": """
+        errors document escaping machine root settings redaction_rules redaction chunking layers embedding index search
+        inspection reading upkeep memory faces
+    """,
+    "crawler": """
+        transcripts archive agreement facts outcome closed compress recorder model_recorder references archived ingest
+    """,
+    "dream": """
+        records evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
+        page routes
+    """,
+    "oneiros": """
+        light hook schedule environment opening client completion claude ingest hooks founding replay dreaming doctor
+        standing uninstall assistant_tools daemon cli
+    """,
 }
+MOST_MODULES = 15  # of one folder
 
 
-def imports_of(file: Path) -> Iterator[str]:
+def imports_of(file: Path) -> set[str]:
+    found = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative import"
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
 
 
 @pytest.mark.parametrize("package", MAY_IMPORT)
@@ -71,28 +60,61 @@ def test_a_package_imports_only_the_packages_below_it(package: str) -> None:
     assert upward == []
 
 
-def test_inside_memory_server_everything_stands_above_what_it_uses() -> None:
+def modules() -> dict[str, Path]:
+    files = [file for package in ROOMS for file in (ROOT / package).rglob("*.py")]
+    return {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+
+
+@pytest.mark.parametrize("package", ROOMS.keys() - {"oneiros"})  # to be cut
+def test_a_room_imports_only_the_rooms_before_it(package: str) -> None:
+    rooms = ROOMS[package].split()
     upward = []
-    for file in (ROOT / "memory_server").rglob("*.py"):
-        room = file.relative_to(ROOT / "memory_server").parts[0].removesuffix(".py")
-        if room == "__init__":
+    for name, file in modules().items():
+        if not name.startswith(f"{package}."):
             continue
-        assert room in FLOORS, f"{file.relative_to(ROOT)} stands on no floor: add it to FLOORS"
-        for name in imports_of(file):
-            parts = name.split(".")
-            if parts[0] == "memory_server" and len(parts) > 1 and parts[1] in FLOORS:
-                used = parts[1]
-                if used != room and FLOORS[used] >= FLOORS[room]:
-                    upward.append(f"{file.relative_to(ROOT)} imports {name}")
+        room = name.split(".")[1]
+        assert room in rooms, f"{file.relative_to(ROOT)} stands in no room: add it to ROOMS"
+        for used in {imported.split(".")[1] for imported in imports_of(file) if imported.startswith(f"{package}.")}:
+            if used in rooms[rooms.index(room) + 1 :]:
+                upward.append(f"{file.relative_to(ROOT)} imports {used}")
 
     assert upward == []
+
+
+def test_no_folder_and_no_module_imports_what_imports_it() -> None:
+    """At every level: what lies beside each other, folders and modules alike, can be put in an order."""
+    known = modules()
+    uses: dict[str, dict[str, set[str]]] = {}  # of each folder: what lies in it, and what of that it uses
+    for name, file in known.items():
+        for imported in imports_of(file) & known.keys():
+            mine, theirs = name.split("."), imported.split(".")
+            depth = next((i for i, (a, b) in enumerate(zip(mine, theirs, strict=False)) if a != b), None)
+            if depth:
+                of_folder = uses.setdefault(".".join(mine[:depth]), {})
+                of_folder.setdefault(mine[depth], set()).add(theirs[depth])
+
+    for folder, graph in uses.items():
+        if folder.startswith("oneiros"):
+            continue  # to be cut
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            pytest.fail(f"in {folder}: {' -> '.join(error.args[1])}")
+
+
+def test_no_folder_holds_more_than_fifteen_modules() -> None:
+    held = Counter(file.parent for file in modules().values() if file.name != "__init__.py")
+
+    assert {str(folder.relative_to(ROOT)): count for folder, count in held.items() if count > MOST_MODULES} == {
+        "oneiros/cli": 19  # to be cut
+    }
 
 
 def test_the_arrow_check_sees_an_import_that_runs_up(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
     bad.write_text("from oneiros.cli import main\n", encoding="utf-8")
 
-    assert "oneiros.cli.main" in list(imports_of(bad))
+    assert "oneiros.cli.main" in imports_of(bad)
 
 
 def test_no_two_classes_have_one_name() -> None:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from crawler.archive import SessionRecord
-from crawler.compress.anthropic_api import AnthropicClient
-from crawler.compress.budget import Price
-from crawler.compress.claude_cli import ClaudeCliClient
+from crawler.archive.store import SessionRecord
 from crawler.compress.extractive import compress_extractively
-from crawler.compress.model import ModelClient
-from crawler.compress.openai_url import OpenAIClient
+from crawler.compress.model.anthropic_api import AnthropicClient
+from crawler.compress.model.budget import Price
+from crawler.compress.model.claude_cli import ClaudeCliClient
+from crawler.compress.model.compressor import ModelClient
+from crawler.compress.model.openai_url import OpenAIClient
 from crawler.facts import SessionFacts
-from crawler.turns import Turn
+from crawler.transcripts.turns import Turn
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import CompressedSession
 

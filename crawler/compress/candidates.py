@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from crawler.entry import PartKind
 from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 
 
 class SectionName(StrEnum):

@@ -9,9 +9,9 @@ from crawler.compress.candidates import DigestCandidate, SectionName, clip, sent
 from crawler.compress.exchanges import exchange_lines, exchanges_of
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.selection import cost_of
-from crawler.entry import PartKind
 from crawler.facts import SessionFacts
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 from memory_server.layers.sessions import Section, Statement
 
 ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best

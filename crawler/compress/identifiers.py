@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crawler.compress.candidates import DigestCandidate, SectionName
-from crawler.turns import Role, Turn
+from crawler.transcripts.turns import Role, Turn
 
 IN_A_LINE = 4  # as many as a line can name entries
 LINES_OF = {"Names": 3}  # one of the other kinds

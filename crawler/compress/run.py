@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
 from crawler.compress.backends import Compressor
 from crawler.facts import count_tokens, facts_of
-from crawler.turns import Role
+from crawler.transcripts.turns import Role
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session, write_session
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from crawler.agreement import is_agreement
-from crawler.turns import Role, Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns
 from dream.extract.signals import LIKELY, Signal, signal_of
-from dream.speech.acts import Clause, clauses_in
+from dream.statements.acts import Clause, clauses_in
 
 MAX_SENTENCES = 3  # of the last paragraph
 OF_ITSELF = re.compile(

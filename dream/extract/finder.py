@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from crawler.turns import Turn
+from crawler.transcripts.turns import Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.agreed import agreed_statements
 from dream.extract.halves import halves_of
-from dream.extract.marks import REJECTS
 from dream.extract.signals import FAIR, Signal, signal_of
-from dream.extract.wording import statement_of
 from dream.records import Candidate
-from dream.speech.acts import Clause, clauses_in
+from dream.statements.acts import Clause, clauses_in
+from dream.statements.marks import REJECTS
+from dream.statements.wording import statement_of
 
 NAME = "deterministic"
 

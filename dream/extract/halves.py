@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dream.extract.marks import NAMED_SUBJECT, SUBJECT
 from dream.extract.signals import MAX_CHARS, SILENT
-from dream.speech.acts import IMPERATIVE, LEAD, LEADING, Act, Clause, act_of
+from dream.statements.acts import IMPERATIVE, LEAD, LEADING, Act, Clause, act_of
+from dream.statements.marks import NAMED_SUBJECT, SUBJECT
 
 JOIN = re.compile(
     r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?"

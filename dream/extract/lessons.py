@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.compress.candidates import NARRATION, error_line
-from crawler.turns import Role, Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
-from dream.extract.wording import statement_of
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.speech.sentences import sentence_spans
-from dream.speech.words import content_words
+from dream.statements.sentences import sentence_spans
+from dream.statements.wording import statement_of
+from dream.statements.words import content_words
 
 LOOK_AHEAD = 6  # turns behind a failure in which its cause is told
 MIN_SESSIONS = 2

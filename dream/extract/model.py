@@ -10,11 +10,11 @@ import logging
 from collections.abc import Iterator, Sequence
 
 from crawler.agreement import is_agreement
-from crawler.compress.model import PaidModel, Refused
-from crawler.compress.prompt import Prompt, shorten
-from crawler.injected import OWN_SESSION_MARK
-from crawler.levels import show_turn
-from crawler.turns import Role, Turn
+from crawler.compress.levels import show_turn
+from crawler.compress.model.compressor import PaidModel, Refused
+from crawler.compress.model.prompt import Prompt, shorten
+from crawler.transcripts.injected import OWN_SESSION_MARK
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.finder import find_candidates
 from dream.records import Candidate, Kind, Quote

@@ -7,7 +7,10 @@ speaking (a failing test, a pushed branch, this file) is weak whatever its form.
 
 from dataclasses import dataclass, replace
 
-from dream.extract.marks import (
+from dream.extract.markers import foreign_marker
+from dream.records import Kind
+from dream.statements.acts import LEADING, NEGATED, STANDING, Act, Clause
+from dream.statements.marks import (
     BETTER,
     DECIDES,
     DOES_SOMETHING,
@@ -42,11 +45,8 @@ from dream.extract.marks import (
     WE_LEARNT,
     WE_SHOULD,
 )
-from dream.records import Kind
-from dream.speech.acts import LEADING, NEGATED, STANDING, Act, Clause
-from dream.speech.markers import foreign_marker
-from dream.speech.values import ValueKind, values_in
-from dream.speech.words import content_words
+from dream.statements.values import ValueKind, values_in
+from dream.statements.words import content_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
-from dream.approvals import NEW, Unexplained
-from dream.hunk import Hunk, State
+from dream.decisions.approvals import NEW, Unexplained
+from dream.proposals.hunk import Hunk, State
 from dream.report.finding import Finding, Part
 from dream.topics import Topics
 from memory_server.chunking import code_lines, split_lines
@@ -15,7 +15,7 @@ from memory_server.errors import Problem
 from memory_server.escaping import shown_line
 from memory_server.layers.footnotes import without_code_spans
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 PAGE_RULES = frozenset(
     {

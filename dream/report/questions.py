@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from dream.report.finding import Finding, Part
-from dream.speech.words import content_words
+from dream.statements.words import content_words
 from memory_server.escaping import shown_line
 from memory_server.search.question import with_commands
 

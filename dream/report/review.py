@@ -4,14 +4,14 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from crawler.archive import Archive
-from dream.accept import Decisions
-from dream.hunk import State
+from crawler.archive.store import Archive
+from dream.decisions.accept import Decisions
+from dream.proposals.hunk import State
+from dream.proposals.store import Event
 from dream.report.files import dead_links, old_decisions, outside_changes, page_problems, stale_topics
 from dream.report.finding import Finding, Part
 from dream.report.questions import Asked, unanswered
 from dream.report.statements import contradictions, lost_evidence
-from dream.store import Event
 from dream.topics import read_topics
 from memory_server.memory import Memory
 

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from dream.blame import SOURCE
-from dream.contradiction import contradiction_of, share_of
+from dream.judge.contradiction import contradiction_of, share_of
 from dream.report.finding import Finding, Part
-from dream.speech.words import Rarity
+from dream.statements.words import Rarity
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
 from memory_server.errors import NeedsRepair
-from memory_server.files import file_identity
+from memory_server.machine.files import file_identity
 
 TextHash = NewType("TextHash", bytes)
 

@@ -24,7 +24,7 @@ from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text
 from memory_server.index.token_vectors import pack_tokens
 from memory_server.layers.topics import SourceFile, find_sources, read_document
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex

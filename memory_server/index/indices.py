@@ -24,13 +24,13 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.files import replace_file
 from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex

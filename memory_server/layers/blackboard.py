@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_server.files import replace_file
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
 
 FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
 KEPT_DAYS = 14

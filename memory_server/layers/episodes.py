@@ -14,12 +14,12 @@ import yaml
 
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.files import is_plain_file, replace_file
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
 from memory_server.layers.topics import markdown_files, read_text
+from memory_server.machine.files import is_plain_file, replace_file
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 MAX_TEXT_CHARS = 200_000
 MAX_TITLE_CHARS = 120

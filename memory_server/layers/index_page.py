@@ -14,9 +14,9 @@ from pathlib import Path
 from memory_server.chunking import POINTERS_BEGIN, POINTERS_END, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.files import replace_file
 from memory_server.layers.topics import SUMMARY_CHARS, TopicHead, read_text, shortened, topic_heads
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 
 NEW_PAGE = "# Memory\n"

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from memory_server.errors import ContentError
-from memory_server.files import replace_file
+from memory_server.machine.files import replace_file
 
 NAMESPACE = uuid.UUID("6f1c0b0e-6d0b-5c8e-9a55-0c1f3a7d2b11")  # for ids of compressed sessions
 STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")

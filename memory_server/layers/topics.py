@@ -15,10 +15,10 @@ from pathlib import Path
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
-from memory_server.files import is_plain_file
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import is_plain_file
+from memory_server.root.paths import MemoryRoot
 
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document

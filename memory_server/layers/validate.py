@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
-from memory_server.files import is_plain_file
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
@@ -34,7 +33,8 @@ from memory_server.layers.topics import (
     superseded_by,
     topic_heads,
 )
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import is_plain_file
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
 LINK_TARGET = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")

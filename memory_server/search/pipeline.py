@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.escaping import shown_line
-from memory_server.index.digest import DigestStore
-from memory_server.search.arms import WordScores
+from memory_server.index.typed_lines import DigestStore
 from memory_server.search.certainty import fit, with_certainty
 from memory_server.search.literal import is_identifier
 from memory_server.search.precedence import (
@@ -35,7 +34,8 @@ from memory_server.search.precedence import (
     with_topic,
 )
 from memory_server.search.question import MAX_LIMIT, Question, Search
-from memory_server.search.ranking import FLOOR, Ranking
+from memory_server.search.ranking.arms import WordScores
+from memory_server.search.ranking.ranking import FLOOR, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
 from memory_server.search.spoken import SPOKEN, SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.document import ChunkId, SourcePath
-from memory_server.files import make_folder
+from memory_server.machine.files import make_folder
 
 MAX_ROWS = 50_000  # the oldest go first; a year of heavy use is some 20,000
 MAX_QUERY_CHARS = 500

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
-from memory_server.index.digest import DigestStore, TypedLine, folded
 from memory_server.index.raw import raw_path, session_of_path
+from memory_server.index.typed_lines import DigestStore, TypedLine, folded
 from memory_server.layers.sessions import id8_in
 from memory_server.search.question import MAX_LIMIT, Question
 from memory_server.search.retrieval import RankedPassage, Retriever

@@ -17,9 +17,9 @@ from typer._completion_classes import completion_init
 from typer.core import TyperCommand, TyperGroup
 
 from memory_server.errors import OneirosError
-from memory_server.files import replace_file
-from memory_server.index.repair import refusal_of
-from memory_server.private import keep_private
+from memory_server.machine.files import replace_file
+from memory_server.machine.private import keep_private
+from memory_server.machine.repair import refusal_of
 from oneiros.cli.main import EXIT_INTERRUPTED, print_version
 from oneiros.cli.output import talk
 from oneiros.cli.table import GROUPS, ROWS, this_environment

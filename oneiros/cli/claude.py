@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.places import require_memory
-from oneiros.claude_setup import Change, Setup
+from memory_server.root.places import require_memory
+from oneiros.claude.setup import Change, Setup
 from oneiros.cli.output import data, talk
 from oneiros.completion import completion_lines, shell_of, startup_file
 from oneiros.environment import Environment

@@ -9,14 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from dream.accept import Decided, Decisions
 from dream.blame import Blame, blame
+from dream.decisions.accept import Decided, Decisions
+from dream.decisions.presence import person_at_terminal
 from dream.export import export_approved
-from dream.hunk import Hunk, State
-from dream.presence import person_at_terminal
+from dream.proposals.hunk import Hunk, State
+from dream.proposals.rendering import hunk_json
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
-from dream.showing import hunk_json
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress

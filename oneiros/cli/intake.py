@@ -10,22 +10,21 @@ from typing import Annotated
 
 import typer
 
-from crawler.archive import Archive
-from crawler.ingest import IngestProgress, RefusedFile
-from crawler.intake import readmit
-from crawler.levels import Depth, SessionReader
+from crawler.archive.append import IngestProgress, RefusedFile
+from crawler.archive.store import Archive
+from crawler.compress.levels import Depth, SessionReader
+from crawler.ingest import readmit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index import build
 from memory_server.layers.mif import parse_date
-from memory_server.places import require_memory
 from memory_server.redaction import Redactor
-from oneiros import forgetting
+from memory_server.root.places import require_memory
 from oneiros.cli.keeping import brought_level
 from oneiros.cli.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
-from oneiros.follow import Follower, ending_on_interrupt
-from oneiros.intake import (
+from oneiros.ingest import forgetting
+from oneiros.ingest.chosen import (
     IntakeOutcome,
     Wanted,
     archive_folder,
@@ -38,7 +37,8 @@ from oneiros.intake import (
     run_intake,
     scan_references,
 )
-from oneiros.recording import recorder_on
+from oneiros.ingest.follow import Follower, ending_on_interrupt
+from oneiros.ingest.recording import recorder_on
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6

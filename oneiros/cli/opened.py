@@ -8,7 +8,7 @@ from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.output import progress_shown, talk
 from oneiros.environment import Environment
-from oneiros.recording import recorder_on
+from oneiros.ingest.recording import recorder_on
 from oneiros.standing import standing
 
 

@@ -1,6 +1,6 @@
 """The review on a terminal: one hunk at a time, as in `git add -p`.
 
-Nothing is decided before a person has typed the word that is shown to them; see `dream/presence.py`.
+Nothing is decided before a person has typed the word that is shown to them; see `dream/decisions/presence.py`.
 """
 
 import os
@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from crawler.archive import Archive
-from crawler.levels import show_turn
-from dream.accept import Decisions
-from dream.approvals import Unexplained
-from dream.hunk import Hunk
-from dream.placing import Manner
-from dream.presence import Consent
-from dream.proposal import diff_steps
-from dream.showing import hunk_lines
+from crawler.archive.store import Archive
+from crawler.compress.levels import show_turn
+from dream.decisions.accept import Decisions
+from dream.decisions.approvals import Unexplained
+from dream.decisions.presence import Consent
+from dream.proposals.desk import diff_steps
+from dream.proposals.hunk import Hunk
+from dream.proposals.placing import Manner
+from dream.proposals.rendering import hunk_lines
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
 from oneiros.cli.batch import batch_text, read_batch

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import NeedsRepair
-from memory_server.root import MemoryRoot
-from oneiros import daemon, relay
+from memory_server.root.paths import MemoryRoot
 from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
+from oneiros.daemon import main as daemon
 from oneiros.environment import Environment
-from oneiros.runtime import daemon_state, is_running
+from oneiros.light import relay
+from oneiros.light.endpoint import daemon_state, is_running
 
 END_SECONDS = 20.0
 

@@ -18,7 +18,7 @@ from memory_server.embedding.model import (
     model_card,
 )
 from memory_server.errors import UsageError
-from memory_server.places import require_memory
+from memory_server.root.places import require_memory
 from memory_server.settings import (
     MemorySettings,
     PersonSettings,

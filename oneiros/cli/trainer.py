@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_server.errors import UsageError
-from oneiros.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40  # a loss curve fits beside its label on a terminal of 80 columns

@@ -16,8 +16,8 @@ from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
-from oneiros.hooks.taking_in import Note, TakingIn
-from oneiros.intake import note_event
+from oneiros.ingest.behind_hooks import Note, TakingIn
+from oneiros.ingest.chosen import note_event
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crawler.injected import TAG
+from crawler.transcripts.injected import TAG
 from memory_server.escaping import shown
 
 OPENING = f'<{TAG} layer="topic">'

@@ -10,7 +10,7 @@ from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
 from memory_server.search.query import clean
 from memory_server.search.question import AllOf, Question, Search, Term
-from memory_server.search.ranking import FLOOR
+from memory_server.search.ranking.ranking import FLOOR
 
 MAX_HITS = 8
 LEAST_SHARE = 0.75  # of the best hit's score; what is far behind it only shares a word

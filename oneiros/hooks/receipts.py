@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 
 KEPT_SESSIONS = 500
 SCHEMA = """

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse
 from pydantic import Field
 
-from memory_server.rest import Body
+from memory_server.faces.rest import Body
 
 
 class Hook(Body):

@@ -15,7 +15,7 @@ from memory_server.errors import OneirosError
 from memory_server.layers.index_page import pointer
 from memory_server.layers.topics import read_text
 from memory_server.memory import Memory
-from oneiros.claude_files import ClaudeFiles
+from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import HookAnswer, tagged
 

@@ -10,7 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 from mcp.server.mcpserver.tools import Tool
 
-from memory_server.mcp_server import strict_tool
+from memory_server.faces.mcp_server import strict_tool
 
 NAME = "hook"
 SECONDS = 2.5  # in all; the client gives up after 3

@@ -10,10 +10,10 @@ import os
 import sys
 from pathlib import Path
 
-from dream.approvals import Approvals
-from dream.doubts import doubts_for_model, doubts_for_person
-from dream.store import ProposalStore
-from memory_server.root import MemoryRoot, state_home
+from dream.decisions.approvals import Approvals
+from dream.decisions.doubts import doubts_for_model, doubts_for_person
+from dream.proposals.store import ProposalStore
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings import person_settings_file, read_person_settings
 from oneiros.hooks.injection import HookAnswer, tagged
 

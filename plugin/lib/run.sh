@@ -10,6 +10,6 @@ run_hook() {
     esac
     case $python in
     *" "* | "") "$found" "$@" 2>/dev/null ;;
-    *) "$python" -I -c 'from oneiros.hook import run; run()' "$@" 2>/dev/null ;;
+    *) "$python" -I -c 'from oneiros.light.hook import run; run()' "$@" 2>/dev/null ;;
     esac
 }

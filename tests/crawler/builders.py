@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from crawler.choice import Choice
-from crawler.ingest import IngestSettings
-from crawler.turns import Turn, turns_in
+from crawler.archive.append import IngestSettings
+from crawler.archive.choice import Choice
+from crawler.transcripts.turns import Turn, turns_in
 
 Record = dict[str, Any]
 SESSION = "11111111-1111-4111-8111-111111111111"

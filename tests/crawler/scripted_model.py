@@ -1,8 +1,8 @@
 """A model that answers what it is given, for tests of whatever asks one."""
 
-from crawler.compress.budget import Price
-from crawler.compress.model import Completion, Refused
-from crawler.compress.prompt import Prompt
+from crawler.compress.model.budget import Price
+from crawler.compress.model.compressor import Completion, Refused
+from crawler.compress.model.prompt import Prompt
 
 
 class ScriptedModel:

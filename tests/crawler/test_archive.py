@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive, SessionKey
-from crawler.entry import Entry, EntryPart, PartKind
+from crawler.archive.store import Archive, SessionKey
+from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from memory_server.errors import ContentError
 from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id
 

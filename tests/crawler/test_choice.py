@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.choice import Choice, Projects, git_common_directory
+from crawler.archive.choice import Choice, Projects, git_common_directory
 from memory_server.layers.sessions import project_name
 
 

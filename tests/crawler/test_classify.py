@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from crawler.turns import Role, turns_in
+from crawler.transcripts.turns import Role, turns_in
 from tests.crawler.builders import Record, assistant, person, queued, record, result, to_lines, turns_of
 
 IDE = "<ide_opened_file>The user opened a.py</ide_opened_file>"

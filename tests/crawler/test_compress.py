@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.archive import Archive, SessionRecord
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
 from crawler.compress.extractive import MIN_CHARS, EntryRefs, compress_extractively
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.entry import Entry, EntryPart, PartKind
 from crawler.facts import facts_of
-from crawler.ingest import Ingester
-from crawler.turns import join_turns
+from crawler.transcripts.entry import Entry, EntryPart, PartKind
+from crawler.transcripts.turns import join_turns
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
 from tests.crawler.builders import (
     SESSION,

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from crawler.foreign import Origin, judge
-from crawler.transcript import TranscriptReader
+from crawler.transcripts.foreign import Origin, judge
+from crawler.transcripts.transcript import TranscriptReader
 from tests.crawler.builders import person, record, to_lines
 
 

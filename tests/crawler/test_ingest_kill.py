@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.ingest import Ingester
 from tests.crawler.builders import settings_in, working_session, write_transcript
 
 State = dict[str, str]  # session or file -> its content or a hash of it

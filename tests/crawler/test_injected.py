@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.injected import OWN_SESSION_MARK, TAG, cut_injected, is_own_call, is_own_session
+from crawler.transcripts.injected import OWN_SESSION_MARK, TAG, cut_injected, is_own_call, is_own_session
 
 OPEN, CLOSE = f'<{TAG} session="1">', f"</{TAG}>"
 WORDS = st.text(alphabet="abc <>\n", max_size=20)

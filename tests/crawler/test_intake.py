@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.intake import IntakeReport, forget, readmit, take_in
+from crawler.ingest import IntakeReport, forget, readmit, take_in
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 

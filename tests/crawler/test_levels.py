@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.append import Ingester
 from crawler.compress.backends import ExtractiveCompressor
+from crawler.compress.levels import Depth, SessionReader
 from crawler.compress.run import ClosedWhen, compress_closed
-from crawler.ingest import Ingester
-from crawler.levels import Depth, SessionReader
 from memory_server.errors import ContentError
 from tests.crawler.builders import settings_in, working_session, write_transcript
 

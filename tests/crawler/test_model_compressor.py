@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from crawler.archive import SessionRecord
+from crawler.archive.store import SessionRecord
 from crawler.compress.backends import BackEndSettings, build_client
-from crawler.compress.budget import Budget, Price
 from crawler.compress.candidates import DigestCandidate, candidates_of
-from crawler.compress.claude_cli import ClaudeCliClient
 from crawler.compress.duties import duties_of, left_out
 from crawler.compress.extractive import chars_for, compress_extractively
-from crawler.compress.model import Completion, ModelCompressor
-from crawler.compress.prompt import PROMPT_CHARS, Prompt, prompt_for
-from crawler.compress.validation import RejectedDigest, validated
-from crawler.entry import PartKind
+from crawler.compress.model.budget import Budget, Price
+from crawler.compress.model.claude_cli import ClaudeCliClient
+from crawler.compress.model.compressor import Completion, ModelCompressor
+from crawler.compress.model.prompt import PROMPT_CHARS, Prompt, prompt_for
+from crawler.compress.model.validation import RejectedDigest, validated
 from crawler.facts import facts_of
-from crawler.injected import is_own_session
-from crawler.turns import Role, Turn
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.injected import is_own_session
+from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import CompressedSession, Statement
 from tests.crawler.builders import SESSION, person, turns_of, working_session

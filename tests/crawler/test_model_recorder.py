@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from crawler.compress.budget import Budget, Price
-from crawler.compress.model import PaidModel, Refused
+from crawler.compress.model.budget import Budget, Price
+from crawler.compress.model.compressor import PaidModel, Refused
 from crawler.facts import facts_of
-from crawler.injected import is_own_session
 from crawler.model_recorder import ModelRecorder, lines_in, unknown_names
 from crawler.recorder import DigestLine, DigestType, digest_lines
-from crawler.turns import Turn
+from crawler.transcripts.injected import is_own_session
+from crawler.transcripts.turns import Turn
 from tests.crawler.builders import entry_id, turns_of, working_session
 from tests.crawler.scripted_model import ScriptedModel
 

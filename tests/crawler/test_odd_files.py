@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.append import Ingester
+from crawler.archive.masking import EntryRedactor
+from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
-from crawler.entry import Entry
-from crawler.ingest import Ingester
-from crawler.intake import IntakeReport, take_in
-from crawler.masking import EntryRedactor
-from crawler.transcript import MAX_LINE_BYTES, MAX_WORDS_BYTES, TranscriptReader, open_transcript
+from crawler.ingest import IntakeReport, take_in
+from crawler.transcripts.entry import Entry
+from crawler.transcripts.transcript import MAX_LINE_BYTES, MAX_WORDS_BYTES, TranscriptReader, open_transcript
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
@@ -243,7 +243,7 @@ def test_what_only_a_damaged_record_named_is_kept_until_it_is_forgotten(tmp_path
 READ = """
 import sys, resource
 from pathlib import Path
-from crawler.ingest import Ingester
+from crawler.archive.append import Ingester
 from tests.crawler.builders import settings_in
 with Ingester(settings_in(Path(sys.argv[1]) / "root")) as ingester:
     report = ingester.ingest([Path(sys.argv[1]) / "live"])

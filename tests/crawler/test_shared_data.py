@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.intake import Figures, compare_prompts, refuse_negatives
+from crawler.archive.append import Ingester
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import digest_of
-from crawler.ingest import Ingester
 from tests.crawler.builders import settings_in
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "transcripts"

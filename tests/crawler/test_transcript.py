@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.entry import Entry
-from crawler.transcript import TranscriptReader
+from crawler.transcripts.entry import Entry
+from crawler.transcripts.transcript import TranscriptReader
 from tests.crawler.builders import assistant, person, queued, record, to_lines, working_session
 
 

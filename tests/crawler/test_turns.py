@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from crawler.turns import Role
+from crawler.transcripts.turns import Role
 from tests.crawler.builders import assistant, call, entry_id, person, queued, record, result, turns_of, working_session
 
 

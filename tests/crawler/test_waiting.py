@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.ingest import Ingester
-from crawler.waiting import CLEANUP_DAYS, cleanup_days, count_waiting
+from crawler.archive.append import Ingester
+from crawler.archive.waiting import CLEANUP_DAYS, cleanup_days, count_waiting
 from tests.crawler.builders import OTHER_SESSION, person, settings_in, working_session, write_transcript
 
 

@@ -16,10 +16,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from dream.approvals import Approvals
-from dream.hunk import State
-from dream.store import Event
-from memory_server.root import MemoryRoot
+from dream.decisions.approvals import Approvals
+from dream.proposals.hunk import State
+from dream.proposals.store import Event
+from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.memories import new_root, write_topic
 
@@ -99,7 +99,7 @@ def decide(root: MemoryRoot, name: str, step: int, *, after: float | None = None
         timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGKILL))
         timer.daemon = True
         timer.start()
-    journal = logging.getLogger("dream.journal")
+    journal = logging.getLogger("dream.decisions.journal")
     journal.setLevel(logging.DEBUG)
     journal.addHandler(KillAt(step))
     decisions = decisions_on(root)

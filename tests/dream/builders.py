@@ -4,15 +4,15 @@ import datetime as dt
 import subprocess
 from pathlib import Path
 
-from crawler.ingest import Ingester
-from crawler.turns import Role
-from dream.accept import Decisions
-from dream.hunk import Hunk
-from dream.presence import Consent
+from crawler.archive.append import Ingester
+from crawler.transcripts.turns import Role
+from dream.decisions.accept import Decisions
+from dream.decisions.presence import Consent
+from dream.proposals.hunk import Hunk
 from dream.records import Candidate, Kind, Place, Quote, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import SESSION, entry_id, person, settings_in, write_transcript
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crawler.archive import Archive
-from crawler.ingest import Ingester
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
 from dream.evidence import Evidence, SessionTurns, quote_of
 from dream.records import Candidate, Kind, Quote
 from dream.topics import Topics, topics_of

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from dream.hunk import State
+from dream.proposals.hunk import State
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
     PERSON,
     decisions_on,

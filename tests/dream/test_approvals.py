@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.approvals import Unexplained
+from dream.decisions.approvals import Unexplained
 from memory_server.layers.index_page import write_index_page
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed
 from tests.memories import new_root, write_topic

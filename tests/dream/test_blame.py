@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from crawler.ingest import Ingester
+from crawler.archive.append import Ingester
 from dream.blame import blame
 from dream.evidence import Evidence
 from dream.records import Update
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from oneiros.dreaming import archive_of
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from crawler.turns import Role
-from dream.compare import compare, is_worth_asking
+from crawler.transcripts.turns import Role
+from dream.judge.compare import compare, is_worth_asking
 from dream.records import Candidate, Kind, Quote, Relation, Update
 from dream.topics import Topics
 from memory_server.document import LineRange

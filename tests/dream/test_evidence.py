@@ -6,11 +6,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawler.entry import PartKind
-from crawler.turns import Role, Turn
-from dream.compare import compare, is_worth_asking
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import is_true_of, session_turns
 from dream.extract import find_candidates
+from dream.judge.compare import compare, is_worth_asking
 from dream.topics import topics_of
 from memory_server.document import SourcePath
 from tests.crawler.builders import SESSION, assistant, call, person, result

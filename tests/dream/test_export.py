@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dream.accept import Decisions
+from dream.decisions.accept import Decisions
 from dream.export import export_approved
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor

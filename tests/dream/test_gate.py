@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from crawler.turns import Role
+from crawler.transcripts.turns import Role
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import lessons_from, mistakes_in
-from dream.gate import Gate, NoRejections, RefusalReason, is_chained
+from dream.judge.gate import Gate, NoRejections, RefusalReason, is_chained
 from dream.records import Candidate, Kind, Quote
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result

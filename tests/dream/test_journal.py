@@ -5,12 +5,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dream.hunk import hash_of
-from dream.journal import Plan, PlannedFile
-from dream.store import Approval, Event, FileChange
+from dream.decisions.journal import Plan, PlannedFile
+from dream.proposals.hunk import hash_of
+from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
-from memory_server.files import replace_file
-from memory_server.root import MemoryRoot
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, decisions_on, git
 from tests.memories import new_root
 

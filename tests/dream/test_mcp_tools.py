@@ -10,11 +10,11 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
-from dream.compare import compare
-from dream.gate import Gate, NoRejections, Refusal
+from dream.judge.compare import compare
+from dream.judge.gate import Gate, NoRejections, Refusal
 from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools
 from dream.records import Candidate, Update
-from memory_server.mcp_server import create_server
+from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from tests.crawler.builders import SESSION, assistant, entry_id, person

@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-from dream.presence import CLIENT_VARIABLES, Process, ancestors, is_client, person_at_terminal, require_no_client
+from dream.decisions.presence import (
+    CLIENT_VARIABLES,
+    Process,
+    ancestors,
+    is_client,
+    person_at_terminal,
+    require_no_client,
+)
 from memory_server.errors import UsageError
 
 
@@ -56,7 +63,9 @@ def test_the_ancestors_lead_from_this_process_to_its_parent() -> None:
 
 
 def test_an_ancestor_that_the_client_started_is_seen_in_its_variables() -> None:
-    program = "import os; from dream.presence import *; print([is_client(p) for p in ancestors(os.getpid())][:1])"
+    program = (
+        "import os; from dream.decisions.presence import *; print([is_client(p) for p in ancestors(os.getpid())][:1])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "CLAUDECODE": "1"},
@@ -69,7 +78,7 @@ def test_an_ancestor_that_the_client_started_is_seen_in_its_variables() -> None:
 
 
 def test_without_a_controlling_terminal_nobody_is_there() -> None:
-    program = "import os; from dream.presence import person_at_terminal; person_at_terminal({})"
+    program = "import os; from dream.decisions.presence import person_at_terminal; person_at_terminal({})"
     done = subprocess.run(
         [sys.executable, "-c", program], start_new_session=True, capture_output=True, text=True, check=False
     )
@@ -78,7 +87,7 @@ def test_without_a_controlling_terminal_nobody_is_there() -> None:
 
 
 def test_the_word_must_be_the_one_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dream.presence.ancestors", lambda _: iter([process()]))
+    monkeypatch.setattr("dream.decisions.presence.ancestors", lambda _: iter([process()]))
 
     assert person_at_terminal({}, lambda line: line.split()[-1].strip(":")).how == "terminal"
     with pytest.raises(UsageError, match="not the word"):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.hunk import State
+from dream.proposals.hunk import State
 from dream.records import Relation
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
     PERSON,
     TODAY,

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dream.rejections import RememberedRejections
-from dream.store import Rejection
-from memory_server.search.terms import Stemmer
+from dream.proposals.rejections import RememberedRejections
+from dream.proposals.store import Rejection
+from memory_server.search.ranking.terms import Stemmer
 from tests.dream.builders import NOW, SAID, candidate, quote
 
 SAID_TEXT = "Always run the tests before a commit."

@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from dream.repository import find_repository
-from memory_server.state import settle_state
+from dream.decisions.repository import find_repository
+from memory_server.root.state import settle_state
 from tests.dream.builders import decisions_on
 from tests.memories import new_root
 

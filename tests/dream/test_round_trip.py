@@ -7,15 +7,15 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dream.placing import Manner, anchored, placed
-from dream.proposal import diff_steps, unified
+from dream.proposals.desk import diff_steps, unified
+from dream.proposals.placing import Manner, anchored, placed
+from dream.proposals.splices import splices_between, taken_out, undone
 from dream.records import Kind, Place, Relation, Update
-from dream.splices import splices_between, taken_out, undone
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import PERSON, TODAY, candidate, decisions_on, files_of, git, proposed
 from tests.memories import new_root
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
-from crawler.ingest import Ingester
-from dream.accept import Decisions
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
+from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, quote_of
 from dream.extract import find_candidates
-from dream.hunk import State
 from dream.progress import DreamProgress
+from dream.proposals.hunk import State
 from dream.records import Candidate, Kind
 from dream.run import Bounds, Dream
 from memory_server.errors import ContentError
 from memory_server.redaction import Redactor
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import OTHER_SESSION, Record, assistant, person, settings_in, write_transcript
 from tests.dream.builders import PERSON

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dream.approvals import NEW, Unexplained
-from dream.doubts import REVIEWED, doubts_for_person
-from dream.unapproved import UnapprovedFiles
+from dream.decisions.approvals import NEW, Unexplained
+from dream.decisions.doubts import REVIEWED, doubts_for_person
+from dream.decisions.unapproved import UnapprovedFiles
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.dream.builders import PERSON, decisions_on, git

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory_server.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
-from memory_server.memory_text import reading_text
+from memory_server.faces.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
+from memory_server.faces.memory_text import reading_text
 from memory_server.reading import Reading
 
 

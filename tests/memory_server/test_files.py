@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.files import append_line, replace_file
+from memory_server.machine.files import append_line, replace_file
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.types import CallToolResult, TextContent, TextResourceContents
 
-from memory_server.mcp_server import create_server
+from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from memory_server.places import WRITTEN, require_memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
+from memory_server.root.places import WRITTEN, require_memory
 from tests.memories import new_root
 
 FOLDERS = [*WRITTEN, "sessions/archive", "sessions/compressed/2026", "proposals/2026-03-01-1", ".blackboard/handoff"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info
 
-from memory_server.process import settle_process
+from memory_server.machine.process import settle_process
 
 TEXT = "the sentence of a forgotten session "
 
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from memory_server.document import ChunkId, Layer
-from memory_server.private import overwrite_freed_memory
+from memory_server.machine.private import overwrite_freed_memory
 from memory_server.index.semantic import SemanticIndex
 
 folder, text = sys.argv[1:]

@@ -14,9 +14,9 @@ from mcp import Client
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.intake import take_in
+from crawler.ingest import take_in
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.mcp_server import create_server
+from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.crawler.builders import SESSION, settings_in, working_session, write_transcript

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
+from memory_server.faces.rest import FRESH_SECONDS, QuestionBody, create_api, made_fresh
 from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
-from memory_server.rest import FRESH_SECONDS, QuestionBody, create_api, made_fresh
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import LISTS, Search, question_json
-from oneiros.keeper import Keeper
+from oneiros.daemon.keeper import Keeper
 from tests.memories import write_topic
 
 NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.strip), max_size=2)

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from memory_server.places import require_memory
-from memory_server.root import choose_root, nearest_memory
+from memory_server.root.paths import choose_root, nearest_memory
+from memory_server.root.places import require_memory
 from tests.memories import root_at
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.append import Ingester
 from crawler.archived import ArchivedSessions
-from crawler.ingest import Ingester
 from memory_server.document import Layer, Standing
 from memory_server.memory import Memory
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from memory_server.document import ChunkId
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
+from memory_server.root.state import EARLIER, settle_state
 from memory_server.search.query_log import QueryLog
-from memory_server.state import EARLIER, settle_state
 from tests.memories import NOON, new_root
 
 LINES = ("ended.jsonl", "approvals.jsonl")

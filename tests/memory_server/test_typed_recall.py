@@ -10,7 +10,7 @@ import pytest
 
 from memory_server.document import Layer, Reason
 from memory_server.errors import UsageError
-from memory_server.index.digest import DigestStore, TypedLine
+from memory_server.index.typed_lines import DigestStore, TypedLine
 from memory_server.memory import Memory
 from tests.garden import write_garden
 from tests.memories import recall, write_session, write_topic

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from memory_server.root import MemoryRoot
-from oneiros.claude_checks import check_client
-from oneiros.claude_files import ClaudeFiles
+from memory_server.root.paths import MemoryRoot
+from oneiros.claude.checks import check_client
+from oneiros.claude.files import ClaudeFiles
 from tests.memories import new_root
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from oneiros.claude_files import ClaudeFiles
-from oneiros.claude_setup import BEGIN, END, Setup, with_block, without_block
+from oneiros.claude.files import ClaudeFiles
+from oneiros.claude.setup import BEGIN, END, Setup, with_block, without_block
 from oneiros.completion import SHELLS, completion_lines, shell_of, startup_file
 
 

@@ -9,8 +9,8 @@ import pytest
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from oneiros import follow
-from oneiros.follow import Follower, ending_on_interrupt
+from oneiros.ingest import follow
+from oneiros.ingest.follow import Follower, ending_on_interrupt
 from tests.observers import Exhausted
 from tests.system.house import wait_until
 

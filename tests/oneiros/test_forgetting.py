@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from crawler.intake import forget
-from memory_server.forgetting import note_forgetting, sessions_to_forget
+from crawler.ingest import forget
 from memory_server.memory import Memory
-from oneiros.keeper import Keeper
+from memory_server.root.forgetting import note_forgetting, sessions_to_forget
+from oneiros.daemon.keeper import Keeper
 from tests.crawler.builders import SESSION, settings_in
 from tests.memories import search_exact
 from tests.memory_server.test_raw_answers import archived

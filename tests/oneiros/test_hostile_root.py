@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dream.hunk import hash_of
-from dream.journal import Plan, PlannedFile
-from dream.store import Approval, Event, FileChange
+from dream.decisions.journal import Plan, PlannedFile
+from dream.proposals.hunk import hash_of
+from dream.proposals.store import Approval, Event, FileChange
 from memory_server.document import SourcePath
-from oneiros import hook
 from oneiros.cli.main import main
 from oneiros.environment import Environment
+from oneiros.light import hook
 from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, working_session, write_transcript
 from tests.dream.builders import NOW, archive_said, decisions_on, new_topic, proposed

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memory_server.guard import Guard
-from oneiros import http_connections
-from oneiros.http_service import server_of
+from memory_server.faces.guard import Guard
+from oneiros.daemon import http_connections
+from oneiros.daemon.http_service import server_of
 
 TOKEN = "a-token-of-the-test"
 REQUEST = f"POST /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n".encode()

@@ -12,8 +12,8 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros import keeper as keeper_module
-from oneiros.keeper import Keeper
+from oneiros.daemon import keeper as keeper_module
+from oneiros.daemon.keeper import Keeper
 from tests.memories import root_at, search_exact, search_memory
 
 

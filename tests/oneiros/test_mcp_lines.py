@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp.server import MCPServer
 
-from oneiros.mcp_lines import LineServer
+from oneiros.daemon.mcp_lines import LineServer
 
 
 def test_a_fault_with_one_client_is_logged_and_leaves_the_others_served(

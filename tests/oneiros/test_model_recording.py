@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from memory_server.errors import UsageError
-from memory_server.index.digest import DigestStore
-from memory_server.root import MemoryRoot
+from memory_server.index.typed_lines import DigestStore
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import change_setting
 from oneiros.environment import Environment
-from oneiros.intake import Wanted, archive_folder, run_intake
-from oneiros.model_recording import ModelRecording, asking_of
-from oneiros.recording import Recorder
+from oneiros.ingest.chosen import Wanted, archive_folder, run_intake
+from oneiros.ingest.model_recording import ModelRecording, asking_of
+from oneiros.ingest.recording import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving
 from tests.memories import NOON, new_root

@@ -3,12 +3,12 @@
 import datetime as dt
 from pathlib import Path
 
-from crawler.archive import Archive
-from crawler.ingest import Ingester
-from memory_server.index.digest import DigestStore
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
+from memory_server.index.typed_lines import DigestStore
 from memory_server.layers.blackboard import Blackboard
-from memory_server.root import MemoryRoot
-from oneiros.recording import Recorder, open_tasks
+from memory_server.root.paths import MemoryRoot
+from oneiros.ingest.recording import Recorder, open_tasks
 from tests.crawler.builders import (
     SESSION,
     assistant,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from memory_server.root import MemoryRoot, choose_root, state_home
-from oneiros.runtime import DaemonUnreachable, chosen_root, state_folder
+from memory_server.root.paths import MemoryRoot, choose_root, state_home
+from oneiros.light.endpoint import DaemonUnreachable, chosen_root, state_folder
 from tests.memories import new_root
 
 REFUSED = "not trusted"

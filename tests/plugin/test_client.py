@@ -5,12 +5,12 @@ import concurrent.futures
 import psutil
 import pytest
 
-from crawler.archive import Archive
-from crawler.compress.budget import Price
-from crawler.compress.claude_cli import ClaudeCliClient
-from crawler.compress.prompt import Prompt
-from crawler.turns import Role
-from oneiros.runtime import daemon_state, read_token
+from crawler.archive.store import Archive
+from crawler.compress.model.budget import Price
+from crawler.compress.model.claude_cli import ClaudeCliClient
+from crawler.compress.model.prompt import Prompt
+from crawler.transcripts.turns import Role
+from oneiros.light.endpoint import daemon_state, read_token
 from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call
 from tests.system.house import CHECKOUT, command_of, wait_until
@@ -143,7 +143,7 @@ def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client:
 
     wait_until(lambda: entries_said(client, session_id) == ["count the sheep"], 60)
     wait_until(lambda: client.house.running("oneiros-mcp") == [])
-    assert len(client.house.running("oneiros.daemon")) == 1
+    assert len(client.house.running("oneiros.daemon.main")) == 1
 
 
 def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
@@ -154,7 +154,7 @@ def test_two_sessions_at_once_share_one_daemon(client: GenuineClient) -> None:
         told = list(pool.map(lambda prompt: client.ask(prompt, allowed=["mcp__plugin_oneiros_memory"]), prompts))
 
     assert all("2525" in one.results()[0] for one in told)
-    assert len(client.house.running("oneiros.daemon")) == 1
+    assert len(client.house.running("oneiros.daemon.main")) == 1
 
 
 def test_without_the_program_one_tool_tells_how_to_install_it_and_nothing_else_is_said(client: GenuineClient) -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from tests.dream.builders import git
 from tests.plugin.genuine_client import GenuineClient, results_in
 from tests.plugin.messages_api import Call, Told

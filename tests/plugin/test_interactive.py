@@ -2,9 +2,9 @@
 
 import pytest
 
-from crawler.archive import Archive
-from crawler.turns import Role
-from oneiros.intake import archive_folder
+from crawler.archive.store import Archive
+from crawler.transcripts.turns import Role
+from oneiros.ingest.chosen import archive_folder
 from tests.plugin.genuine_client import GenuineClient
 from tests.system.house import wait_until
 

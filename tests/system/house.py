@@ -18,9 +18,9 @@ from typing import Any
 
 import psutil
 
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from oneiros.client import Client
-from oneiros.runtime import daemon_state, states_folder
+from oneiros.light.endpoint import daemon_state, states_folder
 
 CHECKOUT = Path(__file__).parent.parent.parent
 ANSWER_SECONDS = 60.0
@@ -181,14 +181,14 @@ class House:
         assert not left, f"did not end by itself: {left}"
 
     def _without_daemon(self) -> list[psutil.Process]:
-        daemons = {process.pid for process in self.running("oneiros.daemon")}
+        daemons = {process.pid for process in self.running("oneiros.daemon.main")}
         return [process for process in self.processes() if process.pid not in daemons]
 
 
 class RelayClient:
     """Speaks MCP with a relay process, one request at a time or many."""
 
-    def __init__(self, house: House, command: tuple[str, ...] = ("-m", "oneiros.relay")):
+    def __init__(self, house: House, command: tuple[str, ...] = ("-m", "oneiros.light.relay")):
         self.process = subprocess.Popen(
             [sys.executable, *command],
             env=dict(house.variables),

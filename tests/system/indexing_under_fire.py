@@ -18,7 +18,7 @@ from pathlib import Path
 
 import memory_server.embedding.onnx_engine  # imported before the forks
 import memory_server.index.semantic  # noqa: F401
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.memories import new_root, open_memory, root_at, write_topic
 from tests.states import WordEngine, differences, state_of
 

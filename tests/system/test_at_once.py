@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from oneiros.runtime import is_running
+from oneiros.light.endpoint import is_running
 from tests.system.house import House
 
 HEAVY = ("chromadb", "numpy", "mcp", "onnxruntime", "tokenizers", "fastapi", "yaml", "rich", "crawler", "dream")

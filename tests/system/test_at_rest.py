@@ -13,16 +13,16 @@ import pytest
 
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.runtime import daemon_state
+from oneiros.light.endpoint import daemon_state
 from tests.memories import root_at, search_exact
 from tests.system.house import House, wait_until
 
 HEAVY_AT_ANY_AGE = """
-import oneiros.service
+import oneiros.daemon.compose
 ballast = b"x" * 450_000_000
-oneiros.service.LEAST_UPTIME_SECONDS = 0.0
-import oneiros.daemon
-oneiros.daemon.run()
+oneiros.daemon.compose.LEAST_UPTIME_SECONDS = 0.0
+import oneiros.daemon.main
+oneiros.daemon.main.run()
 """
 
 

@@ -13,7 +13,7 @@ import psutil
 from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
-from oneiros.runtime import MAX_LOG_BYTES, daemon_state, is_running
+from oneiros.light.endpoint import MAX_LOG_BYTES, daemon_state, is_running
 from tests.system.house import CHECKOUT, House, RelayClient, is_living, wait_until
 
 
@@ -31,7 +31,7 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
 
     assert answers[0] == answers[1]
     assert printed["hits"][0]["path"] == "topics/birds.md"
-    assert len(house.running("oneiros.daemon")) == 1
+    assert len(house.running("oneiros.daemon.main")) == 1
 
 
 def test_a_client_of_the_sdk_gets_answers_over_stdio(served: House) -> None:
@@ -95,7 +95,7 @@ def test_a_deleted_derived_folder_is_made_anew_by_one_daemon(house: House) -> No
     client = house.relay().initialize()
     assert "2525" in client.text("search_exact", query="2525")
     assert is_running(str(house.root))
-    assert [process.pid for process in house.running("oneiros.daemon")] == [house.daemon().pid]
+    assert [process.pid for process in house.running("oneiros.daemon.main")] == [house.daemon().pid]
 
 
 def test_answers_under_way_reach_a_client_that_has_closed_its_end(served: House) -> None:
@@ -115,7 +115,7 @@ def test_answers_under_way_reach_a_client_that_has_closed_its_end(served: House)
     text = "".join(json.dumps({"jsonrpc": "2.0", **line}) + "\n" for line in lines)
 
     done = subprocess.run(
-        [sys.executable, "-m", "oneiros.relay"],
+        [sys.executable, "-m", "oneiros.light.relay"],
         input=text,
         env=dict(served.variables),
         capture_output=True,
@@ -144,7 +144,7 @@ def test_fifty_clients_that_open_at_once_share_one_daemon(house: House) -> None:
         answers = set(threads.map(lambda client: client.text("search_exact", query="2525"), clients))
 
     assert len(answers) == 1
-    assert len(house.running("oneiros.daemon")) == 1
+    assert len(house.running("oneiros.daemon.main")) == 1
 
 
 def test_the_daemon_survives_the_client_that_started_it(house: House) -> None:
@@ -158,7 +158,7 @@ def test_a_relay_ends_when_its_parent_has_vanished(served: House) -> None:
     script = (
         "import os, signal, subprocess, sys\n"
         "r, w = os.pipe()\n"
-        "child = subprocess.Popen([sys.executable, '-m', 'oneiros.relay'], stdin=r, stdout=subprocess.DEVNULL)\n"
+        "child = subprocess.Popen([sys.executable, '-m', 'oneiros.light.relay'], stdin=r, stdout=subprocess.DEVNULL)\n"
         "print(child.pid, flush=True)\n"
         "signal.pause()\n"
     )
@@ -224,7 +224,7 @@ def test_a_missing_memory_is_one_error_that_says_so(house: House) -> None:
     reply = house.relay().request("initialize", {})
 
     assert "oneiros init" in reply["error"]["message"]
-    assert house.running("oneiros.daemon") == []
+    assert house.running("oneiros.daemon.main") == []
 
 
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_too(served: House) -> None:
@@ -257,7 +257,7 @@ def test_a_daemon_that_starts_anew_keeps_its_clients(house: House) -> None:
 
 def test_relay_and_hook_import_the_standard_library_alone(house: House) -> None:
     code = (
-        "import sys, json; before = set(sys.modules); import oneiros.relay, oneiros.hook;"
+        "import sys, json; before = set(sys.modules); import oneiros.light.relay, oneiros.light.hook;"
         "print(json.dumps(sorted({n.split('.')[0] for n in set(sys.modules) - before})))"
     )
     found = subprocess.run(

@@ -7,7 +7,7 @@ import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
 
-from oneiros.runtime import daemon_state, read_token
+from oneiros.light.endpoint import daemon_state, read_token
 from tests.system.house import House
 
 HARMLESS_ERRORS = {400, 401, 403, 404, 405, 409, 413, 415, 421, 422}

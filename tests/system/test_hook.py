@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from crawler.closed import read_ends
-from oneiros.hook import NOBODY_LOOKED
 from oneiros.hooks.without_daemon import SILENT
-from oneiros.runtime import ensure_private, runtime_folder, socket_path
+from oneiros.light.endpoint import ensure_private, runtime_folder, socket_path
+from oneiros.light.hook import NOBODY_LOOKED
 from tests.dream.builders import decisions_on
 from tests.system.house import CHECKOUT, House, wait_until
 
@@ -24,7 +24,7 @@ def run_hook(
 ) -> subprocess.CompletedProcess[str]:
     """A hook to its end; the bound is against hanging, and measures nothing."""
     return subprocess.run(
-        [sys.executable, "-m", "oneiros.hook", event],
+        [sys.executable, "-m", "oneiros.light.hook", event],
         input=told,
         env=dict(house.variables),
         capture_output=True,
@@ -158,7 +158,7 @@ def test_all_that_a_hook_and_its_daemon_write_is_for_the_person_alone(house: Hou
     for place in (house.root, *house.root.rglob("*")):
         place.chmod(0o755)  # as a clone lies there
     told = '{"session_id": "a-1"}'
-    command = [sys.executable, "-m", "oneiros.hook"]
+    command = [sys.executable, "-m", "oneiros.light.hook"]
     for event in ("SessionStart", "SessionEnd"):
         subprocess.run([*command, event], input=told, env=dict(house.variables), text=True, umask=0, check=True)
     house.warm_up()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from memory_server.errors import ContentError, UsageError
-from oneiros.runtime import daemon_state, read_token
+from oneiros.light.endpoint import daemon_state, read_token
 from tests.system.house import House, wait_until
 
 

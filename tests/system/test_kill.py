@@ -12,7 +12,7 @@ import pytest
 
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.runtime import is_running
+from oneiros.light.endpoint import is_running
 from tests.memories import root_at, searches_of
 from tests.states import alike
 from tests.system.house import House, wait_until
@@ -53,7 +53,7 @@ def opened(folder: Path) -> Memory:
 
 def kill_daemon(house: House) -> None:
     """Kills what runs as a daemon, also one that has not said yet which process it is."""
-    for process in house.running("oneiros.daemon"):
+    for process in house.running("oneiros.daemon.main"):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from oneiros import runtime
-from oneiros.runtime import daemon_state, socket_path
+from oneiros.light import endpoint as runtime
+from oneiros.light.endpoint import daemon_state, socket_path
 from tests.system.house import House
 from tests.system.test_hook import answer_of_hook
 from tests.system.test_http import ask

@@ -21,7 +21,7 @@ EVERYTHING = """
 import urllib.request
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from oneiros.runtime import daemon_state
+from oneiros.light.endpoint import daemon_state
 
 def run(*command):
     code = main([*command], Environment.of_process())

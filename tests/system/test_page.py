@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from dream.hunk import State
-from dream.pages import PageSessions
-from dream.presence import Consent
+from dream.decisions.page_sessions import PageSessions
+from dream.decisions.presence import Consent
+from dream.proposals.hunk import State
 from memory_server.errors import UsageError
-from oneiros.runtime import daemon_state, read_token
+from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.memories import new_root, write_topic
 from tests.system.house import wait_until
 

@@ -11,8 +11,8 @@ from watchdog.observers.api import BaseObserver
 
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.keeper import Keeper
-from oneiros.watch import Watcher
+from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.watching import Watcher
 from tests.memories import root_at, search_exact
 from tests.observers import Exhausted
 from tests.system.house import wait_until

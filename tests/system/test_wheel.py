@@ -129,9 +129,8 @@ def plugin_says(installed: Installed) -> dict[str, Any]:
 
 
 def test_it_imports_and_installs_no_torch(installed: Installed) -> None:
-    code = (
-        "import importlib.util, oneiros.service, sys; print('torch' in sys.modules, importlib.util.find_spec('torch'))"
-    )
+    code = "import importlib.util, sys, oneiros.daemon.compose\n"
+    code += "print('torch' in sys.modules, importlib.util.find_spec('torch'))"
 
     assert ran(installed.python, "-c", code, cwd=installed.home, **installed.variables) == "False None\n"
 

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from oneiros.trainer_client import TrainerClient, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, machines_of
 from trainer.errors import Busy, NeedsRepair, UsageError
 from trainer.serving.answering import Answer, Model, Question, until_stop
 from trainer.serving.foreign_log import progress_in

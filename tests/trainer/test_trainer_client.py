@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from memory_server.errors import NeedsRepair, UsageError
 from oneiros.cli.trainer import add_commands, look, sparkline
-from oneiros.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from oneiros.ingest.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 GPU = {
     "available": True,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from dream.compare import compare, is_worth_asking
 from dream.extract import find_candidates
 from dream.extract.lessons import template_of
+from dream.judge.compare import compare, is_worth_asking
 from dream.records import Candidate, Kind
 from tests.crawler.builders import SESSION, assistant, person
 from tests.dream.house import archived, topics

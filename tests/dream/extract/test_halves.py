@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dream.extract.halves import halves_of
-from dream.speech.acts import clauses_in
+from dream.statements.acts import clauses_in
 
 
 def parts_of(text: str) -> list[str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from crawler.compress.budget import Budget, Price
-from crawler.compress.model import PaidModel
-from crawler.injected import is_own_session
+from crawler.compress.model.budget import Budget, Price
+from crawler.compress.model.compressor import PaidModel
+from crawler.transcripts.injected import is_own_session
 from dream.evidence import SessionTurns
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor

@@ -4,7 +4,7 @@ import pytest
 
 from dream.extract.signals import FAIR, Signal, signal_of
 from dream.records import Kind
-from dream.speech.acts import Clause, clauses_in
+from dream.statements.acts import Clause, clauses_in
 
 
 def surest(text: str) -> Signal | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
+from crawler.archive.store import Archive
 from dream.report import Finding, Part, Review, WeeklyReview, first_screen, report_page
 from dream.report.page import SCREEN_LINES
 from dream.report.questions import Asked, unanswered

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.agreement import is_agreement
-from dream.speech.acts import Act, clauses_in
-from dream.speech.regions import prose_regions
-from dream.speech.sentences import clause_spans, sentence_spans
+from dream.statements.acts import Act, clauses_in
+from dream.statements.regions import prose_regions
+from dream.statements.sentences import clause_spans, sentence_spans
 
 
 @pytest.mark.parametrize(

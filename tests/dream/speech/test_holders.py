@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.speech.holders import holders_in
+from dream.statements.holders import holders_in
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from memory_server.errors import ContentError
 from memory_server.layers.index_page import find_markers, pointer, target_of, with_pointers, write_index_page
 from memory_server.layers.topics import TopicHead, topic_heads
 from memory_server.memory import Memory
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 from tests.memories import names, new_root, recall, root_at, write_topic
 

@@ -21,7 +21,7 @@ from memory_server.layers.topics import (
     topic_heads,
     topic_name,
 )
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from tests.memories import root_at
 
 MAIL = SourceFile(SourcePath("topics/mail.md"), Layer.TOPIC)

@@ -9,7 +9,7 @@ from memory_server.chunking import POINTERS_BEGIN, POINTERS_END
 from memory_server.errors import Problem
 from memory_server.layers.index_page import write_index_page
 from memory_server.layers.validate import ValidationRule, validate_root
-from memory_server.root import MemoryRoot
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 from tests.memories import root_at
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_server.memory import Memory
-from memory_server.search.calibration import NEUTRAL, NOTE, read_calibration
-from memory_server.search.scoring import learn_scale
+from memory_server.search.ranking.calibration import NEUTRAL, NOTE, read_calibration
+from memory_server.search.ranking.scoring import learn_scale
 from tests.memories import new_root, open_memory, write_topic
 from tests.states import WordEngine
 

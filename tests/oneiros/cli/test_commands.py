@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memory_server.root import MemoryRoot, state_home
+from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.pipeline import NOTHING
 from memory_server.search.question import with_commands
 from oneiros.cli.main import main

@@ -8,7 +8,7 @@ import pytest
 
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from oneiros.runtime import ensure_private, runtime_folder
+from oneiros.light.endpoint import ensure_private, runtime_folder
 from oneiros.uninstall import known_roots, planned_removal
 from tests.memories import new_root, write_topic
 

@@ -10,7 +10,7 @@ from memory_server.memory import Memory
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.hooks.taking_in import TakingIn
+from oneiros.ingest.behind_hooks import TakingIn
 from tests.memories import write_topic
 
 

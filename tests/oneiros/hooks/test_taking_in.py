@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from crawler.archive import Archive
-from memory_server.root import MemoryRoot
+from crawler.archive.store import Archive
+from memory_server.root.paths import MemoryRoot
 from memory_server.settings import change_setting
 from oneiros.environment import Environment
-from oneiros.hooks.taking_in import Note, TakingIn
-from oneiros.intake import archive_folder
+from oneiros.ingest.behind_hooks import Note, TakingIn
+from oneiros.ingest.chosen import archive_folder
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,

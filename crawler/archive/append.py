@@ -1,0 +1,467 @@
+"""Takes transcripts into the archive: every new entry once, redacted, whatever was read before.
+
+The order of writing makes a kill harmless: the archive first (which drops what it has), then the note of how far the
+file was read. Ingesting again after a kill at any point, or beside another ingester, gives the same archive as
+ingesting once. What a person sees of it (progress, tables) is the face's work.
+"""
+
+import logging
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import filelock
+
+from crawler.archive.choice import Choice, Projects, covers
+from crawler.archive.discovery import FoundFile, find_transcripts, problem_of, session_of, source_of
+from crawler.archive.masking import EntryRedactor
+from crawler.archive.store import Archive, SessionKey
+from crawler.transcripts.entry import Entry, PartKind, in_side_chain
+from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
+from crawler.transcripts.grammar import is_made_of_another
+from crawler.transcripts.injected import is_own_session
+from crawler.transcripts.tail import FileState, PrefixHash, TailState, Verdict, copy_key
+from crawler.transcripts.transcript import BadLine, TranscriptReader, open_transcript, reading
+from crawler.transcripts.turns import PROMPT_KINDS, time_of
+from memory_server.errors import ContentError, NeedsRepair, Problem
+from memory_server.escaping import shown_line
+from memory_server.layers.sessions import project_name
+from memory_server.redaction import Redactor
+
+logger = logging.getLogger(__name__)
+
+HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
+LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
+PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
+
+
+@dataclass(frozen=True, slots=True)
+class IngestSettings:
+    """Where an ingest writes, and what it takes."""
+
+    archive: Path  # the folder of the archive, `sessions/archive` of a memory root
+    state: Path  # the table of files read, `.oneiros/ingest.sqlite`
+    machine: str = "localhost"
+    choice: Choice = field(default_factory=Choice)
+    aliases: tuple[tuple[str, str], ...] = ()  # identity of a project -> the identity that stands for it
+    deny_words: tuple[str, ...] = ()  # masked besides what looks like a secret
+    lock_seconds: float = 60.0  # how long to wait for another ingester
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedFile:
+    """A file that was not taken in, and why."""
+
+    path: Path
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far an ingest is. Bytes are those on disk."""
+
+    path: Path
+    files_done: int
+    files: int
+    bytes_done: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What one ingest did. With `is_dry_run` nothing was written, and the counts say what would have been."""
+
+    is_dry_run: bool = False
+    files: int = 0
+    read: int = 0
+    unchanged: int = 0
+    gone: int = 0  # known files that are no longer there; their archive is kept
+    entries: int = 0  # new entries with speech or a tool's work
+    copies: int = 0  # entries dropped since another session has them
+    secrets: int = 0
+    bytes_read: int = 0
+    sessions: set[str] = field(default_factory=set)  # that gained entries
+    marked: set[str] = field(default_factory=set)  # that a prompt leaves out, though something of them may be kept
+    refused: list[RefusedFile] = field(default_factory=list)
+    bad_lines: list[BadLine] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)  # files and lines that somebody may want to mend
+    skipped: Counter[str] = field(default_factory=Counter)  # records passed over, by type
+
+
+class Excluded(Exception):  # a signal inside this module, not an error of anybody's
+    """The person marked the conversation as not to be remembered."""
+
+
+class Ingester:
+    """Reads transcripts into one archive. A context manager."""
+
+    def __init__(self, settings: IngestSettings):
+        settings.archive.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.archive = Archive(settings.archive)
+        self._settings = settings
+        self._tail = TailState(settings.state, settings.machine)
+        self._projects = Projects(dict(settings.aliases))
+        self._redactor = Redactor(settings.deny_words)
+        self._lock = filelock.FileLock(settings.archive / ".lock", timeout=settings.lock_seconds)
+        self._forgotten_copies = self.archive.forgotten_copies()
+        if not self._tail.is_filled():
+            with self._locked():
+                self._tail.fill(self._archived_copies())
+                self.archive.remove_orphans()
+
+    def close(self) -> None:
+        self._tail.close()
+
+    def __enter__(self) -> "Ingester":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ingest(
+        self,
+        paths: Iterable[Path],
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        project: str = "",
+        dry_run: bool = False,
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> IngestReport:
+        """Reads every transcript below the paths as far as it is new.
+
+        `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
+        (a path, or the name of its folder) leaves out all others. Raises NeedsRepair when another ingester holds the
+        archive for longer than the settings allow.
+        """
+        roots = [path.absolute() for path in paths]
+        there = find_transcripts(roots, since=since)
+        found = there.files
+        known = self._tail.files()
+        report = IngestReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
+        bytes_done, bytes_all = 0, sum(file.size for file in found)
+        for done, file in enumerate(found, start=1):
+            if limit is not None and report.read >= limit:
+                break
+            state = known.get(str(file.path))
+            if state and self._is_settled(state, file):
+                report.unchanged += 1
+            else:
+                try:
+                    self._ingest_file(file, report, project=project)
+                except ContentError as error:
+                    report.problems.append(problem_of(error, file.path))
+            bytes_done += file.size
+            if progress:
+                progress(IngestProgress(file.path, done, len(found), bytes_done, bytes_all))
+        if since is None and not dry_run:
+            report.gone = self._reconcile(roots, known, found)
+        logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
+        return report
+
+    def forget(self, session_id: str) -> bool:
+        """Removes a session from archive and state, and keeps it out; returns whether it was archived."""
+        with self._locked():
+            keys = self._tail.keys_of(session_id)
+            was_there = self.archive.forget(session_id, copies=keys)
+            self._tail.forget_session(session_id)
+            self._forgotten_copies |= set(keys)
+        return was_there
+
+    def readmit(self, files: Iterable[FoundFile], at: datetime) -> list[Path]:
+        """Lets those sessions come back at the next ingest that were forgotten, whatever was written before `at`.
+
+        Returns the files of their conversations; the others, and what cannot be read, are passed over.
+        """
+        found = []
+        for file in files:
+            with suppress(ContentError), self._locked(), open_transcript(file.path) as stream:
+                read = _FileRead(file, stream, None)
+                if read.judge() is None and self.archive.is_forgotten(read.session_id):
+                    self.archive.readmit(read.session_id, at)
+                    self._tail.forget_session(read.session_id)
+                    found.append(file.path)
+        self._forgotten_copies = self.archive.forgotten_copies()
+        return found
+
+    def sessions_of(self, path: Path) -> list[str]:
+        """The sessions that were read from a file, or from files below a folder."""
+        wanted = str(path.absolute())
+        return sorted({s.session_id for p, s in self._tail.files().items() if covers(wanted, p) and s.session_id})
+
+    def seal(self, session_id: str) -> None:
+        """Packs a closed session's objects into one a source."""
+        with self._locked():
+            self.archive.seal(session_id)
+
+    def _is_settled(self, state: FileState, file: FoundFile) -> bool:
+        is_same = state.is_untouched(file.size, file.changed_ns, file.inode) and state.rules == self._rules(state)
+        return is_same and self._is_kept(state)
+
+    def _is_kept(self, state: FileState) -> bool:
+        """Whether the archive has what was read of a file; it has not where somebody moved a damaged record away."""
+        return state.verdict is not Verdict.TAKEN or not state.session_id or self.archive.holds(state.session_id)
+
+    def _rules(self, state: FileState | None) -> str:
+        """What must be equal for an old verdict to hold: the choice, for files that the choice judged."""
+        if state and state.verdict in (Verdict.FOREIGN, Verdict.OWN, Verdict.EXCLUDED):
+            return ""
+        return repr((self._settings.choice.allow, self._settings.choice.deny, self._settings.choice.only))
+
+    def _ingest_file(self, file: FoundFile, report: IngestReport, *, project: str) -> None:
+        with self._locked(), open_transcript(file.path) as stream:
+            state = self._tail.file(str(file.path))
+            if state and self._is_settled(state, file):
+                report.unchanged += 1  # another ingester was faster
+                return
+            with reading(file.path):
+                read = _FileRead(file, stream, state if state and self._is_kept(state) else None)
+                refusal = read.judge()
+            if refusal is None and not self._takes(read):
+                refusal = RefusedFile(file.path, Verdict.DENIED, self._reason_to_deny(read))
+            if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
+                return
+            report.read += 1
+            if refusal is None and self.archive.is_forgotten(read.session_id):
+                refusal = RefusedFile(file.path, Verdict.EXCLUDED, LEFT_OUT)
+            report.problems += read.problems
+            if refusal:
+                self._refuse(read, refusal, report)
+            else:
+                self._take(read, report)
+
+    def _takes(self, read: "_FileRead") -> bool:
+        return self._settings.choice.takes(self._projects.of(read.cwd), read.cwd)
+
+    def _reason_to_deny(self, read: "_FileRead") -> str:
+        only = self._settings.choice.only
+        is_foreign = only and self._projects.of(read.cwd) != only
+        return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
+
+    def _take(self, read: "_FileRead", report: IngestReport) -> None:
+        reader = read.reader()
+        masker = EntryRedactor(self._redactor)
+        fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
+        entries = fresh.of(self._marked(reader, read))
+        project = self._redactor.redact(self._projects.of(read.cwd)).text
+        key = SessionKey(read.session_id, read.source, self._settings.machine, project)
+        try:
+            added = self._add(key, map(masker.redact, entries), report)
+        except Excluded:
+            self._leave_out(read, report)
+            return
+        report.entries += added
+        report.copies += fresh.dropped
+        report.secrets += masker.masked
+        report.bytes_read += reader.offset - read.offset
+        report.bad_lines += reader.bad_lines
+        report.problems += reader.problems
+        report.skipped += reader.skipped
+        if added:
+            report.sessions.add(read.session_id)
+        if not report.is_dry_run:
+            state = read.state_after(reader, self._rules(None))
+            is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
+            self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
+
+    def _leave_out(self, read: "_FileRead", report: IngestReport) -> None:
+        """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
+        report.marked.add(read.session_id)
+        refusal = RefusedFile(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
+        if report.is_dry_run or self.archive.holds(read.session_id):
+            report.refused.append(refusal)
+            return
+        self.archive.forget(read.session_id, copies=self._tail.keys_of(read.session_id))
+        self._tail.forget_session(read.session_id)
+        self._refuse(read, refusal, report)
+
+    def _add(self, key: SessionKey, entries: Iterator[Entry], report: IngestReport) -> int:
+        if not report.is_dry_run:
+            return self.archive.add(key, entries)
+        return sum(not entry.is_link for entry in entries)
+
+    def _marked(self, entries: Iterable[Entry], read: "_FileRead") -> Iterator[Entry]:
+        """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""
+        for entry in entries:
+            if read.file.is_agents:
+                entry = in_side_chain(entry, read.source)
+            if not entry.is_sidechain and self._is_marked(entry, read.session_id):
+                raise Excluded
+            yield entry
+
+    def _is_marked(self, entry: Entry, session_id: str) -> bool:
+        """Whether an entry leaves its session out: unless a person took that back after they had written it."""
+        is_excluded = self._settings.choice.is_excluded_by
+        if not any(part.kind in PROMPT_KINDS and is_excluded(part.text) for part in entry.parts):
+            return False
+        undone, written = self.archive.readmitted(session_id), time_of(entry)
+        return undone is None or (written is not None and written > undone)
+
+    def _refuse(self, read: "_FileRead", refusal: RefusedFile, report: IngestReport) -> None:
+        report.refused.append(refusal)
+        if report.is_dry_run or refusal.verdict is Verdict.OPEN:
+            return
+        state = read.state_refused(refusal)
+        self._tail.put(replace(state, rules=self._rules(state)))
+
+    def _reconcile(self, roots: Sequence[Path], known: dict[str, FileState], found: Sequence[FoundFile]) -> int:
+        present = {str(file.path) for file in found}
+        gone = [
+            path
+            for path, state in known.items()
+            if path not in present and any(covers(str(root), path) for root in roots) and not state.is_gone
+        ]
+        if gone:
+            self._tail.mark_gone(gone)
+        return len(gone)
+
+    def _archived_copies(self) -> Iterator[tuple[str, str]]:
+        for record in self.archive.records():
+            with suppress(ContentError):  # a damaged object: `archive verify` names it
+                for source in self.archive.sources(record.session_id):
+                    for entry in self.archive.entries(record.session_id, source):
+                        if entry.parts:
+                            yield copy_key(entry), record.session_id
+
+    def _locked(self) -> "_Locked":
+        return _Locked(self._lock)
+
+
+class _Locked:
+    """The archive's lock, with our own error where another ingester holds it."""
+
+    def __init__(self, lock: filelock.BaseFileLock):
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        try:
+            self._lock.acquire()
+        except filelock.Timeout as error:
+            raise NeedsRepair(
+                "another ingest has been working on this archive for too long",
+                where=Path(self._lock.lock_file),
+                remedy="Wait for it, or end it and run `oneiros ingest` again",
+            ) from error
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class _FileRead:
+    """One file being read: from where, into which session."""
+
+    def __init__(self, file: FoundFile, stream: BinaryIO, known: FileState | None):
+        self.file = file
+        self.session_id = self.source = self.cwd = ""
+        self.offset = self.line = 0
+        self.problems: list[Problem] = []
+        self._stream = stream
+        self._hash = PrefixHash()
+        if known and known.verdict is Verdict.TAKEN and not file.is_packed:
+            if self._hash.carry_on(stream, known.offset) == known.prefix:
+                self.offset, self.line = known.offset, known.line
+            else:
+                self._hash = PrefixHash()
+
+    def judge(self) -> RefusedFile | None:
+        """Finds out session, source and folder from the first records; a refusal where the file is not to be taken."""
+        self._stream.seek(0)
+        head = self._stream.read(HEAD_BYTES)
+        self._stream.seek(0)
+        reader = TranscriptReader(self._stream, path=str(self.file.path), end=self._end)
+        judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
+        if judged.origin is not Origin.CLAUDE_CODE:
+            self.problems += reader.problems  # of a file that is taken they are found again
+        if judged.origin is Origin.OPEN:
+            return RefusedFile(self.file.path, Verdict.OPEN, "no complete line yet")
+        if judged.origin is Origin.FOREIGN:
+            return RefusedFile(self.file.path, Verdict.FOREIGN, judged.reason)
+        self._stream.seek(0)
+        first_session_id = first_prompt = ""
+        for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
+            first_session_id = first_session_id or entry.session_id
+            self.cwd = self.cwd or entry.cwd
+            if not first_prompt and entry.parts and entry.parts[0].kind is PartKind.PROMPT:
+                first_prompt = entry.parts[0].text
+            if first_prompt and self.cwd and first_session_id:
+                break
+        self.session_id = session_of(self.file.path, first_session_id, head)
+        self.source = source_of(self.file.path)
+        if is_made_of_another(first_session_id):
+            self.problems.append(self._named_oddly())
+        if is_own_session(first_prompt):
+            return RefusedFile(self.file.path, Verdict.OWN, "a session of the compressor or of dream")
+        return None
+
+    def reader(self) -> TranscriptReader:
+        self._stream.seek(self.offset)
+        path = str(self.file.path)
+        return TranscriptReader(self._stream, path=path, offset=self.offset, line=self.line, end=self._end)
+
+    @property
+    def _end(self) -> float:
+        """Where reading ends: what is written meanwhile is left for the next run, or there might be no end of it."""
+        return math.inf if self.file.is_packed else os.fstat(self._stream.fileno()).st_size
+
+    def _named_oddly(self) -> Problem:
+        remedy = f"It is kept as session {self.session_id}. If it is not yours, remove it and forget that"
+        what = "what its first entry calls its session is no id"
+        return Problem(shown_line(str(self.file.path)), 1, what, remedy, "session-id")
+
+    def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
+        return replace(
+            self.state_refused(RefusedFile(self.file.path, Verdict.TAKEN, "")),
+            offset=reader.offset,
+            line=reader.line,
+            prefix=b"" if self.file.is_packed else self._hash.carry_on(self._stream, reader.offset),
+            rules=rules,
+        )
+
+    def state_refused(self, refusal: RefusedFile) -> FileState:
+        return FileState(
+            path=str(self.file.path),
+            inode=self.file.inode,
+            size=self.file.size,
+            changed_ns=self.file.changed_ns,
+            verdict=refusal.verdict,
+            session_id=self.session_id,
+            source=self.source,
+            reason=refusal.reason,
+        )
+
+
+class _FreshEntries:
+    """Turns entries that another session owns into links, and remembers the keys of the rest."""
+
+    def __init__(self, tail: TailState, session_id: str, forgotten: set[str]):
+        self.keys: list[str] = []
+        self.dropped = 0
+        self._tail = tail
+        self._session_id = session_id
+        self._forgotten = forgotten
+
+    def of(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        for entry in entries:
+            if entry.is_link:
+                yield entry
+                continue
+            key = copy_key(entry)
+            if key in self._forgotten or self._tail.owner_of(key) not in ("", self._session_id):
+                self.dropped += 1
+                yield Entry(id=entry.id, parent=entry.parent)
+            else:
+                self.keys.append(key)
+                yield entry
+
+
+def is_project(wanted: str, project: str, cwd: str) -> bool:
+    """Whether what a person typed for a project means this one: its path, its identity, or its folder's name."""
+    return wanted in (project_name(project), project_name(cwd)) or covers(wanted, project) or covers(wanted, cwd)

@@ -1,0 +1,150 @@
+"""Finds transcripts below folders, and says which session a file belongs to before it is read."""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from crawler.archive.store import MAIN
+from crawler.transcripts.tail import is_uuid
+from crawler.transcripts.transcript import agent_of, not_a_file, reading
+from memory_server.errors import ContentError, Problem
+from memory_server.escaping import shown_line
+
+SUFFIXES = (".jsonl", ".jsonl.xz")
+NO_TRANSCRIPTS = frozenset({"memory", "tool-results", "file-history", "node_modules", ".git"})  # folders passed over
+UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+STEM_CHARS = 55  # of a file's name in an id: with its mark it has 64 at most
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that may be a transcript, as the disk shows it."""
+
+    path: Path
+    inode: int
+    size: int
+    changed_ns: int
+
+    @property
+    def is_agents(self) -> bool:
+        """Whether it is the file of a sub-agent rather than of a conversation."""
+        return bool(agent_of(self.path))
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether it must be unpacked to be read, and so cannot grow by appending."""
+        return self.path.suffix == ".xz"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What lies below some folders: the candidates, and what has the name of one and cannot be read."""
+
+    files: tuple[FoundFile, ...]
+    problems: tuple[Problem, ...]
+
+
+def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) -> Found:
+    """The candidates in the order in which to read them: conversations before sub-agents, older files before newer.
+
+    The order decides which session owns the entries that a fork copied: the older file.
+    """
+    found: dict[Path, FoundFile] = {}
+    problems: list[Problem] = []
+    for path in paths:
+        for candidate in _candidates(path.absolute(), problems):
+            try:
+                file = file_at(candidate)
+            except ContentError as error:
+                problems.append(problem_of(error, candidate))
+                continue
+            if since is None or file.changed_ns >= since.timestamp() * 1e9:
+                found[file.path] = file
+    files = sorted(found.values(), key=lambda file: (file.is_agents, file.changed_ns, str(file.path)))
+    return Found(tuple(files), tuple(problems))
+
+
+def file_at(path: Path) -> FoundFile:
+    """A file as the disk shows it. Raises ContentError for what is none, or is named so that nothing can be noted."""
+    if not is_utf8(path):
+        raise ContentError("its name is not UTF-8", where=path, remedy="Rename it")
+    with reading(path):
+        found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise not_a_file(path)
+    return FoundFile(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def is_utf8(path: Path) -> bool:
+    """Whether a path can be written down as text."""
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def problem_of(error: ContentError, path: Path) -> Problem:
+    """An error as one finding among others; `path` is where it was met, unless the error knows better."""
+    return Problem(shown_line(str(error.where or path)), error.line or 1, error.what, error.remedy, "transcript")
+
+
+def _candidates(path: Path, problems: list[Problem]) -> Iterator[Path]:
+    """What is named like a transcript at or below a path; folders that cannot be read are noted."""
+
+    def note(error: OSError) -> None:
+        what, remedy = f"this folder cannot be read ({error.strerror})", "Check its rights"
+        problems.append(Problem(shown_line(str(error.filename)), 1, what, remedy, "transcript"))
+
+    if not path.is_dir():
+        yield from (path,) if os.path.lexists(path) else ()
+        return
+    for folder, folders, names in os.walk(path, onerror=note):
+        folders[:] = sorted(name for name in folders if name not in NO_TRANSCRIPTS)
+        for name in folders:
+            if name.endswith(SUFFIXES):
+                what, remedy = "this folder has the name of a transcript", "Rename it; what lies in it is read"
+                problems.append(Problem(shown_line(f"{folder}/{name}"), 1, what, remedy, "transcript"))
+        yield from (Path(folder, name) for name in sorted(names) if name.endswith(SUFFIXES))
+
+
+def stem_of(path: Path) -> str:
+    """The file's name without `.jsonl` or `.jsonl.xz`."""
+    return path.name.removesuffix(".xz").removesuffix(".jsonl")
+
+
+def session_of(path: Path, first_session_id: str, first_bytes: bytes) -> str:
+    """The session that a file belongs to.
+
+    The client names a conversation's file after the session, and puts a sub-agent's file below a folder of that name.
+    A file that somebody renamed is told by what its entries say, else by name and first line together.
+    """
+    if "subagents" in path.parts:
+        parent = path.parts[path.parts.index("subagents") - 1]
+        return safe_id(parent, b"")
+    if path.name.startswith("agent-") and first_session_id:
+        return safe_id(first_session_id, first_bytes)
+    stem = stem_of(path)
+    if is_uuid(stem):
+        return stem
+    return first_session_id if is_uuid(first_session_id) else safe_id(stem, first_bytes)
+
+
+def source_of(path: Path) -> str:
+    """Which part of its session a file is: the conversation itself, or a sub-agent by its id."""
+    agent = agent_of(path)
+    return (UNSAFE.sub("-", agent)[:64] or "agent") if agent else MAIN
+
+
+def safe_id(name: str, first_bytes: bytes) -> str:
+    """An id in the grammar; one that is no UUID gets a hash of the first line, since names repeat."""
+    if is_uuid(name):
+        return name
+    line = first_bytes.split(b"\n", 1)[0]
+    mark = hashlib.blake2b(name.encode() + line, digest_size=4).hexdigest()
+    return f"{UNSAFE.sub('-', name).strip('-')[:STEM_CHARS] or 'session'}-{mark}"

@@ -1,0 +1,51 @@
+"""What would be lost if the client cleaned up: transcripts that the archive does not hold, or not to their end."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from crawler.archive.append import IngestSettings
+from crawler.archive.discovery import FoundFile, find_transcripts
+from crawler.transcripts.tail import FileState, TailState
+
+CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
+SOON_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Transcripts on this machine that the archive does not hold yet, and those that the client deletes this week."""
+
+    not_archived: int
+    expiring: int
+
+
+class _ClientSettings(msgspec.Struct):
+    cleanup_days: float = msgspec.field(default=CLEANUP_DAYS, name="cleanupPeriodDays")
+
+
+def cleanup_days(client_folder: Path) -> float:
+    """After how many days without use the client deletes a transcript, by its own settings below `~/.claude`."""
+    try:
+        days = msgspec.json.decode((client_folder / "settings.json").read_bytes(), type=_ClientSettings).cleanup_days
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return CLEANUP_DAYS
+    return days if 0 < days < 100_000 else CLEANUP_DAYS
+
+
+def count_waiting(
+    paths: Iterable[Path], settings: IngestSettings, *, now: datetime, keep_days: float = CLEANUP_DAYS
+) -> Waiting:
+    """How many transcripts below the paths would be lost if the client cleaned up."""
+    with TailState(settings.state, settings.machine) as tail:
+        known = tail.files()
+    waiting = [file for file in find_transcripts(paths).files if not _is_kept(known.get(str(file.path)), file)]
+    deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
+    return Waiting(len(waiting), sum(file.changed_ns / 1e9 < deadline for file in waiting))
+
+
+def _is_kept(state: FileState | None, file: FoundFile) -> bool:
+    return state is not None and state.is_untouched(file.size, file.changed_ns, file.inode)

@@ -1,0 +1,1 @@
+"""Compression by a model: the back ends, what they are told, what they may cost, and how their answer is checked."""

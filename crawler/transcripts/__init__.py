@@ -1,0 +1,1 @@
+"""Transcripts as Claude Code writes them, read into typed turns."""

@@ -1,0 +1,84 @@
+"""What an id and a line of a transcript's metadata may be: both end up in file names, footnotes and commit messages.
+
+A transcript is a file that anybody may have written. What does not fit is neither refused nor cut out: an id becomes a
+hash of itself, so that parents and calls are still found by it, and a line has its breaks and hidden marks written out.
+"""
+
+import hashlib
+import re
+
+import msgspec
+
+from crawler.transcripts.entry import Entry
+from memory_server.escaping import shown
+
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FITS = ID.fullmatch
+MADE_END = "-odd"  # of an id that stands for one outside the grammar
+IDS = ("id", "parent", "message_id", "session_id", "agent")  # of an entry
+LINES = ("time", "cwd", "branch", "version")
+MAX_LINE_CHARS = 4_096  # as long as a path may be
+
+
+def is_id(text: str) -> bool:
+    """Whether a text may be the id of a session, an entry, an agent, a message or a call."""
+    return ID.fullmatch(text) is not None
+
+
+def as_id(text: str) -> str:
+    """The id, or where it is none a hash of it; an empty text stays empty."""
+    if not text or is_id(text):
+        return text
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest() + MADE_END
+
+
+def is_made_of_another(text: str) -> bool:
+    """Whether an id is what `as_id` made of a text that was none."""
+    return text.endswith(MADE_END)
+
+
+def is_line(text: str) -> bool:
+    """Whether a text is one short line that certainly hides nothing."""
+    return text.isascii() and text.isprintable() and len(text) <= MAX_LINE_CHARS
+
+
+def as_line(text: str) -> str:
+    """The text as one line without control, bidi or zero-width marks: they are written out as `\\u000a`."""
+    if is_line(text):
+        return text
+    return shown(text[:MAX_LINE_CHARS]).replace("\n", r"\u000a").replace("\t", r"\u0009")[:MAX_LINE_CHARS]
+
+
+def in_grammar(entry: Entry) -> Entry:
+    """The entry with every id and line in the grammar."""
+    ids = {name: as_id(getattr(entry, name)) for name in IDS}
+    lines = {name: as_line(getattr(entry, name)) for name in LINES}
+    return msgspec.structs.replace(entry, **ids, **lines)
+
+
+class Grammar:
+    """Holds the entries of one transcript to it. What repeats from one to the next is looked at once."""
+
+    def __init__(self) -> None:
+        self._last_id = ""
+        self._around: tuple[str, ...] = ()  # where the last entry with words was written, in the grammar
+
+    def hold(self, entry: Entry) -> Entry:
+        """The entry in the grammar; the same object where it was. Every entry passes here: calls are few on purpose."""
+        last_id, parent = self._last_id, entry.parent
+        self._last_id = entry.id
+        if FITS(entry.id) and (parent == last_id or not parent or FITS(parent)):
+            if not entry.parts:
+                return entry
+            time, message_id = entry.time, entry.message_id
+            is_moment = time.isascii() and time.isprintable() and len(time) < MAX_LINE_CHARS
+            if is_moment and (not message_id or FITS(message_id)) and self._around == around(entry):
+                return entry
+        held = in_grammar(entry)
+        self._last_id, self._around = held.id, around(held)
+        return held
+
+
+def around(entry: Entry) -> tuple[str, ...]:
+    """What repeats from one entry to the next."""
+    return entry.session_id, entry.agent, entry.cwd, entry.branch, entry.version

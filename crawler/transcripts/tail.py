@@ -1,0 +1,210 @@
+"""Where reading stopped in each file, so that an append costs the new bytes only.
+
+A file is known by machine and path. Inode, size and time of change tell an untouched file without opening it; a hash
+of everything that was read tells an append from a rewrite, wherever in the file that was. Everything here can be
+rebuilt: without it every file is read again, and the archive drops what it has.
+"""
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from crawler.transcripts.entry import Entry
+from crawler.transcripts.grammar import is_id
+
+PIECE_BYTES = 1 << 20  # read and hashed at once
+BUSY_SECONDS = 30.0
+VERSION = 2  # of the table of files; one of another version is dropped, and every file read again
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS files(
+    machine TEXT, path TEXT, inode INTEGER, size INTEGER, changed_ns INTEGER, offset INTEGER, line INTEGER,
+    prefix BLOB, session_id TEXT, source TEXT, verdict TEXT, reason TEXT, rules TEXT, is_gone INTEGER,
+    PRIMARY KEY (machine, path));
+CREATE TABLE IF NOT EXISTS copies(key TEXT PRIMARY KEY, session_id TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS facts(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+"""
+
+
+class Verdict(StrEnum):
+    """What became of a file."""
+
+    TAKEN = "taken"
+    FOREIGN = "foreign"  # another tool wrote it
+    DENIED = "denied"  # its project is not taken in
+    EXCLUDED = "excluded"  # the person marked the conversation, or has forgotten it
+    OWN = "own"  # a session of the compressor or of dream
+    OPEN = "open"  # too little written to say
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is known of one file after it was read."""
+
+    path: str
+    inode: int
+    size: int  # bytes when it was last looked at
+    changed_ns: int
+    verdict: Verdict
+    offset: int = 0  # bytes consumed; a torn last line is not
+    line: int = 0
+    prefix: bytes = b""  # hash of the bytes consumed
+    session_id: str = ""
+    source: str = ""
+    reason: str = ""
+    rules: str = ""  # hash of the choice that was applied; a changed choice judges again
+    is_gone: bool = False
+
+    def is_untouched(self, size: int, changed_ns: int, inode: int) -> bool:
+        return not self.is_gone and (self.size, self.changed_ns, self.inode) == (size, changed_ns, inode)
+
+
+class TailState:
+    """The table of files read, and of entries that a fork would copy. A context manager."""
+
+    def __init__(self, path: Path, machine: str):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._machine = machine
+        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        if not self._is_settled():
+            self._settle()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> "TailState":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def files(self) -> dict[str, FileState]:
+        """Every file known on this machine, by path."""
+        rows = self._db.execute(f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ?", (self._machine,))  # noqa: S608  # our own column names
+        return {row[0]: state_of(row) for row in rows}
+
+    def file(self, path: str) -> FileState | None:
+        row = self._db.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path = ?",  # noqa: S608  # the same
+            (self._machine, path),
+        ).fetchone()
+        return state_of(row) if row else None
+
+    def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
+        """Notes a file and the keys of the entries taken from it, both or neither."""
+        values = [getattr(state, column) for column in COLUMNS]
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        with self._transaction():
+            self._db.execute(
+                f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  # the same
+                (self._machine, *values),
+            )
+            self._db.executemany(
+                "INSERT OR IGNORE INTO copies VALUES (?, ?)", ((key, state.session_id) for key in copies)
+            )
+
+    def owner_of(self, key: str) -> str:
+        """The session that an entry was first read in, or an empty string."""
+        row = self._db.execute("SELECT session_id FROM copies WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else ""
+
+    def mark_gone(self, paths: Iterable[str]) -> None:
+        with self._transaction():
+            self._db.executemany(
+                "UPDATE files SET is_gone = 1 WHERE machine = ? AND path = ?", ((self._machine, p) for p in paths)
+            )
+
+    def keys_of(self, session_id: str) -> list[str]:
+        """The keys of a session's entries."""
+        return [row[0] for row in self._db.execute("SELECT key FROM copies WHERE session_id = ?", (session_id,))]
+
+    def forget_session(self, session_id: str) -> None:
+        """Drops everything about a session."""
+        with self._transaction():
+            self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
+            self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
+        self._db.execute("VACUUM")  # a deleted row leaves its bytes in the file
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def is_filled(self) -> bool:
+        """Whether the table of copies stands for the whole archive: it does not after `.oneiros/` was deleted."""
+        return bool(self._db.execute("SELECT 1 FROM facts WHERE name = 'copies'").fetchone())
+
+    def fill(self, copies: Iterable[tuple[str, str]]) -> None:
+        """Rebuilds the table of copies from (key, session id) pairs."""
+        with self._transaction():
+            self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?)", copies)
+            self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
+
+    def _is_settled(self) -> bool:
+        return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+
+    def _settle(self) -> None:
+        with self._transaction():
+            if self._is_settled():
+                return  # another process was faster
+            for statement in ("DROP TABLE IF EXISTS files", *SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
+                self._db.execute(statement)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+COLUMNS = (
+    "path", "inode", "size", "changed_ns", "verdict", "offset", "line", "prefix", "session_id", "source", "reason",
+    "rules", "is_gone",
+)  # fmt: skip
+
+
+def state_of(row: tuple[object, ...]) -> FileState:
+    values = dict(zip(COLUMNS, row, strict=True))
+    values["verdict"] = Verdict(str(values["verdict"]))
+    values["is_gone"] = bool(values["is_gone"])
+    return FileState(**values)  # type: ignore[arg-type]  # the columns are the fields
+
+
+class PrefixHash:
+    """A hash of the first bytes of a file that can be carried on as more of them are read."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.blake2b(digest_size=16)
+        self._length = 0
+
+    def carry_on(self, stream: BinaryIO, length: int) -> bytes:
+        """The hash of so many bytes from the start of the file, or of all there are; moves the stream."""
+        stream.seek(self._length)
+        while piece := stream.read(min(length - self._length, PIECE_BYTES)):
+            self._state.update(piece)
+            self._length += len(piece)
+        return self._state.digest()
+
+
+def copy_key(entry: Entry) -> str:
+    """The same for an entry and its copy in a fork or a resumed session.
+
+    A uuid and its time are enough. Ids of other shapes are not unique in the world, so there the words count too.
+    """
+    words = "" if is_uuid(entry.id) else "\0".join(part.text for part in entry.parts)
+    return short_hash(f"{entry.id}\0{entry.time}\0{words}".encode()).hex()
+
+
+def is_uuid(text: str) -> bool:
+    return len(text) == 36 and text.count("-") == 4 and is_id(text)
+
+
+def short_hash(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=10).digest()

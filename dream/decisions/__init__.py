@@ -1,0 +1,1 @@
+"""What a person decides, and what is written because of it."""

@@ -1,0 +1,355 @@
+"""What a person decides: accept, reword, reject, revert, adopt. The only way from a proposal into layer 1.
+
+Every decision asks for `Consent`. A change is planned on the files as they are: a topic edited meanwhile is taken as
+it stands, and the hunk finds its place anew or is refused. What nobody has answered for is not built upon.
+"""
+
+import datetime as dt
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from filelock import FileLock, Timeout
+
+from dream.decisions.approvals import Approvals, Unexplained, approved_hash, unchanged
+from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
+from dream.decisions.presence import Consent
+from dream.decisions.repository import Repository, find_repository
+from dream.judge.gate import beyond_quote
+from dream.progress import DreamProgress
+from dream.proposals.desk import ProposalDesk
+from dream.proposals.hunk import Hunk, State, hash_of, identity_of
+from dream.proposals.messages import accepting, adopting, reverting
+from dream.proposals.placing import Manner, anchored, label_of, new_file, placed
+from dream.proposals.splices import Splice, splices_between, taken_out, undone
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Rejection
+from dream.proposals.targets import checked_path, checked_target, target_text
+from dream.records import Quote
+from memory_server.document import Layer, SourcePath
+from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.layers.index_page import NEW_PAGE, with_pointers
+from memory_server.layers.mif import parse_frontmatter, set_field
+from memory_server.layers.topics import (
+    SourceFile,
+    TopicHead,
+    as_document,
+    read_text,
+    summary_of,
+    topic_heads,
+    topic_name,
+)
+from memory_server.machine.files import make_folder
+from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
+from memory_server.root.places import require_memory
+from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+
+logger = logging.getLogger(__name__)
+
+LOCK_SECONDS = 20.0
+MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What came of a decision."""
+
+    hunk: Hunk
+    commit: str = ""  # empty where none was made
+
+
+class Decisions:
+    """The decisions on one memory root.
+
+    `is_true` says whether a quote is found in the archive as it stands: what lies in `proposals/` may have been altered
+    by whoever can write there. `level` brings the indices level with the disk; it is called after each decision.
+    """
+
+    def __init__(
+        self,
+        root: MemoryRoot,
+        person: PersonSettings,
+        now: Callable[[], dt.datetime],
+        *,
+        is_true: Callable[[Quote], bool],
+        level: Callable[[], None] = lambda: None,
+    ):
+        self.root = root
+        self.store = ProposalStore(root)
+        limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
+        self.desk = ProposalDesk(root, self.store, **limits)
+        self._person = person
+        self._redactor = Redactor(person.deny_words)
+        self.now = now
+        self._level = level
+        self._is_true = is_true
+
+    def accept(self, name: str, consent: Consent, *, text: str | None = None) -> Decided:
+        """Writes a hunk into its topic; `text` is the person's own wording of it.
+
+        Raises ContentError where the hunk is decided already, fits no longer or its file is in doubt; NeedsRepair
+        during a merge or rebase. Then nothing has changed.
+        """
+        assert consent.how
+        with self.locked() as journal:
+            hunk = self._open_hunk(name)
+            if faults := self.faults_of(hunk):
+                raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
+            reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
+            plan = self._plan_to_accept(reworded)
+            journal.carry_out(plan)
+            self._show_again(hunk)
+        self._level()
+        return Decided(plan.hunks[0], self._commit_of(plan))
+
+    def faults_of(self, hunk: Hunk) -> list[str]:
+        """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
+        candidate, faults = hunk.update.candidate, []
+        if not candidate.quotes or not all(self._is_true(quote) for quote in candidate.quotes):
+            faults.append("the archive does not have its quote as it stands here")
+        if hunk.id != identity_of(candidate.quotes, hunk.target):
+            faults.append("its id is not that of its evidence and target")
+        if hunk.text != candidate.text.strip() or beyond_quote(candidate):
+            faults.append("its statement is not what its quote says")
+        return faults
+
+    def reject(self, name: str, consent: Consent, reason: str) -> Decided:
+        """Turns a hunk down, for good: its like comes back with new evidence only."""
+        assert consent.how
+        with self.locked():
+            hunk = self._open_hunk(name)
+            told = self._redactor.redact(reason.strip()).text
+            decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
+            rejection = Rejection(hunk.id, hunk.target, hunk.text, decided.reason, self.now(), hunk.quotes)
+            self.store.add_rejection(rejection)
+            self.store.save_hunk(decided)
+            self._show_again(hunk)
+        return Decided(decided)
+
+    def revert(self, name: str, consent: Consent) -> Decided:
+        """Takes an accepted hunk out again: to the last byte where its topic has not changed since.
+
+        Raises ContentError where later changes stand in the way.
+        """
+        assert consent.how
+        with self.locked() as journal:
+            hunk = self.store.hunk(name)
+            accepted = [one for one in self.store.approvals() if one.hunk == hunk.id and one.event is Event.ACCEPTED]
+            if hunk.state is not State.ACCEPTED or not accepted:
+                raise ContentError(f"hunk {hunk.id} is {hunk.state}, not accepted", remedy="Revert accepted ones only")
+            plan = self._plan_to_revert(hunk, accepted[-1])
+            journal.carry_out(plan)
+            self._show_again(hunk)
+        self._level()
+        return Decided(plan.hunks[0], self._commit_of(plan))
+
+    def unexplained(self) -> list[Unexplained]:
+        """The changes of layer 1 that nobody has answered for."""
+        with self.locked():
+            approvals = Approvals(self.root, self.store)
+            approvals.note_found(self.now())
+            return approvals.unexplained()
+
+    def adopt(self, paths: Sequence[str], consent: Consent) -> str:
+        """Answers for the state in which these files are; returns the commit, empty where none was made."""
+        assert consent.how
+        with self.locked() as journal:
+            known = {one.path for one in Approvals(self.root, self.store).unexplained()}
+            if strange := sorted(set(paths) - known):
+                raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
+            texts = {path: self._text(path) for path in paths}
+            changes = tuple(_as_it_stands(path, text) for path, text in texts.items())
+            files = tuple(PlannedFile(path, hash_of(text), text) for path, text in texts.items())
+            approval = Approval(Event.ADOPTED, self.now(), changes, nonce=new_nonce())
+            plan = Plan(files, approval, (), self._message(adopting(paths, approval)))
+            journal.carry_out(plan)
+        return self._commit_of(plan)
+
+    def forget(self, session_ids: Sequence[str]) -> int:
+        """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
+        with self.locked():
+            removed = self.store.forget(session_ids)
+            DreamProgress(self.root).forget(session_ids)
+            for proposal in self.store.proposals():
+                self.desk.write_out(proposal, self.now().date())
+        return removed
+
+    @contextmanager
+    def locked(self) -> Iterator[Journal]:
+        """Keeps other deciders out, and finishes what a killed one has begun."""
+        require_memory(self.root)
+        make_folder(self.root.derived)
+        lock = FileLock(self.root.derived / "dream.lock", timeout=LOCK_SECONDS)
+        try:
+            with lock:
+                journal = Journal(self.store, self._repository())
+                if journal.finish():
+                    self._level()
+                yield journal
+        except Timeout as error:
+            raise NeedsRepair("another review or dream is under way", remedy="Try again when it has ended") from error
+
+    # -- plans --------------------------------------------------------------------------------------------------
+
+    def _plan_to_accept(self, hunk: Hunk) -> Plan:
+        self._require_no_doubt(hunk.target)
+        old = target_text(self.root, hunk.target)
+        place = anchored(old, hunk)
+        if place is None:
+            raise ContentError(
+                "the file has changed so that the hunk fits no longer",
+                where=hunk.target,
+                remedy="Run `oneiros dream`, which retires it",
+            )
+        new = placed(old, hunk, place, self._manner())
+        founded = new_file(hunk, place, self._manner()) if old is None else old
+        target = _change(hunk.target, old, new, splices_between(founded, new))
+        decided = replace(hunk, state=State.ACCEPTED, decided=self.now(), update=replace(hunk.update, place=place))
+        suggested = hunk.update.candidate.text if hunk.text != hunk.update.candidate.text else ""
+        files, changes = self._with_index_page(PlannedFile(hunk.target, hash_of(old), new), target)
+        approval = Approval(
+            Event.ACCEPTED,
+            self.now(),
+            changes,
+            hunk=hunk.id,
+            proposal=hunk.proposal,
+            label=label_of(hunk, old or ""),
+            text=hunk.text,
+            suggested=suggested,
+            old_text=place.old_text,
+            quotes=hunk.quotes,
+            nonce=new_nonce(),
+        )
+        return Plan(files, approval, (decided,), self._message(accepting(decided, approval, self._is_own())))
+
+    def _plan_to_revert(self, hunk: Hunk, accepted: Approval) -> Plan:
+        self._require_no_doubt(hunk.target)
+        change = next(change for change in accepted.files if change.path == hunk.target)
+        now = target_text(self.root, hunk.target)
+        new = self._without(now, change)
+        files, changes = self._with_index_page(
+            PlannedFile(hunk.target, hash_of(now), new), _change(hunk.target, now, new, ()), accepted
+        )
+        decided = replace(hunk, state=State.REVERTED, decided=self.now())
+        approval = Approval(
+            Event.REVERTED, self.now(), changes, hunk=hunk.id, proposal=hunk.proposal, nonce=new_nonce()
+        )
+        return Plan(files, approval, (decided,), self._message(reverting(decided, approval)))
+
+    def _without(self, now: str | None, change: FileChange) -> str | None:
+        """A file without a change of it."""
+        if not change.splices:
+            raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
+        if now is not None and hash_of(now) == change.after:
+            return undone(now, change.splices) if change.before else None
+        left = taken_out(now, change.splices) if now is not None else None
+        if left is None:
+            raise ContentError(
+                "later changes stand where this one was made", where=change.path, remedy="Edit the topic by hand"
+            )
+        return set_field(left, "modified", self.now().date().isoformat()) if parse_frontmatter(left).block else left
+
+    def _with_index_page(
+        self, target: PlannedFile, change: FileChange, accepted: Approval | None = None
+    ) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
+        """The target with the index page beside it, where its pointers change too."""
+        page, old = self.root.index_page.name, self._text(self.root.index_page.name)
+        if old is not None and Approvals(self.root, self.store).doubt_about(page, old):
+            return (target,), (change,)  # its own lines are in doubt: they must not ride along in a commit
+        undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
+        if undo and old is not None and hash_of(old) == undo.after and undo.before:
+            new = undone(old, undo.splices)
+        else:
+            new = with_pointers(old if old is not None else NEW_PAGE, self._heads_with(target), self._limits())
+        if new == old:
+            return (target,), (change,)
+        page_change = _change(page, old, new, splices_between(old or "", new))
+        return (target, PlannedFile(page, hash_of(old), new)), (change, page_change)
+
+    def _heads_with(self, target: PlannedFile) -> list[TopicHead]:
+        """The heads of all topics, as if the target were written already."""
+        heads = [head for head in topic_heads(self.root) if head.path != target.path]
+        if target.text is None:
+            return heads
+        parsed = parse_frontmatter(target.text)
+        document = as_document(SourceFile(SourcePath(target.path), Layer.TOPIC), parsed)
+        name = topic_name(document.path)
+        return [*heads, TopicHead(name, document.title, document.date, summary_of(parsed), document.path)]
+
+    # -- what a plan is made of ---------------------------------------------------------------------------------
+
+    def _open_hunk(self, name: str) -> Hunk:
+        hunk = self.store.hunk(name)
+        if not hunk.is_open:
+            raise ContentError(f"hunk {hunk.id} is {hunk.state} already", remedy="`oneiros review` shows what is open")
+        return hunk
+
+    def _show_again(self, hunk: Hunk) -> None:
+        """Writes the pages of a hunk's proposal anew."""
+        if hunk.proposal:
+            self.desk.write_out(self.store.proposal(hunk.proposal), self.now().date())
+
+    def _require_no_doubt(self, target: str) -> None:
+        checked_target(self.root, target)
+        approvals = Approvals(self.root, self.store)
+        approvals.note_found(self.now())
+        if doubt := approvals.doubt_about(target, self._text(target)):
+            raise ContentError(
+                f"nobody has answered for its present state ({doubt})",
+                where=target,
+                remedy=f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`",
+            )
+
+    def _message(self, message: str) -> str:
+        """The message where a commit is wanted and possible; raises NeedsRepair where it is wanted but not now."""
+        repository = self._repository()
+        if repository is None:
+            return ""
+        require_rest(repository)
+        return message
+
+    def _commit_of(self, plan: Plan) -> str:
+        repository = self._repository()
+        return repository.commit_with(plan.approval.nonce) if plan.message and repository else ""
+
+    def _repository(self) -> Repository | None:
+        return find_repository(self.root.path) if self._person.dream_commit else None
+
+    def _is_own(self) -> bool:
+        repository = self._repository()
+        return repository is None or repository.is_own
+
+    def _manner(self) -> Manner:
+        return Manner(self.now().date(), keeps_history=self._person.dream_history == "topic")
+
+    def _limits(self) -> MemorySettings:
+        return read_memory_settings(self.root.settings)
+
+    def _text(self, path: str) -> str | None:
+        file = checked_path(self.root, path)
+        return read_text(file) if file.exists() else None
+
+
+def checked_wording(text: str, redactor: Redactor) -> str:
+    """A person's own wording of a statement. Raises ContentError for none, for a long one, and for a secret in it."""
+    text = text.strip()
+    if not text or len(text) > MAX_TEXT_CHARS:
+        raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
+    if redactor.redact(text).text != text:
+        raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
+    return text
+
+
+def new_nonce() -> str:
+    """A name for one approval, by which its commit is known again."""
+    return secrets.token_hex(8)
+
+
+def _change(path: str, old: str | None, new: str | None, splices: Sequence[Splice]) -> FileChange:
+    return FileChange(path, hash_of(old), hash_of(new), approved_hash(path, new), tuple(splices))
+
+
+def _as_it_stands(path: str, text: str | None) -> FileChange:
+    return unchanged(path, text) if text is not None else FileChange(path, "", "", "")

@@ -1,0 +1,142 @@
+"""Changes that are carried out whole or not at all: files, commit, approval and hunks.
+
+What is to be done is written down first and struck out last. Each step can be repeated, so that the next process goes
+on wherever the last one was killed. A file that somebody else has changed in between is never overwritten, and a plan
+that names any file but those of layer 1 is not carried out.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from dream.decisions.repository import Repository
+from dream.proposals.hunk import Hunk, hash_of
+from dream.proposals.store import Approval, ProposalStore
+from dream.proposals.targets import checked_path
+from memory_server.errors import ContentError, NeedsRepair
+from memory_server.layers.topics import read_text
+from memory_server.machine.files import replace_file
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """The text that a file is to get; None removes it."""
+
+    path: str
+    before: str  # sha256; empty where there is no file
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One change from its first step to its last."""
+
+    files: tuple[PlannedFile, ...]  # the target first
+    approval: Approval
+    hunks: tuple[Hunk, ...]  # as they are to be saved
+    message: str  # of the commit; empty where none is wanted
+
+
+class Journal:
+    """The plan under way of one memory root, if any. Call under the lock of `accept.py`."""
+
+    def __init__(self, store: ProposalStore, repository: Repository | None):
+        self._store = store
+        self._repository = repository
+        self._file = store.root.journal
+
+    def carry_out(self, plan: Plan) -> None:
+        """Does everything, or raises before anything is done."""
+        replace_file(self._file, msgspec.json.encode(plan), durable=True)
+        logger.debug("planned")
+        self.finish()
+
+    def finish(self) -> bool:
+        """Goes on with what a killed process has begun; whether there was anything."""
+        plan = self._planned()
+        if plan is None:
+            return False
+        files = self._write_files(plan)
+        if files is None:
+            logger.warning("an interrupted acceptance was given up: %s has changed since", plan.files[0].path)
+            self._file.unlink()
+            return True
+        if plan.message and self._repository is not None:
+            self._commit(self._repository, plan, files)
+        self._store.add_approval(_of_files(plan.approval, files))
+        logger.debug("approval noted")
+        for hunk in plan.hunks:
+            self._store.save_hunk(hunk)
+            logger.debug("hunk saved")
+        self._file.unlink()
+        logger.debug("struck out")
+        return True
+
+    def _planned(self) -> Plan | None:
+        try:
+            plan = msgspec.json.decode(self._file.read_bytes(), type=Plan)
+            for path in (*(planned.path for planned in plan.files), *(change.path for change in plan.approval.files)):
+                checked_path(self._store.root, path)
+        except FileNotFoundError:
+            return None
+        except (msgspec.MsgspecError, ContentError) as error:
+            what = f"the plan of an acceptance cannot be carried out ({error})"
+            raise NeedsRepair(what, where=self._file, remedy="Look at it, then remove it") from error
+        return plan
+
+    def _write_files(self, plan: Plan) -> Mapping[str, bytes | None] | None:
+        """Writes what is not written yet; None where the target is another than either state of it."""
+        done: dict[str, bytes | None] = {}
+        for number, planned in enumerate(plan.files):
+            file = self._store.root.path / planned.path
+            present = hash_of(_text(file))
+            if present == planned.before:
+                _put(file, planned.text)
+            elif present != hash_of(planned.text):
+                if number == 0:
+                    return None
+                continue  # the index page: its pointers are written anew with the next change
+            done[planned.path] = planned.text.encode("utf-8") if planned.text is not None else None
+            logger.debug("file written")
+        return done
+
+    def _commit(self, repository: Repository, plan: Plan, files: Mapping[str, bytes | None]) -> None:
+        ours = {path: content for path, content in files.items() if not repository.ignores(path)}
+        wanted = {path: content for path, content in ours.items() if content is not None or repository.has(path)}
+        if wanted and not repository.commit_with(plan.approval.nonce):
+            require_rest(repository)
+            repository.commit(wanted, plan.message, self._scratch())
+            logger.debug("committed")
+        repository.settle_index(ours)  # of a removed file too, which the commit may be without already
+        logger.debug("index settled")
+
+    def _scratch(self) -> Path:
+        folder = self._store.root.derived
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+def require_rest(repository: Repository) -> None:
+    """Raises NeedsRepair while the person is in the middle of a merge or rebase."""
+    if what := repository.under_way():
+        raise NeedsRepair(f"{what} is under way", where=repository.top, remedy="Finish or abort it, then try again")
+
+
+def _of_files(approval: Approval, files: Mapping[str, object]) -> Approval:
+    return replace(approval, files=tuple(change for change in approval.files if change.path in files))
+
+
+def _put(file: Path, text: str | None) -> None:
+    if text is None:
+        file.unlink(missing_ok=True)
+        return
+    replace_file(file, text, durable=True)
+
+
+def _text(file: Path) -> str | None:
+    return read_text(file) if file.exists() else None

@@ -1,0 +1,65 @@
+"""Page sessions: how a browser comes to decide, although the bearer token may only read and propose.
+
+A person at a terminal gets a code that works once and briefly; the page that sends it over HTTP gets a secret, which it
+sends with each request. Both live in the daemon's memory: no file can bring one, and none outlives the daemon. Neither
+is ever a cookie, which a browser would hand to every other server of this machine.
+"""
+
+import datetime as dt
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable
+
+from dream.decisions.presence import Consent
+from memory_server.errors import UsageError
+
+CODE_LIFE = dt.timedelta(minutes=2)
+SESSION_LIFE = dt.timedelta(hours=8)
+CODE_BYTES = 10  # 80 bits: not to be guessed within its life
+REMEDY = "Get a new code: `oneiros review --page` in a terminal of your own"
+
+
+class PageSessions:
+    """The codes and page sessions of one daemon. Safe to share between threads."""
+
+    def __init__(self, now: Callable[[], dt.datetime]):
+        self._now = now
+        self._guard = threading.Lock()
+        self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
+        self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
+
+    def new_code(self, consent: Consent) -> str:
+        """A code that opens one page session within two minutes."""
+        assert consent.how
+        code = secrets.token_hex(CODE_BYTES)
+        with self._guard:
+            self._codes = self._living(self._codes) | {_hash(code): self._now() + CODE_LIFE}
+        return code
+
+    def open(self, code: str) -> str:
+        """The secret of a new session. Raises UsageError for a code that is wrong, used or too old."""
+        with self._guard:
+            self._codes = self._living(self._codes)
+            if self._codes.pop(_hash(code), None) is None:
+                raise UsageError("the code is wrong, used or too old", remedy=REMEDY)
+            secret = secrets.token_urlsafe(32)
+            self._open[_hash(secret)] = self._now() + SESSION_LIFE
+            return secret
+
+    def holds(self, secret: str) -> bool:
+        """Whether this is the secret of a session that is still open."""
+        with self._guard:
+            self._open = self._living(self._open)
+            return _hash(secret) in self._open
+
+    def consent(self, secret: str) -> Consent | None:
+        """That a person is there; None without an open session."""
+        return Consent("page") if self.holds(secret) else None
+
+    def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:
+        return {known: end for known, end in ends.items() if end > self._now()}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -1,0 +1,171 @@
+"""git, as far as accepting needs it: is the repository at rest, what does HEAD hold, commit these files alone.
+
+A commit is built beside the person's index and put on the branch in one step, so that nothing else is taken along, no
+hook of the repository runs, and a kill leaves the branch at the old or the new commit.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memory_server.errors import NeedsRepair
+from memory_server.root.state import SAFE_GIT
+
+SECONDS = 60.0
+UNDER_WAY = {
+    "MERGE_HEAD": "a merge",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+}
+OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
+HEREDITARY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # of a hook or alias that runs us
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The repository that a folder lies in."""
+
+    folder: Path  # the memory root; paths are relative to it
+    top: Path
+    git_folder: Path
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the memory is the whole of it, rather than a folder of a project."""
+        return self.top.resolve() == self.folder.resolve()
+
+    def under_way(self) -> str:
+        """What the person is in the middle of: a merge, a rebase; empty where nothing is."""
+        return next((what for name, what in UNDER_WAY.items() if (self.git_folder / name).exists()), "")
+
+    def head(self) -> str:
+        """The id of the last commit; empty where there is none yet."""
+        return self._ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or ""
+
+    def holds(self, path: str, content: bytes) -> bool:
+        """Whether the last commit holds this file with this content."""
+        kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}")
+        return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
+
+    def text(self, path: str) -> str | None:
+        """What the last commit holds under this name; None where it holds nothing, or no text."""
+        done = _git(self.folder, ("cat-file", "blob", f"HEAD:./{path}"), None, {})
+        try:
+            return done.stdout.decode("utf-8") if done.returncode == 0 else None
+        except UnicodeDecodeError:
+            return None
+
+    def clean(self, paths: Sequence[str]) -> frozenset[str]:
+        """Which of these files are on the disk exactly as the last commit holds them, in two questions to git."""
+        listed = self._ask("ls-tree", "-z", "HEAD", "--", *paths) or ""
+        kept = {}
+        for row in listed.split("\0"):
+            what, _, path = row.partition("\t")
+            kept[path] = what.split(" ")[-1]
+        present = [path for path in paths if path in kept and (self.folder / path).is_file()]
+        names = "".join(f"{path}\n" for path in present if "\n" not in path)
+        hashes = (self._ask("hash-object", "--stdin-paths", data=names.encode()) or "").splitlines()
+        if len(hashes) != len(present):
+            return frozenset()
+        return frozenset(path for path, found in zip(present, hashes, strict=True) if kept[path] == found)
+
+    def has_commits_of(self, mark: str) -> bool:
+        """Whether a text stands in any message of this branch, whatever its case."""
+        return bool(self._ask("log", "-1", "-i", "--fixed-strings", "--format=%H", f"--grep={mark}"))
+
+    def has(self, path: str) -> bool:
+        """Whether the last commit holds this file."""
+        return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}") is not None
+
+    def last_message(self, path: str) -> str:
+        """The message of the last commit that touched a file; empty where there is none."""
+        return self._ask("log", "-1", "--format=%B", "--", path) or ""
+
+    def ignores(self, path: str) -> bool:
+        return self._ask("check-ignore", "--no-index", "--", path) is not None
+
+    def commit_with(self, mark: str) -> str:
+        """The commit of this branch in whose message a text stands; empty where there is none."""
+        return self._ask("log", "-1", "--format=%H", "--fixed-strings", f"--grep={mark}") or ""
+
+    def commit(self, files: Mapping[str, bytes | None], message: str, scratch: Path) -> str:
+        """Commits these files with this content (None: removed) and nothing else; returns the id of the commit.
+
+        `scratch` is a folder of ours for the index it is built in. Raises NeedsRepair where git refuses.
+        """
+        old = self.head()
+        index = {"GIT_INDEX_FILE": str(scratch / "commit-index")}
+        (scratch / "commit-index").unlink(missing_ok=True)
+        self._do("read-tree", "HEAD" if old else "--empty", more=index)
+        entries = [self._entry(path, content) for path, content in files.items()]
+        self._do("update-index", "--add", "--index-info", data=b"".join(entries), more=index)
+        tree = self._do("write-tree", more=index)
+        parent = ["-p", old] if old else []
+        made = self._do("commit-tree", tree, *parent, "-F", "-", data=message.encode(), more=self._names())
+        subject = message.partition("\n")[0]
+        self._do("update-ref", "-m", f"oneiros: {subject}", "HEAD", made, old or "0" * 40)
+        (scratch / "commit-index").unlink(missing_ok=True)
+        return made
+
+    def settle_index(self, files: Mapping[str, bytes | None]) -> None:
+        """Tells the person's own index of these files, so that they do not seem to be staged backwards."""
+        entries = [self._entry(path, content) for path, content in files.items()]
+        self._do("update-index", "--add", "--index-info", data=b"".join(entries))
+        self._ask("update-index", "-q", "--refresh")  # exits 1 where other files have changed
+
+    def _entry(self, path: str, content: bytes | None) -> bytes:
+        """One line of `update-index --index-info`; its paths count from the top."""
+        whole = f"{self._prefix()}{path}".encode()
+        if content is None:
+            return b"0 " + b"0" * 40 + b"\t" + whole + b"\n"
+        blob = self._do("hash-object", "-w", "--path", path, "--stdin", data=content)
+        return f"100644 {blob}\t".encode() + whole + b"\n"
+
+    def _prefix(self) -> str:
+        return self._do("rev-parse", "--show-prefix")
+
+    def _names(self) -> dict[str, str]:
+        """Names for a commit, where the person has told git none."""
+        if self._ask("var", "GIT_COMMITTER_IDENT") and self._ask("config", "user.email"):
+            return {}
+        return {f"GIT_{who}_{key}": name for who in ("AUTHOR", "COMMITTER") for key, name in OWN_NAME.items()}
+
+    def _ask(self, *arguments: str, data: bytes | None = None) -> str | None:
+        """What git prints; None where it exits with anything but 0."""
+        done = _git(self.folder, arguments, data, {})
+        return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
+
+    def _do(self, *arguments: str, data: bytes | None = None, more: Mapping[str, str] | None = None) -> str:
+        done = _git(self.folder, arguments, data, more or {})
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+            raise NeedsRepair(f"git {arguments[0]} failed ({said})", where=self.top, remedy="Mend that, then try again")
+        return done.stdout.decode("utf-8", "replace").strip()
+
+
+def find_repository(folder: Path) -> Repository | None:
+    """The repository around a folder; None where there is none, or no git."""
+    try:
+        done = _git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir"), None, {})
+    except NeedsRepair:
+        return None
+    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
+    return Repository(folder, Path(lines[0]), Path(lines[1])) if done.returncode == 0 and len(lines) == 2 else None
+
+
+def _git(
+    folder: Path, arguments: Sequence[str], data: bytes | None, more: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    own = {name: value for name, value in os.environ.items() if name not in HEREDITARY}
+    command = ["git", "-C", str(folder), *SAFE_GIT, "-c", "core.quotePath=false", *arguments]
+    environment = {**own, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_LITERAL_PATHSPECS": "1", **more}
+    try:
+        return subprocess.run(
+            command, input=data or b"", capture_output=True, timeout=SECONDS, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NeedsRepair(f"git cannot be run ({error})", remedy="Install git, or set dream_commit = false") from error

@@ -1,0 +1,146 @@
+"""How a statement stands to what the topics say: new, known, more of the same, or something else in its place.
+
+Two statements contradict each other where they speak of the same subject and give the same slot another value, or where
+one says that something is and the other that it never was. What they are about is measured by their telling words,
+weighed by rarity; which slot a value fills, by its kind, its unit and the words around it. No model is asked.
+"""
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
+from dream.judge.routing import place_for
+from dream.records import Candidate, Kind, Relation, Update
+from dream.statements.reading import StatementReading, read_statement
+from dream.statements.words import Rarity, content_words
+from dream.topics import Topics, TopicStatement, TopicText
+
+CONTRADICTS_FROM = 0.55  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
+EXTENDS_FROM = 0.3
+WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
+WORTH_EXTENDING = 0.5
+DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
+REASON = re.compile(
+    r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a statement has to do with one statement of a topic."""
+
+    topic: TopicText
+    statement: TopicStatement
+    alike: float  # 0 to 1, how much they are about the same
+    contradiction: float  # 0 to 1
+    is_known: bool
+    why: str
+
+
+def compare(candidate: Candidate, topics: Topics) -> Update:
+    """The candidate's relation to the topics, and where it goes."""
+    matches = matches_of(candidate, topics)
+    known = next((match for match in matches if match.is_known), None)
+    if known:
+        return _update(candidate, Relation.KNOWN, known, topics)
+    against = strongest(matches)
+    if against and against.contradiction >= CONTRADICTS_FROM:
+        return _update(candidate, _relation_against(candidate, against), against, topics)
+    nearest = max(matches, key=lambda match: match.alike, default=None)
+    if nearest and nearest.alike >= EXTENDS_FROM:
+        return _update(candidate, Relation.EXTENDS, nearest, topics)
+    return _update(candidate, Relation.NEW, None, topics)
+
+
+def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
+    """What a candidate has to do with every statement of every topic that shares a word with it."""
+    reading = read_statement(candidate.text, candidate.context)
+    return [
+        match_of(reading, topic, statement, topics.rarity)
+        for topic in topics.files
+        for statement in topic.statements
+        if reading.context & statement.reading.words
+    ]
+
+
+def strongest(matches: list[Match]) -> Match | None:
+    """The match that speaks most against its statement."""
+    return max(matches, key=lambda match: (match.contradiction, match.alike), default=None)
+
+
+def is_worth_asking(update: Update) -> bool:
+    """Whether an update deserves a person's minute.
+
+    A statement that nothing in the topics speaks of must be sure by itself; one that corrects a topic is worth a look
+    even where it was said in passing.
+    """
+    confidence = update.candidate.confidence
+    if update.relation is Relation.KNOWN:
+        return False
+    if update.relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT):
+        return True
+    return confidence >= (WORTH_EXTENDING if update.relation is Relation.EXTENDS else WORTH_NEW)
+
+
+def is_known(candidate: Candidate, topics: Topics) -> bool:
+    """Whether a topic says the same already."""
+    return any(match.is_known for match in matches_of(candidate, topics))
+
+
+def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+    """What a statement has to do with one of a topic."""
+    theirs = statement.reading
+    around = theirs.words | frozenset(content_words(" ".join(statement.headings)))
+    shared = ours.words & theirs.words
+    smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
+    alike = 0.5 * share_of(ours.words & around, ours.words, rarity) + 0.5 * share_of(shared, smaller, rarity)
+    against = contradiction_of(ours, theirs, rarity)
+    says_same = share_of(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
+    is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
+    return Match(topic, statement, alike, against.score, is_known, against.why)
+
+
+def _relation_against(candidate: Candidate, match: Match) -> Relation:
+    words = " ".join(quote.text for quote in candidate.quotes) + " " + candidate.text
+    if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
+        return Relation.SUPERSEDES
+    if (
+        _is_old(candidate, match.topic)
+        and candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
+        and not REASON.search(words)
+    ):
+        return Relation.DRIFT
+    return Relation.CONTRADICTS
+
+
+def _is_old(candidate: Candidate, topic: TopicText) -> bool:
+    said = next((quote.time for quote in candidate.quotes if quote.time), None)
+    return bool(said and topic.date and said.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
+
+
+def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
+    replaces = match if relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT) else None
+    place = place_for(
+        candidate,
+        topics,
+        topic=match.topic if match else None,
+        statement=match.statement if match else None,
+        is_replaced=replaces is not None,
+    )
+    return Update(candidate, relation, place, _sentence(relation, match))
+
+
+def _sentence(relation: Relation, match: Match | None) -> str:
+    if match is None:
+        return "No topic speaks of this."
+    where = f"{match.topic.path}:{match.statement.lines.first}"
+    return {
+        Relation.KNOWN: f"{where} says this already.",
+        Relation.EXTENDS: f"{where} speaks of the same.",
+        Relation.CONTRADICTS: f"{where} says otherwise: {match.why}.",
+        Relation.SUPERSEDES: f"{where} said otherwise, and the person announced a change: {match.why}.",
+        Relation.DRIFT: f"{where} records a decision of long ago; this goes against it without a reason: {match.why}.",
+        Relation.NEW: "",
+    }[relation]

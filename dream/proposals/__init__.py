@@ -1,0 +1,1 @@
+"""Proposals: hunks, where they go, how they are stored and shown."""

@@ -1,0 +1,266 @@
+"""The folder `proposals/`: what was proposed, and what a person decided.
+
+    queue.json               hunks that wait for a day with room
+    <date>-<n>/hunks.json    the hunks of one proposal; beside it the same for a person, proposal.md and changes.diff
+    rejected.jsonl           what was turned down, by meaning and source
+
+Beside it, in the person's state of the memory, since no clone may bring it:
+
+    approvals.jsonl          which state of which approved file a person has answered for, and how to undo each change
+
+None of it is derived: it is not rebuilt, and without it the same questions would be asked again.
+"""
+
+import datetime as dt
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from dream.proposals.hunk import Hunk
+from dream.proposals.splices import Splice
+from dream.records import Quote
+from memory_server.errors import ContentError
+from memory_server.machine.files import append_line, replace_file
+from memory_server.root.paths import MemoryRoot
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
+
+
+class Event(StrEnum):
+    """How a person came to answer for a state of files."""
+
+    FOUND = "found"  # it was there when approvals were first kept
+    ADOPTED = "adopted"  # a change made elsewhere, looked at and taken over
+    ACCEPTED = "accepted"
+    REVERTED = "reverted"
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file of an approval."""
+
+    path: str  # relative to the memory root
+    before: str  # sha256 of its text; empty where there was no file
+    after: str  # likewise; empty where it was removed
+    approved: str  # what is compared later: of MEMORY.md without its generated lines, else the same as `after`
+    splices: tuple[Splice, ...] = ()  # the way back
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One yes of a person."""
+
+    event: Event
+    at: dt.datetime
+    files: tuple[FileChange, ...]
+    hunk: str = ""
+    proposal: str = ""
+    label: str = ""  # of the footnote it wrote
+    text: str = ""
+    suggested: str = ""  # what was proposed, where the person reworded it
+    old_text: str = ""  # what it replaced
+    quotes: tuple[Quote, ...] = ()
+    nonce: str = ""  # names its commit
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One no of a person."""
+
+    hunk: str
+    target: str
+    text: str
+    reason: str
+    at: dt.datetime
+    quotes: tuple[Quote, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Hunks offered together."""
+
+    name: str  # <date>-<n>
+    hunks: tuple[Hunk, ...]
+
+
+class ProposalStore:
+    """Reads and writes the folder of one memory root. It decides nothing."""
+
+    def __init__(self, root: MemoryRoot):
+        self.root = root
+        self.folder = root.path / "proposals"
+        self._queue = self.folder / "queue.json"
+        self._rejected = self.folder / "rejected.jsonl"
+        self._approvals = root.approvals
+
+    def proposals(self) -> list[Proposal]:
+        """All proposals, oldest first."""
+        folders = [path for path in self.folder.glob("*") if FOLDER_NAME.fullmatch(path.name) and path.is_dir()]
+        return [self.proposal(path.name) for path in sorted(folders, key=lambda path: _order_of(path.name))]
+
+    def proposal(self, name: str) -> Proposal:
+        """One proposal. Raises ContentError where there is none, or where it cannot be read."""
+        file = self.folder / name / "hunks.json"
+        if not FOLDER_NAME.fullmatch(name) or not (file.is_file() or file.parent.is_dir()):
+            raise ContentError(f"there is no proposal {name[:40]!r}", remedy="`oneiros review --list` names them")
+        return Proposal(name, _read(file, tuple[Hunk, ...], ()))
+
+    def queue(self) -> tuple[Hunk, ...]:
+        """The hunks that wait."""
+        return _read(self._queue, tuple[Hunk, ...], ())
+
+    def hunks(self) -> list[Hunk]:
+        """All hunks, those that wait last."""
+        return [*(hunk for proposal in self.proposals() for hunk in proposal.hunks), *self.queue()]
+
+    def hunk(self, name: str) -> Hunk:
+        """A hunk by its id or the beginning of it. Raises ContentError where that fits none, or more than one."""
+        found = [hunk for hunk in self.hunks() if name and hunk.id.startswith(name)]
+        if len({hunk.id for hunk in found}) != 1:
+            what = f"{'several hunks begin' if found else 'no hunk begins'} with {name[:40]!r}"
+            raise ContentError(what, remedy="`oneiros review --list` names them")
+        return found[0]
+
+    def next_name(self, day: dt.date) -> str:
+        """The name of the next proposal of a day."""
+        numbers = [_order_of(path.name)[1] for path in self.folder.glob(f"{day.isoformat()}-*")]
+        return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
+
+    def save_queue(self, hunks: Sequence[Hunk]) -> None:
+        replace_file(self._queue, _json(tuple(hunks)), durable=True)
+
+    def save_proposal(self, proposal: Proposal) -> None:
+        """Writes the hunks of a proposal; what a person reads of them is `proposal.py`'s to write."""
+        replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks), durable=True)
+
+    def save_hunk(self, hunk: Hunk) -> None:
+        """Replaces one hunk where it stands."""
+        if hunk.proposal:
+            proposal = self.proposal(hunk.proposal)
+            hunks = tuple(hunk if other.id == hunk.id else other for other in proposal.hunks)
+            self.save_proposal(replace(proposal, hunks=hunks))
+        else:
+            self.save_queue([hunk if other.id == hunk.id else other for other in self.queue()])
+
+    def approvals(self) -> list[Approval]:
+        """Every yes, oldest first."""
+        return _read_lines(self._approvals, Approval)
+
+    def add_approval(self, approval: Approval) -> None:
+        """Notes a yes; one that is noted already (the same nonce) is not noted twice."""
+        if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
+            _append(self._approvals, approval)
+
+    def rejections(self) -> list[Rejection]:
+        return _read_lines(self._rejected, Rejection)
+
+    def add_rejection(self, rejection: Rejection) -> None:
+        _append(self._rejected, rejection)
+
+    def forget(self, session_ids: Iterable[str]) -> int:
+        """Removes every hunk, rejection and quote of these sessions; returns how many hunks went.
+
+        Of an approval that names one the hashes stay, since the files do; its words and its way back go.
+        """
+        gone, removed = set(session_ids), 0
+
+        def rests_on(quotes: Sequence[Quote]) -> bool:
+            return any(quote.session_id in gone for quote in quotes)
+
+        for proposal in self.proposals():
+            kept = tuple(hunk for hunk in proposal.hunks if not rests_on(hunk.quotes))
+            if len(kept) != len(proposal.hunks):
+                removed += len(proposal.hunks) - len(kept)
+                for file in (self.folder / proposal.name).iterdir():
+                    file.unlink()
+                if kept:
+                    self.save_proposal(replace(proposal, hunks=kept))
+                else:
+                    (self.folder / proposal.name).rmdir()
+        queue = self.queue()
+        waiting = [hunk for hunk in queue if not rests_on(hunk.quotes)]
+        if len(waiting) != len(queue):
+            removed += len(queue) - len(waiting)
+            self.save_queue(waiting)
+        if rejections := self.rejections():
+            _rewrite(self._rejected, [one for one in rejections if not rests_on(one.quotes)])
+        if approvals := self.approvals():
+            names = [session_id.encode() for session_id in gone]
+            telling = {one for one in approvals if any(name in msgspec.json.encode(one) for name in names)}
+            _rewrite(self._approvals, [_wordless(one) if one in telling else one for one in approvals])
+        return removed
+
+
+def _wordless(approval: Approval) -> Approval:
+    files = tuple(replace(change, splices=()) for change in approval.files)
+    return replace(approval, files=files, text="", suggested="", old_text="", quotes=())
+
+
+def _order_of(name: str) -> tuple[str, int]:
+    day, _, number = name.rpartition("-")
+    return day, int(number) if number.isdigit() else 0
+
+
+def _json(value: object) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
+
+
+def _read(file: Path, kind: type[T], empty: T) -> T:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return empty
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ContentError(
+            f"the proposals cannot be read ({error})", where=file, remedy="Restore the file, or remove its folder"
+        ) from error
+
+
+def _read_lines(file: Path, kind: type[T]) -> list[T]:
+    """The lines of a file; a last one that a kill tore is passed over, and said."""
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found += [msgspec.json.decode(line, type=kind)] if line.strip() else []
+        except msgspec.MsgspecError as error:
+            if number < len(lines):
+                raise ContentError(
+                    f"this line cannot be read ({error})", where=file, line=number, remedy="Restore it, or remove it"
+                ) from error
+            logger.warning("%s:%d: the last line is not whole and counts for nothing", file, number)
+    return found
+
+
+def _append(file: Path, value: object) -> None:
+    """Adds a line. A last one without its end is completed where it is whole, and removed where a kill tore it."""
+    text = file.read_bytes() if file.exists() else b""
+    rest = text.rpartition(b"\n")[2]
+    if rest and not _is_json(rest):
+        logger.warning("%s: its last line was torn and is removed: %r", file, rest[:200])
+        replace_file(file, text[: -len(rest)], durable=True)
+    append_line(file, msgspec.json.encode(value))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
+def _rewrite(file: Path, values: Sequence[object]) -> None:
+    replace_file(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values), durable=True)

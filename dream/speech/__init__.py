@@ -1,1 +1,0 @@
-"""Tells what a piece of text does: asserts, asks, supposes, quotes, forbids; and what values it holds."""

@@ -1,0 +1,1 @@
+"""What a sentence says: its clauses, what they do, the values and words in them."""

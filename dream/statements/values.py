@@ -1,0 +1,266 @@
+"""The values that a sentence gives: numbers with their unit, dates, versions, addresses, paths, names.
+
+Two sentences contradict each other where they say the same of the same subject with another value. So each value keeps
+its kind, what it counts or is paid in, and the words around it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from dream.statements.words import content_words
+
+NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
+CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
+
+
+class ValueKind(StrEnum):
+    """What sort of value it is."""
+
+    ADDRESS = "address"  # host, IP, URL, mail address, port
+    VERSION = "version"
+    PATH = "path"
+    DATE = "date"
+    TIME = "time"
+    QUANTITY = "quantity"  # a number with or without a unit
+    NAME = "name"  # an identifier or a proper name
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a sentence."""
+
+    kind: ValueKind
+    value: str  # normalised: equal for the same value written differently
+    unit: str  # of a quantity: %, $, ms, or the stem of the noun that is counted; empty where nothing says
+    near: frozenset[str]  # stems of the words around it
+    close: frozenset[str]  # those of the few words right beside it
+    first: int
+    end: int
+    is_former: bool = False  # what it was before: `from 70 % to 90 %`
+
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
+            "september sept sep", "october oct", "november nov", "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+    )
+} | {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "dozen": "12"}
+UNITS = (
+    r"%|percent|per cent|ms|milliseconds?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|kb"
+    r"|mb|gb|tb|kib|mib|gib|bytes?|k|px|usd|eur|dollars?|euros?|pounds?|km|cm|mm|miles?|m|kg|g"
+)
+UNIT_NAMES = {
+    "percent": "%", "per cent": "%", "milliseconds": "ms", "millisecond": "ms", "sec": "s", "secs": "s", "second": "s",
+    "seconds": "s", "min": "minute", "mins": "minute", "minutes": "minute", "h": "hour", "hr": "hour", "hrs": "hour",
+    "hours": "hour", "days": "day", "weeks": "week", "months": "month", "years": "year", "dollar": "$", "dollars": "$",
+    "usd": "$", "euro": "€", "euros": "€", "eur": "€", "pounds": "£", "pound": "£", "miles": "mile", "bytes": "byte",
+}  # fmt: skip
+MEASURES = frozenset({*UNIT_NAMES.values(), "ms", "s", "kb", "mb", "gb", "tb", "£", "€", "$", "%"})  # count no thing
+SCALES: tuple[Mapping[str, float], ...] = (
+    {"ms": 0.001, "s": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800},
+    {"byte": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
+)  # units of one measure; months and years have no fixed length
+PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
+    (ValueKind.ADDRESS, re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+", re.IGNORECASE)),
+    (ValueKind.ADDRESS, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
+    (ValueKind.ADDRESS, re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?(?:/\d{1,2})?\b")),
+    (ValueKind.ADDRESS, re.compile(r"\b(?:localhost|(?:[a-z0-9-]+\.){1,5}[a-z]{2,})(?::\d{2,5})\b", re.IGNORECASE)),
+    (
+        ValueKind.ADDRESS,
+        re.compile(
+            r"\b(?:[a-z0-9-]+\.){1,5}(?:com|org|net|io|dev|local|internal|lan|example|test|app|cloud|eu|de|uk|fr|ai|co"
+            r"|me|info|corp|intra|home)\b(?!\w|\()",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ValueKind.ADDRESS,
+        re.compile(r"(?<=\bport )\d{2,5}\b|(?<=\bports )\d{2,5}\b|(?<![\w:]):\d{4,5}\b", re.IGNORECASE),
+    ),
+    (
+        ValueKind.DATE,
+        re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b(?!-)|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"),
+    ),
+    (
+        ValueKind.DATE,
+        re.compile(
+            rf"\b(?:{MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,?\s+\d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd"
+            rf"|th)?(?:\s+of)?\s+(?:{MONTH})\b(?:,?\s+\d{{4}})?",
+            re.IGNORECASE,
+        ),
+    ),
+    (ValueKind.DATE, re.compile(rf"\b(?:{DAYS})s?\b", re.IGNORECASE)),
+    (ValueKind.DATE, re.compile(r"(?<![\w.,$€£/-])(?:19|20)\d{2}\b(?![\w,.%]\d|\s?(?:%|ms|calls|lines))")),
+    (
+        ValueKind.TIME,
+        re.compile(r"\b\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.)(?!\w)|\b[0-2]?\d:[0-5]\d\b", re.IGNORECASE),
+    ),
+    (
+        ValueKind.VERSION,
+        re.compile(r"\bv\d+(?:\.\d+)*(?:-?(?:alpha|beta|rc)[.\d]*)?\b|\b\d+\.\d+\.\d+[\w.-]*\b", re.IGNORECASE),
+    ),
+    (
+        ValueKind.VERSION,
+        re.compile(
+            r"(?<=\bversion )\d+(?:\.\d+)*\b|(?<=\brelease )\d+(?:\.\d+)*\b|\b(?<=[A-Za-z#+] )\d+\.\d+\b(?!\s?(?:%|x\b"
+            r"|ms|sec|min|hour|gb|mb|kb|percent|times|million|k\b))|(?<=\bpython )\d+(?:\.\d+)*\b"
+            r"|(?<=\bnode )\d+(?:\.\d+)*\b|(?<=\bjava )\d+\b|(?<=\bpostgres )\d+\b|(?<=\bubuntu )\d+(?:\.\d+)?\b"
+            r"|(?<=\bpostgresql )\d+\b|(?<=\breact )\d+\b|(?<=\bgo )\d+\.\d+\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        ValueKind.PATH,
+        re.compile(
+            r"(?<![\w/])(?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+*-]+)*/?"
+            r"|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/[\w@-]+\.[a-z]{1,5}\b|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/(?=\s|$"
+            r"|[,.;`])|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )|(?<=\binto )|(?<=\bof )"
+            r"|(?<=\bbelow ))[\w.@-]+(?:/[\w.@-]+)+|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md|json|jsonl|ya?ml"
+            r"|toml|sh|sql|txt|ini|cfg|conf|env|lock|html|css|java|rb|c|h|cpp|xml|csv)\b|(?<![\w/])\.[a-z][\w.-]{2,}\b",
+            re.IGNORECASE,
+        ),
+    ),
+)
+QUANTITY = re.compile(
+    rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?"
+    rf"(?:(?:st|nd|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?"
+    rf"(?:(?:\s|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})",
+    re.IGNORECASE,
+)
+NAME = re.compile(
+    r"(?<!\w)(?P<flag>--[a-z][\w-]+)|`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+"
+    r"|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|\w+_\w+|[a-z0-9]+(?:-[a-z0-9]+){1,4}(?=\W|$)|[A-Z]{2,}[A-Z0-9_-]*)\b"
+    r"|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
+)
+NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo".split())
+FORMER = re.compile(
+    r"\b(?:from|instead of|rather than|not|was|were|used to be|previously|formerly|old|than|over|replacing|replaces"
+    r"|no longer|isn't|aren't)\s+(?:at |on |in |the |a |an |my |our |about |around |port |version |v)*$",
+    re.IGNORECASE,
+)  # what stands before a value that does not hold (any more)
+TO_FOLLOWS = re.compile(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s", re.IGNORECASE)
+
+
+def values_in(sentence: str) -> tuple[Value, ...]:
+    """Every value of a sentence, in order. No two of them overlap."""
+    return tuple(sorted(_found(sentence), key=lambda value: value.first))
+
+
+def _found(sentence: str) -> Iterator[Value]:
+    taken: list[tuple[int, int]] = []
+
+    def is_free(first: int, end: int) -> bool:
+        return all(end <= other_first or first >= other_end for other_first, other_end in taken)
+
+    for kind, pattern in PATTERNS:
+        for match in pattern.finditer(sentence):
+            first, end = match.start(), match.start() + len(match[0].rstrip(".,;:!?"))  # those end the sentence
+            if is_free(first, end):
+                taken.append((first, end))
+                yield _value(sentence, kind, _normalised(kind, sentence[first:end]), "", first, end)
+    for match in QUANTITY.finditer(sentence):
+        first, end = match.start("currency") if match["currency"] else match.start("number"), match.end("number")
+        if is_free(first, end) and not _is_article(match):
+            taken.append((first, end))
+            yield _value(sentence, ValueKind.QUANTITY, _number(match), _unit(match), first, end)
+    for match in NAME.finditer(sentence):
+        first, end = match.span()
+        text = next(group for group in match.groups() if group)
+        if is_free(first, end) and text.casefold() not in NOT_NAMES:
+            taken.append((first, end))
+            yield _value(sentence, ValueKind.NAME, text.casefold().removesuffix("'s"), "", first, end)
+
+
+def _value(sentence: str, kind: ValueKind, value: str, unit: str, first: int, end: int) -> Value:
+    before = content_words(sentence[:first])[-NEAR_WORDS:]
+    after = content_words(sentence[end:])[:NEAR_WORDS]
+    lead = FORMER.search(sentence[:first])
+    is_former = lead is not None and (
+        not lead[0].casefold().startswith("from") or TO_FOLLOWS.match(sentence, end) is not None
+    )
+    near = frozenset(word for word in before + after if not word.isdigit())
+    close = frozenset(before[-CLOSE_BEFORE:] + after[:CLOSE_AFTER]) & near
+    return Value(kind, value, unit, near, close, first, end, is_former)
+
+
+def _normalised(kind: ValueKind, text: str) -> str:
+    text = text.casefold().strip().rstrip(".,")
+    if kind is ValueKind.VERSION:
+        return text.removeprefix("v")
+    if kind is ValueKind.ADDRESS:
+        return text.rstrip("/").lstrip(":")
+    if kind is ValueKind.TIME:
+        return _time(text)
+    if kind is ValueKind.DATE:
+        return _date(text)
+    return text.rstrip("/") if kind is ValueKind.PATH else text
+
+
+def _time(text: str) -> str:
+    digits = re.findall(r"\d+", text)
+    hour, minute = int(digits[0]), int(digits[1]) if len(digits) > 1 else 0
+    if "p" in text and hour < 12:
+        hour += 12
+    return f"{hour:02d}:{minute:02d}"
+
+
+def _date(text: str) -> str:
+    month = re.search(MONTH, text)
+    numbers = re.findall(r"\d+", text)
+    if month and numbers:
+        day = next((number for number in numbers if len(number) <= 2), "")
+        return f"{MONTHS[month[0]]:02d}-{int(day):02d}" if day else text
+    if iso := re.fullmatch(r"\d{4}-(\d\d)-(\d\d)", text):
+        return f"{iso[1]}-{iso[2]}"
+    return text.rstrip("s") if text.endswith("days") else text
+
+
+def _number(match: re.Match[str]) -> str:
+    text = NUMBER_WORDS.get(match["number"].casefold(), match["number"].replace(",", ""))
+    scale = (match["scale"] or "").strip().casefold()
+    text = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", text, flags=re.IGNORECASE)
+    factor = {"k": 1_000, "thousand": 1_000, "million": 1_000_000}.get(scale, 1)
+    number = float(text) * factor
+    return f"{number:g}" if number < 1e15 else text
+
+
+def _unit(match: re.Match[str]) -> str:
+    """What a number counts: its unit, else the noun at the end of the few words behind it."""
+    if match["currency"]:
+        return str(match["currency"])
+    if match["unit"]:
+        unit = match["unit"].casefold()
+        return UNIT_NAMES.get(unit, unit)
+    words = content_words(match["rest"] or "")
+    return words[0] if words else ""
+
+
+def _is_article(match: re.Match[str]) -> bool:
+    """Whether `one` stands for `a certain` rather than for the number."""
+    return match["number"].casefold() == "one" and not match["unit"]
+
+
+def share_a_scale(one: Value, other: Value) -> bool:
+    """Whether two quantities have different units of the same measure, such as seconds and minutes."""
+    return one.unit != other.unit and any(one.unit in scale and other.unit in scale for scale in SCALES)
+
+
+def are_equal(one: Value, other: Value) -> bool:
+    """Whether two quantities on one scale are the same amount: `60 s` and `1 minute`."""
+    scale = next(scale for scale in SCALES if one.unit in scale)
+    return float(one.value) * scale[one.unit] == float(other.value) * scale[other.unit]

@@ -1,0 +1,398 @@
+"""The REST face: the operations of `Memory` under `/api`, with their description at `/openapi.json`.
+
+Errors are one JSON object, `{"error": {"kind", "what", "where", "line", "remedy"}}`: 400 or 422 for what was asked, 404
+for what is not there, 503 for what needs repair. Who may ask is decided before, by `guard.py`.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
+from fastapi import FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from memory_server.document import TYPES
+from memory_server.embedding.workers import usable_cores
+from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
+from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.indexing import Indexing
+from memory_server.faces.memory_text import status_json
+from memory_server.index.build import Changes
+from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
+from memory_server.memory import Memory
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
+from memory_server.upkeep import SMALL_CHANGE, SMALL_REST
+
+MAX_WAIT_SECONDS = 600.0
+FRESH_SECONDS = 3.0  # how long a question waits for a file that was just saved
+WAITERS = 50
+MAX_LOG_ROWS = 1_000
+MAX_NUMBER = 1 << 31
+
+STATUS_OF = {UsageError: 400, ContentError: 404, NeedsRepair: 503}
+ERROR: dict[str, Any] = {"model": dict[str, Any], "description": "what happened, and what to do next"}
+RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 413, 421, 422, 503), ERROR)
+
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]
+Name = Annotated[str, Field(max_length=500)]
+Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
+Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
+Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
+Identity = Annotated[str, Path(pattern="^[0-9a-f]{8}$", description="8 hexadecimal digits")]
+
+
+class Body(BaseModel):
+    """A body in which a key nobody knows is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class QuestionBody(Body):
+    """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
+
+    query: str = Field(max_length=20_000)
+    limit: int = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    per_source: int = Field(1, ge=1, le=MAX_LIMIT)
+    include_raw: bool = Field(False, description="archived turns too, as layer:raw")
+    layer: Several = Field((), description="only these layers")
+    topic: Several = ()
+    project: Several = Field((), description="only of these projects")
+    machine: Several = ()
+    kind: Several = Field((), description="only these types of frontmatter, such as semantic")
+    type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
+    tag: Several = ()
+    after: Day = ""
+    before: Day = ""
+    fresh: bool = Field(False, description="index a small change of the disk before the answer")
+    explain: bool = Field(False, description="with the words looked up and the score of every part")
+
+    def question(self, search: Search) -> Question:
+        """The question as data. Raises UsageError where it is none."""
+        fields = {field: several(getattr(self, "kind" if field == "type" else field)) for field in LISTS}
+        days = {field: [day] for field in DAYS if (day := getattr(self, field))}
+        return parse_query(
+            self.query,
+            search,
+            beside=filter_of({**fields, **days}),
+            types=several(self.type),
+            limit=self.limit,
+            per_source=self.per_source,
+            include_raw=self.include_raw,
+        )
+
+
+class Reindex(Body):
+    """An order to bring the indices level."""
+
+    rebuild: bool = False
+    wait_seconds: float = Field(0.0, ge=0.0, le=MAX_WAIT_SECONDS)
+
+
+class NewEpisode(Body):
+    """A note to be taken in; secrets in it are masked before it is written."""
+
+    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    title: str = Field("", max_length=500)
+    tags: list[Annotated[str, Field(max_length=100)]] = Field(default_factory=list, max_length=MAX_TAGS)
+    project: str = Field("", max_length=500)
+
+
+class Workers(Body):
+    """Which cores embed, until the daemon ends or the settings change; and whether they rest."""
+
+    share: float | None = Field(None, gt=0, le=1)
+    cores: list[Annotated[int, Field(ge=0, le=4096)]] | None = Field(None, max_length=4096)
+    paused: bool | None = None
+
+
+class Model(Body):
+    """The embedding model that the memory is to use."""
+
+    name: str = Field(max_length=200)
+
+
+def create_api(
+    memory: Memory,
+    indexing: Indexing,
+    version: str,
+    *,
+    on_stop: Callable[[], None],
+    on_restart: Callable[[], None],
+) -> FastAPI:
+    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it."""
+    api = FastAPI(
+        title="oneiros",
+        version=version,
+        description="One person's memory: approved topics, sessions and episodes, searched by words and meaning.",
+        docs_url=None,  # the page would load scripts from the network
+        redoc_url=None,
+        responses=RESPONSES,
+    )
+    waiters = CapacityLimiter(WAITERS)
+
+    async def waited(ticket: int, seconds: float) -> bool:
+        return await run_sync(indexing.wait, ticket, seconds, limiter=waiters)
+
+    _add_errors(api)
+    _add_searches(api, memory, indexing, waited)
+    _add_reading(api, memory)
+    _add_episodes(api, memory, indexing)
+    _add_indexing(api, memory, indexing, waited)
+
+    @api.post("/api/stop", status_code=202)
+    async def stop() -> dict[str, Any]:
+        """Ends the daemon once what is under way has been answered."""
+        on_stop()
+        return {"stopping": True}
+
+    @api.post("/api/restart", status_code=202)
+    async def restart() -> dict[str, Any]:
+        """Ends the daemon and starts it anew; clients of MCP notice nothing."""
+        on_restart()
+        return {"restarting": True}
+
+    return api
+
+
+def _add_errors(api: FastAPI) -> None:
+    @api.exception_handler(OneirosError)
+    async def foreseen(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, OneirosError)
+        status = next((status for kind, status in STATUS_OF.items() if isinstance(error, kind)), 503)
+        return JSONResponse({"error": error_json(error)}, status)
+
+    @api.exception_handler(RequestValidationError)
+    async def malformed(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, RequestValidationError)
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        what = f"{place}: {str(first['msg'])[:1].lower()}{str(first['msg'])[1:]}"
+        body = {"kind": "UsageError", "what": what, "where": None, "line": None, "remedy": "See /openapi.json"}
+        return JSONResponse({"error": body}, 422)
+
+    @api.exception_handler(HTTPException)
+    async def unknown(request: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, HTTPException)
+        what = f"{request.method} {request.url.path[:200]}: {error.detail}"
+        body = {"kind": "UsageError", "what": what, "where": None, "line": None, "remedy": "See /openapi.json"}
+        return JSONResponse({"error": body}, error.status_code, headers=error.headers)
+
+
+def error_json(error: OneirosError) -> dict[str, Any]:
+    """An error for programs."""
+    where = None if error.where is None else str(error.where)
+    kind = next((kind.__name__ for kind in STATUS_OF if isinstance(error, kind)), "NeedsRepair")
+    return {"kind": kind, "what": error.what, "where": where, "line": error.line, "remedy": error.remedy}
+
+
+def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+    async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
+        question = asked.question(search)
+        behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
+        answer = await run_sync(memory.search, question)
+        more = explained(answer) if asked.explain else {}
+        return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
+
+    def add(path: str, search: Search, help_text: str) -> None:
+        async def get(asked: Annotated[QuestionBody, Query()]) -> dict[str, Any]:
+            return await answered(search, asked)
+
+        async def post(asked: QuestionBody) -> dict[str, Any]:
+            return await answered(search, asked)
+
+        name = path.rpartition("/")[2]
+        api.get(path, operation_id=f"get_{name}", description=help_text)(get)
+        api.post(path, operation_id=f"post_{name}", description=help_text)(post)
+
+    add("/api/recall", Search.RECALL, "Finds by meaning and words together; the best first answer to a question.")
+    add("/api/search", Search.MEANING, "Finds by meaning alone, whatever words are used.")
+    add("/api/exact", Search.EXACT, "Finds every word or quoted phrase as written.")
+
+
+async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
+    """Has a small change indexed, also one that is half done; how many files are still to be read."""
+    changes: Changes = await run_sync(memory.changes)
+    count = len(changes.changed) + len(changes.removed)
+    if changes.is_empty:
+        return 0
+    ticket = indexing.poke()
+    is_small = count <= SMALL_CHANGE and changes.unfinished <= SMALL_REST
+    if is_small and await waited(ticket, FRESH_SECONDS):
+        return 0
+    return count
+
+
+def _add_reading(api: FastAPI, memory: Memory) -> None:
+    @api.get("/health")
+    def health() -> JSONResponse:
+        """Searches for something that the memory holds. 503 where that does not find it."""
+        started = time.perf_counter()
+        problem = memory.inspect().search_itself()
+        milliseconds = round((time.perf_counter() - started) * 1000, 1)
+        body = {"status": "failed" if problem else "ok", "problem": problem, "milliseconds": milliseconds}
+        return JSONResponse(body, 503 if problem else 200)
+
+    @api.get("/api/status")
+    def status() -> dict[str, Any]:
+        """What the memory holds and how its indices stand."""
+        return status_json(memory.status())
+
+    @api.get("/api/topics")
+    def topics() -> dict[str, Any]:
+        """The approved topics."""
+        return {
+            "topics": [
+                {
+                    "name": head.name,
+                    "title": head.title,
+                    "date": head.date.isoformat() if head.date else None,
+                    "summary": head.summary,
+                    "path": head.path,
+                }
+                for head in memory.topics()
+            ]
+        }
+
+    @api.get("/api/read")
+    def read(
+        name: Annotated[str, Query(max_length=1_000, description="a topic, or the path of a hit")],
+        first: Annotated[int, Query(ge=1, le=MAX_NUMBER)] = 1,
+        last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
+    ) -> dict[str, Any]:
+        """Lines of a topic or session."""
+        reading = memory.read(name, first, last)
+        return {
+            "path": reading.path,
+            "layer": reading.layer.value,
+            "title": reading.title,
+            "first_line": reading.lines.first,
+            "last_line": reading.lines.last,
+            "of_lines": reading.last_line,
+            "text": reading.text,
+        }
+
+    @api.get("/api/session")
+    def session(
+        name: Annotated[
+            str, Query(max_length=1_000, description="the id of a session or the beginning of one, or a path")
+        ],
+        depth: Annotated[str, Query(max_length=20, description="line, digest, file or raw")] = "digest",
+        first: Annotated[int, Query(ge=1, le=MAX_NUMBER, description="first raw turn")] = 1,
+    ) -> dict[str, Any]:
+        """A session as text, at a depth: from its one line to its turns."""
+        return {"text": memory.read_session(name, depth, first)}
+
+    @api.get("/api/handoff")
+    def handoff() -> dict[str, Any]:
+        """Where the last sessions stopped, and what those that run say."""
+        return {"text": memory.handoff()}
+
+    @api.get("/api/validate")
+    def validate() -> dict[str, Any]:
+        """What is wrong with the files of the memory."""
+        return {"problems": [dataclasses.asdict(problem) for problem in memory.validate()]}
+
+    @api.get("/api/queries")
+    def queries(
+        without_hits: bool = False, limit: Annotated[int, Query(ge=1, le=MAX_LOG_ROWS)] = 50, compare: bool = False
+    ) -> dict[str, Any]:
+        """What was asked, newest first; with `compare`, what the other searches find where nothing was found."""
+        return {"queries": memory.logged_queries(without_hits=without_hits, limit=limit, compare=compare)}
+
+
+def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
+    @api.post("/api/episodes", status_code=201)
+    def create_episode(note: NewEpisode) -> dict[str, Any]:
+        """Takes a note in: layer 2, never authority."""
+        episode = memory.add_episode(note.text, title=note.title, tags=note.tags, project=note.project)
+        indexing.poke()
+        return episode_json(episode)
+
+    @api.get("/api/episodes")
+    def list_episodes(
+        page: Annotated[int, Query(ge=1, le=MAX_NUMBER)] = 1, per_page: Annotated[int, Query(ge=1, le=200)] = 20
+    ) -> dict[str, Any]:
+        """A page of episodes, newest first."""
+        episodes, total = memory.episodes(page=page, per_page=per_page)
+        found = [{key: value for key, value in episode_json(one).items() if key != "text"} for one in episodes]
+        return {"episodes": found, "total": total, "page": page, "per_page": per_page}
+
+    @api.get("/api/episodes/search")
+    def search_episodes(query: Text, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
+        """Finds among the episodes alone."""
+        question = parse_query(query, beside=filter_of({"tag": [TAG]}), limit=limit)
+        return answer_json(memory.search(question))
+
+    @api.get("/api/episodes/{identity}")
+    def read_episode(identity: Identity) -> dict[str, Any]:
+        """One episode with its text."""
+        return episode_json(memory.episode(identity))
+
+    @api.delete("/api/episodes/{identity}")
+    def delete_episode(identity: Identity) -> dict[str, Any]:
+        """Removes an episode and what was indexed of it."""
+        path = memory.delete_episode(identity)
+        indexing.poke()
+        return {"deleted": path}
+
+
+def episode_json(episode: Episode) -> dict[str, Any]:
+    """An episode for programs."""
+    return {**dataclasses.asdict(episode), "tags": list(episode.tags)}
+
+
+def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+    def state_json() -> dict[str, Any]:
+        report = indexing.last_report
+        state = dataclasses.asdict(indexing.state())
+        return {**state, "last_report": dataclasses.asdict(report) if report else None}
+
+    @api.get("/api/indexing")
+    def state() -> dict[str, Any]:
+        """What the keeper of the indices is doing, with the progress of a change of model."""
+        return state_json()
+
+    @api.get("/api/compare")
+    def compare(sample: Annotated[int, Query(ge=1, le=1_000)] = 50) -> dict[str, Any]:
+        """Compares what a query can return with the ledger; 503 while a run is under way."""
+        if indexing.state().stage != "idle":
+            raise NeedsRepair("the indices are being written", remedy="Ask again when that is done")
+        return dataclasses.asdict(memory.inspect().compared(sample))
+
+    @api.post("/api/reindex")
+    async def reindex(order: Reindex) -> dict[str, Any]:
+        """Brings the indices level with the disk; `done` tells whether that happened within the time."""
+        ticket = indexing.poke(rebuild=order.rebuild, anyway=True)
+        done = await waited(ticket, order.wait_seconds) if order.wait_seconds else False
+        return {"done": done, **state_json()}
+
+    @api.put("/api/embedding")
+    def embedding(workers: Workers) -> dict[str, Any]:
+        """Changes share or cores of the embedding workers while they run, or lets them rest."""
+        if workers.cores:
+            unknown = sorted(set(workers.cores) - set(usable_cores()))
+            if unknown:
+                raise UsageError(f"this process may not use core {unknown[0]}", remedy=f"Usable: {usable_cores()}")
+        changed = {}
+        if workers.share is not None:
+            changed = {"embedding_share": workers.share, "embedding_cores": ()}
+        if workers.cores is not None:
+            changed["embedding_cores"] = tuple(workers.cores)
+        memory.person = dataclasses.replace(memory.person, **changed)  # type: ignore[arg-type]  # keys of our own
+        if workers.paused is not None:
+            (memory.embedding.pause if workers.paused else memory.embedding.resume)()
+        return state_json()
+
+    @api.post("/api/model", status_code=202)
+    def model(wanted: Model) -> dict[str, Any]:
+        """Embeds everything anew with another model, in the background; the indices in use serve until it is done."""
+        memory.plan_model(wanted.name)
+        indexing.poke()
+        return state_json()

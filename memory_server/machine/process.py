@@ -1,0 +1,15 @@
+"""What a process that opens a memory settles once, before it reads a text."""
+
+from threadpoolctl import threadpool_limits
+
+from memory_server.machine.private import keep_private
+
+
+def settle_process() -> None:
+    """Keeps other accounts out of what is written, has freed memory overwritten, and vectors multiplied in one thread.
+
+    One product takes milliseconds at most: a second thread that waits for the next one costs more than it brings, and
+    takes a core from whoever else asks or embeds. Call it when numpy is loaded, whose threads these are.
+    """
+    keep_private()
+    threadpool_limits(1, user_api="blas")

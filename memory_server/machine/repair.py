@@ -1,0 +1,48 @@
+"""Says what to do where files cannot be read or written."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import is_out_of_room, is_refused
+
+NO_ROOM_REMEDY = "Free some space on that disk; nothing is lost, and a running daemon goes on by itself"
+RIGHTS_REMEDY = "Check its rights and those of the folders above it"
+
+
+@contextmanager
+def repairable(derived: Path) -> Iterator[None]:
+    """Turns what SQLite and the disk say about the files in `derived` into NeedsRepair with its remedy."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # our own mistake
+    except (sqlite3.DatabaseError, OSError, NeedsRepair) as error:
+        if refusal := refusal_of(error, derived, "the indices"):
+            raise refusal from error
+        if not isinstance(error, sqlite3.DatabaseError):
+            raise
+        raise NeedsRepair(
+            f"the indices cannot be read ({error})",
+            where=derived,
+            remedy="Run `oneiros reindex --rebuild`; it loses no knowledge",
+        ) from error
+
+
+def refusal_of(error: BaseException, place: Path | None, what: str = "it") -> NeedsRepair | None:
+    """What a person is told where a disk has no room or the system refuses a file; None for any other error.
+
+    `place`: where it happened, if the error does not know; `what` lies there.
+    """
+    if is_out_of_room(error):
+        return NeedsRepair(f"there is no room to write {what}", where=place, remedy=NO_ROOM_REMEDY)
+    if isinstance(error, NeedsRepair) or not is_refused(error):
+        return None
+    if isinstance(error, OSError) and error.filename:
+        place = Path(os.fsdecode(error.filename))
+        place = place if os.path.lexists(place) else place.parent  # of a file that was to be made, its folder
+    why = error.strerror if isinstance(error, OSError) else error
+    return NeedsRepair(f"{what} cannot be used ({why})", where=place, remedy=RIGHTS_REMEDY)

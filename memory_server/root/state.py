@@ -1,0 +1,195 @@
+"""The person's own state of a memory root: how it comes to lie outside of the root, and stays with it.
+
+Journal, token, daemon state, query log and approvals lie where no clone can bring them. Two things are moved there,
+once and whole: what an earlier layout kept inside the root, and the state of a root that was renamed or moved, which is
+known again by a random name in its `.oneiros/`. A copy of a root has the same name but is another root: where the first
+one still lies in its place, the copy starts with nothing.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import secrets
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import make_folder, replace_file
+from memory_server.root.paths import MemoryRoot, state_key
+
+MARK = "root.json"  # of a state: which root it belongs to; written last
+NAME = "name"  # of a root, below `.oneiros/`
+PRIVATE = (".oneiros", "sessions", "episodes", "proposals", "reports", ".blackboard")
+EARLIER = {  # where these files lay inside the root -> what they are called in the state
+    "proposals/.journal.json": "journal.json",
+    "proposals/approvals.jsonl": "approvals.jsonl",
+    ".oneiros/token": "token",
+    ".oneiros/daemon.json": "daemon.json",
+    ".oneiros/daemon.log": "daemon.log",
+    ".oneiros/hook.log": "hook.log",
+    ".oneiros/error.log": "error.log",
+    ".oneiros/ended.jsonl": "ended.jsonl",
+    ".oneiros/spent.json": "spent.json",
+    ".oneiros/queries.db": "queries.db",
+    ".oneiros/queries.db-wal": "queries.db-wal",
+    ".oneiros/queries.db-shm": "queries.db-shm",
+}
+GIT_SECONDS = 60.0
+# runs nothing that a folder brought with it: no hook, no monitor, no settings of a bare repository among its files
+SAFE_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+
+
+def settle_state(root: MemoryRoot) -> None:
+    """Makes the state of a root, with all that is there of it elsewhere; after the first time a mere look."""
+    if (root.state / MARK).exists():
+        if not (root.derived / NAME).exists():  # the derived folder is new
+            _leave_name(root)
+        return
+    with _alone(root.states):
+        if (root.state / MARK).exists():
+            return
+        make_folder(root.state)
+        name = _name_of(root)
+        if moved := _state_of_gone(root, name):
+            _take(root, moved, name)
+        else:
+            _take_earlier(root)
+            _settle(root, secrets.token_hex(16))
+    _leave_name(root)
+
+
+def _settle(root: MemoryRoot, name: str) -> None:
+    replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n", durable=True)
+
+
+@contextmanager
+def _alone(states: Path) -> Iterator[None]:
+    """Keeps other processes out that would settle a state too."""
+    make_folder(states)
+    descriptor = os.open(states / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# -- a root that was moved --------------------------------------------------------------------------------------------
+
+
+def _name_of(root: MemoryRoot) -> str:
+    try:
+        return (root.derived / NAME).read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _leave_name(root: MemoryRoot) -> None:
+    """Notes the name in the root, where that has a derived folder to keep it in; a copy loses that of the first."""
+    if root.derived.is_dir() and not root.derived.is_symlink():
+        with suppress(OSError):  # a root that can only be read cannot be renamed either
+            replace_file(root.derived / NAME, str(_mark(root.state).get("name", "")) + "\n")
+
+
+def _state_of_gone(root: MemoryRoot, name: str) -> Path | None:
+    """The state of the root that had this name and lies no longer where it was; None where there is none."""
+    for mark in sorted(root.states.glob(f"*/{MARK}")) if name else ():
+        known = _mark(mark.parent)
+        if known.get("name") == name and state_key(Path(known["path"])) != mark.parent.name:
+            return mark.parent
+    return None
+
+
+def states_without_root(states: Path) -> Iterator[tuple[Path, str]]:
+    """The states whose root has gone, with the path where it was."""
+    for mark in sorted(states.glob(f"*/{MARK}")):
+        path = _mark(mark.parent).get("path", "")
+        if state_key(Path(path)) != mark.parent.name:
+            yield mark.parent, path
+
+
+def _mark(state: Path) -> Mapping[str, str]:
+    try:
+        found = json.loads((state / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _take(root: MemoryRoot, old: Path, name: str) -> None:
+    """Moves a whole state. The old mark goes last: where a kill comes between, the rest is found again by it."""
+    for file in old.iterdir():
+        if file.name != MARK:
+            _move(file, root.state / file.name)
+    _settle(root, name)
+    (old / MARK).unlink()
+    old.rmdir()
+
+
+# -- an earlier layout ------------------------------------------------------------------------------------------------
+
+
+def _take_earlier(root: MemoryRoot) -> None:
+    """Moves what an earlier layout kept in the root, and closes its private folders to other accounts.
+
+    What git tracks may have come with a clone: it counts only where this machine has indexed the root before.
+    """
+    for name in PRIVATE:
+        folder = root.path / name
+        if not folder.is_symlink() and folder.is_dir() and folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+    tracked = tracked_paths(root.path, (".oneiros", *EARLIER))
+    was_used = _is_own_file(root.ledger) and not any(path.startswith(".oneiros/") for path in tracked)
+    for path, name in EARLIER.items():
+        file = root.path / path
+        if file.parent.is_symlink() or not _is_own_file(file) or (path in tracked and not was_used):
+            continue
+        if path in tracked:
+            replace_file(root.state / name, file.read_bytes(), durable=True)
+        else:
+            _move(file, root.state / name)
+
+
+def _move(file: Path, to: Path) -> None:
+    """Moves a file, also onto another file system; what a hook or a daemon has written there already stays."""
+    file.chmod(0o600)
+    if to.suffix == ".log" and to.exists():
+        with to.open("ab") as log:  # a daemon may have it open
+            log.write(file.read_bytes())
+    elif to.suffix == ".jsonl" and to.exists():
+        replace_file(to, file.read_bytes().rstrip(b"\n") + b"\n" + to.read_bytes(), durable=True)
+    else:
+        try:
+            file.replace(to)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            replace_file(to, file.read_bytes(), durable=True)
+    file.unlink(missing_ok=True)
+
+
+def _is_own_file(file: Path) -> bool:
+    """Whether it is an ordinary file with one name that belongs to this account."""
+    try:
+        found = file.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_uid == os.getuid()
+
+
+def tracked_paths(folder: Path, paths: tuple[str, ...]) -> frozenset[str]:
+    """Which files at or below these paths git has in its index; none where there is no git or no repository."""
+    if not any(os.path.lexists(place / ".git") for place in (folder, *folder.parents)):
+        return frozenset()
+    command = ["git", "-C", str(folder), *SAFE_GIT, "ls-files", "-z", "--", *paths]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=False)
+    except FileNotFoundError:
+        return frozenset()  # without git nothing was cloned with it
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NeedsRepair(f"git cannot be run ({error})", where=folder, remedy="Mend git, then try again") from error
+    return frozenset(os.fsdecode(path) for path in done.stdout.split(b"\0") if path)

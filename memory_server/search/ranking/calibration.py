@@ -1,0 +1,108 @@
+"""What an unrelated question looks like in an index: the scales by which all scores are read.
+
+Learnt at the end of every reindex from the probe questions, as a function of what the index holds and of nothing else,
+so that an index built anew has the same scales.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.index.ledger import Ledger
+from memory_server.index.snapshot import Snapshot
+from memory_server.search.ranking.probes import PROBES
+from memory_server.search.ranking.scoring import Places, Scale, learn_scale, matches_of, token_weights
+from memory_server.search.ranking.terms import Stemmer, question_terms
+
+SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
+PROBES_AT_ONCE = 8
+NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
+NOTE = "calibration"
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The scales of one index."""
+
+    meaning: Scale  # of cosines of vectors
+    tokens: Scale  # of mean token matches
+    background: float  # the typical match of one token
+
+
+NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
+
+
+def read_calibration(ledger: Ledger) -> Calibration:
+    """The scales of the last reindex; neutral ones where there was none."""
+    note = ledger.note(NOTE)
+    if not note:
+        return NEUTRAL
+    middle, unit, token_middle, token_unit, background = json.loads(note)["values"]
+    return Calibration(Scale(middle, unit), Scale(token_middle, token_unit), background)
+
+
+def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded]) -> None:
+    """Learns the scales of an index and notes them, unless they are known for what it holds."""
+    content = _content_mark(ledger)
+    note = ledger.note(NOTE)
+    if note and json.loads(note)["content"] == content:
+        return
+    places = np.flatnonzero(snapshot.passages.vectors >= 0)
+    if len(places) == 0:
+        ledger.set_note(NOTE, "")
+        return
+    learnt = _learn(ledger, snapshot, stemmer, [embed_query(probe) for probe in PROBES], places)
+    values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
+    ledger.set_note(NOTE, json.dumps({"content": content, "values": values}))
+
+
+def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
+    cosines = snapshot.exact_cosines(np.stack([probe.vector for probe in probes]), places)
+    sample = _sample(snapshot, places)
+    scores, backgrounds = [], []
+    sampled = _matches_in_sample(snapshot, probes, sample)
+    for text, probe, row, matches in zip(PROBES, probes, cosines, sampled, strict=True):
+        weights = token_weights(probe, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
+        backgrounds.append(matches.ravel())
+        scores.append(weights @ np.hstack([matches, matches_of(snapshot, probe.tokens, nearest)]))
+    table = np.stack(scores)
+    return Calibration(
+        meaning=learn_scale(cosines, cosines.max(axis=1)),
+        tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
+        background=float(np.median(np.concatenate(backgrounds))),
+    )
+
+
+def _matches_in_sample(snapshot: Snapshot, probes: Sequence[Embedded], sample: Places) -> Iterator[Vectors]:
+    """The best match of each token of each probe in each passage of the sample, (q, n) a probe.
+
+    Several probes at once, since to unpack the sample's tokens takes longer than to compare them with one probe's.
+    """
+    for start in range(0, len(probes), PROBES_AT_ONCE):
+        tokens = [probe.tokens for probe in probes[start : start + PROBES_AT_ONCE]]
+        matches = matches_of(snapshot, np.concatenate(tokens), sample)
+        yield from np.split(matches, np.cumsum([len(of_probe) for of_probe in tokens])[:-1])
+
+
+def _sample(snapshot: Snapshot, places: Places) -> Places:
+    """Passages that stand for all: evenly spread over their cosines' order with a fixed direction.
+
+    The choice depends on the vectors alone, so that an index filled in another order has the same sample.
+    """
+    held = places[snapshot.passages.token_counts[places] > 0]
+    if len(held) <= SAMPLE:
+        return held
+    direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
+    order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
+    return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
+
+
+def _content_mark(ledger: Ledger) -> str:
+    """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
+    rows = ledger.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
+    return f"{ledger.note('semantic_folder')}/{hashlib.sha256(b''.join(row[0] for row in rows)).hexdigest()}"

@@ -1,0 +1,170 @@
+"""Recall's ranking: the scores of both arms fused, the best of it reranked, and whether to answer.
+
+Everything is computed on a small set of places: what the arms propose, its neighbours, and the other pieces of long
+lines. The cost does not grow with the memory beyond that of the arms.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memory_server.embedding.engine import Embedded
+from memory_server.index.snapshot import Snapshot
+from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
+from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.ranking.scoring import (
+    FUSION_WEIGHTS,
+    MAX_TOKEN_ROWS,
+    NEIGHBOUR_MEANING,
+    RERANK_WEIGHTS,
+    Places,
+    Scores,
+    best_of_source,
+    fused,
+    late_scores,
+    matches_of,
+    near_mean,
+    shared_in_line,
+)
+
+ARM_HITS = 200  # each arm proposes so many
+SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each with its
+PASSAGES_OF_SOURCE = 3  # passages nearest to the question
+POOL = 120  # passages that are looked at a second time; fewer cost answers, more bring none
+FLOOR = 2.87  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+JUDGED = ("meaning", "meaning_near", "tokens_near")  # the scores whose best tell whether there is an answer at all
+COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
+TIE = 9  # decimals beyond which two scores are equal
+SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The best of what was retrieved, rising, with what each part says of it."""
+
+    places: Places
+    features: Mapping[str, Scores]  # (n,) each, in the order of places
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Passages by relevance, best first."""
+
+    places: Places
+    scores: Scores  # fused; comparable within one question only
+    confidence: float  # that the memory answers the question at all; below FLOOR it does not
+    features: Mapping[str, Scores]  # what each part contributed, (n,) each, in the order of places
+
+
+NOTHING = Ranking(np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """Ranks passages for one question."""
+
+    snapshot: Snapshot
+    calibration: Calibration
+    scope: Scope
+    question: Embedded
+    words: WordScores
+    weights: Scores  # of the question's tokens, summing to 1
+    last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
+
+    def fused(self, semantic: Nearest) -> Pool:
+        """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
+        proposed = self._proposed(semantic)
+        if len(proposed) == 0:
+            return Pool(proposed, {})
+        around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
+        features = self._first_features(around)
+        scores = shared_in_line(fused(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
+        kept = self._pool(scores, around)
+        return Pool(around[kept], {name: values[kept] for name, values in features.items()})
+
+    def reranked(self, pool: Pool) -> Ranking:
+        """The pool in order, by its token matches too."""
+        if len(pool.places) == 0:
+            return NOTHING
+        return self.ordered(
+            Pool(pool.places, {**pool.features, **self._second_features(pool.places)}), self.last_weights
+        )
+
+    def ordered(self, pool: Pool, weights: Mapping[str, float] = FUSION_WEIGHTS) -> Ranking:
+        """The pool in the order of its features under some weights."""
+        if len(pool.places) == 0:
+            return NOTHING
+        places, features = pool.places, pool.features
+        scores = fused(features, weights)
+        final = shared_in_line(scores, self.snapshot.passages.line_numbers[places])
+        order = np.lexsort((self.snapshot.reading_order(places), -scores.round(TIE), -final.round(TIE)))
+        order = order[self.scope.mask[places[order]]]
+        return Ranking(
+            places[order],
+            final[order],
+            self._confidence(features, places),
+            {name: values[order] for name, values in features.items()},
+        )
+
+    def _proposed(self, semantic: Nearest) -> Places:
+        """What either arm and the words of whole sources propose, rising."""
+        is_allowed = self.scope.mask[self.words.places]
+        touched = self.words.places[is_allowed]
+        by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
+        return np.unique(np.concatenate([semantic.places, by_words, *self._proposed_by_sources()]))
+
+    def _proposed_by_sources(self) -> list[Places]:
+        """The passages nearest to the question in each of the sources that its words fit best."""
+        passages, scores = self.snapshot.passages, self.words.of_source
+        may_answer = np.zeros(len(scores), dtype=np.bool_)
+        may_answer[passages.sources[self.scope.mask]] = True
+        sources = np.flatnonzero(may_answer & (scores > 0))
+        proposed = []
+        for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
+            first, end = passages.source_bounds[source]
+            places = np.arange(first, end)[self.scope.mask[first:end]]
+            cosines = self.snapshot.cosines(self.question.vector, places)
+            proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
+        return proposed
+
+    def _first_features(self, places: Places) -> dict[str, Scores]:
+        meaning = self.calibration.meaning(self.snapshot.cosines(self.question.vector, places))
+        return {
+            "words_near": self.words.near_at(places),
+            "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
+            "meaning": meaning,
+            "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
+        }
+
+    def _pool(self, scores: Scores, around: Places) -> Places:
+        """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
+        mask = self.scope.mask[around]
+        candidates = np.flatnonzero(mask)
+        order = candidates[best_first(scores[candidates], around[candidates], POOL)]
+        tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
+        kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
+        lines = self.snapshot.passages.line_numbers[around]
+        return np.flatnonzero(np.isin(lines, lines[kept]) & mask)
+
+    def _second_features(self, pool: Places) -> dict[str, Scores]:
+        around = with_neighbours(self.snapshot, pool, 1)
+        matches = matches_of(self.snapshot, self.question.tokens, around)
+        runs = runs_of(self.snapshot, around)
+        plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
+        at = np.searchsorted(around, pool)
+        tokens_near = self.calibration.tokens(near[at])
+        return {
+            "tokens": self.calibration.tokens(plain[at]),
+            "tokens_near": tokens_near,
+            "tokens_source": best_of_source(tokens_near, self.snapshot.passages.sources[pool]),
+        }
+
+    def _confidence(self, features: Mapping[str, Scores], pool: Places) -> float:
+        """How sure it is that the memory answers the question, from the best of each kind of score."""
+        found = np.mean([features[name].max() for name in JUDGED if name in features])
+        covered = float(self.words.covered_at(pool).max())
+        content = [term for term in self.words.terms if not term.is_stop]
+        if 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999:
+            return max(FLOOR, float(found + COVERED * covered))
+        return float(found + COVERED * covered * self.words.known)

@@ -1,0 +1,158 @@
+"""What recall computes: how the scores of both arms become one, and late interaction, by which the best are reranked.
+
+Late interaction is a mean over the question's tokens, weighted by rarity, of the best match in a passage or beside it:
+the MaxSim of ColBERT (Khattab and Zaharia 2020, eq. 3) as a mean, over the embedder's own token vectors kept as signs.
+
+Names: n passages of one question; `runs` (n,) numbers stretches of passages that follow one another in one source, so
+that neighbours can be told from passages that merely stand beside each other in an array. Cosines enter through a
+`Scale` only: no constant here depends on a model. The weights were set by hand near the flat optimum of a coordinate
+search over four kinds of data at once; the worth of each part stands in benchmarks/RESULTS.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.index.passages import ranges
+from memory_server.index.snapshot import Snapshot
+from memory_server.index.token_vectors import token_matches
+from memory_server.search.ranking.terms import IndexedTerm, rarity
+
+Scores = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+K1, B = 1.2, 0.75  # of BM25
+NEIGHBOUR_WORDS = (0.5, 0.25)  # share of the counts of words one and two passages away
+NEIGHBOUR_MEANING = (0.7, 0.4)  # likewise of scaled cosines
+LINE_MEAN = 0.6  # a long line is judged by its pieces' mean too, so that one lucky piece does not win
+BEST_OF_SOURCE = 3
+LEAST_UNIT = 1e-5  # of a scale, where all cosines are the same
+NEIGHBOUR_TOKENS = 0.8  # a match next door counts this much of its excess over the background
+SOFT_TOKEN = 0.5  # stop words and marks among the question's tokens
+MAX_TOKEN_ROWS = 40_000  # of one question: bounds its time whatever the passages' length
+
+FUSION_WEIGHTS: Mapping[str, float] = {"words_near": 3.0, "words_source": 3.0, "meaning": 0.8, "meaning_near": 0.5}
+RERANK_WEIGHTS: Mapping[str, float] = {
+    "tokens_near": 0.75,
+    "tokens": 0.6,
+    "tokens_source": 0.4,
+    "meaning": 0.6,
+    "meaning_near": 0.5,
+    "words_near": 1.0,
+    "words_source": 3.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps the cosines of one index to units that mean the same for every model: 0 is a typical unrelated pair."""
+
+    middle: float
+    unit: float
+
+    def __call__(self, cosines: NDArray[np.floating]) -> Scores:
+        return (np.asarray(cosines, dtype=np.float64) - self.middle) / self.unit
+
+
+def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Scale:
+    """The scale of an index from what unrelated probe questions score in it.
+
+    typical (probes, n): scores of passages that stand for all; best (probes,): the highest score of each probe.
+    The unit is half the distance to the best unrelated passage, which grows with the index, and half three standard
+    deviations, which do not. A linear map of all cosines cancels exactly. In whatever order the passages come, sorted
+    they add up to the same sum.
+    """
+    middle = float(np.median(typical))
+    spread = float(np.sort(typical, axis=None).std(dtype=np.float64))
+    return Scale(middle, max(LEAST_UNIT, 0.5 * (float(np.median(best)) - middle) + 1.5 * spread))
+
+
+def near_sum(values: Scores, runs: Places, shares: Sequence[float]) -> Scores:
+    """values (n,) plus the given shares of the passages 1, 2, ... places away in the same run."""
+    summed = values.astype(np.float64).copy()
+    for step, share in enumerate(shares, start=1):
+        if len(values) <= step:
+            break
+        same = runs[step:] == runs[:-step]
+        summed[step:] += share * values[:-step] * same
+        summed[:-step] += share * values[step:] * same
+    return summed
+
+
+def near_mean(scores: Scores, runs: Places) -> Scores:
+    """The weighted mean of each passage's score and its neighbours': stands in for embedding them together."""
+    weights = near_sum(np.ones(len(scores)), runs, NEIGHBOUR_MEANING)
+    return np.asarray(near_sum(scores, runs, NEIGHBOUR_MEANING) / weights, dtype=np.float64)
+
+
+def saturated(counts: Scores, lengths: Scores, mean_length: float) -> Scores:
+    """The term part of BM25 (Robertson and Zaragoza 2009, eq. 3.15), 0 to K1 + 1."""
+    length_share = 1 - B + B * lengths / max(mean_length, 1e-9)
+    return np.asarray(counts * (K1 + 1) / (counts + K1 * length_share), dtype=np.float64)
+
+
+def best_of_source(scores: Scores, sources: Places) -> Scores:
+    """For each passage the mean of the best three passages of its source."""
+    order = np.lexsort((-scores, sources))
+    _, first, back, sizes = np.unique(sources[order], return_index=True, return_inverse=True, return_counts=True)
+    kept = np.arange(len(scores)) - first[back] < BEST_OF_SOURCE
+    means = np.bincount(back[kept], scores[order][kept], len(sizes)) / np.minimum(sizes, BEST_OF_SOURCE)
+    spread = np.empty(len(scores))
+    spread[order] = means[back]
+    return spread
+
+
+def fused(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
+    """The weighted sum of the features (n,) that have a weight."""
+    return np.asarray(np.sum([weight * features[name] for name, weight in weights.items()], axis=0), dtype=np.float64)
+
+
+def shared_in_line(scores: Scores, lines: Places) -> Scores:
+    """Scores in which the pieces of one long line, all of them in `lines` (n,), share their mean."""
+    _, back, sizes = np.unique(lines, return_inverse=True, return_counts=True)
+    means = np.bincount(back, scores) / sizes
+    return np.asarray((1 - LINE_MEAN) * scores + LINE_MEAN * means[back], dtype=np.float64)
+
+
+def token_weights(question: Embedded, terms: Sequence[IndexedTerm], passages: int) -> Scores:
+    """The weight of each token of a question (q,), summing to 1: the rarity of its word, shared among its pieces."""
+    weights = np.empty(len(question.spans))
+    for place, (first, last) in enumerate(question.spans):
+        term = next((term for term in terms if term.first <= first and last <= term.last), None)
+        if term is None:
+            weights[place] = SOFT_TOKEN * rarity(passages / 2, passages)
+            continue
+        pieces = sum(term.first <= other <= term.last - 1 for other, _ in question.spans)
+        softness = SOFT_TOKEN if term.is_stop else 1.0
+        weights[place] = softness * rarity(term.holders, passages) / max(pieces, 1)
+    total = weights.sum()
+    return weights / total if total > 0 else np.full(len(weights), 1 / max(len(weights), 1))
+
+
+def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
+    """The best match of each token (q, d) in each of some passages, (q, n); -1 where a passage has no tokens."""
+    found = np.full((len(tokens), len(places)), -1.0, dtype=np.float32)
+    counts = snapshot.passages.token_counts[places]
+    held = np.flatnonzero(counts)
+    if len(held) == 0 or len(tokens) == 0:
+        return found
+    firsts, sizes = snapshot.passages.first_tokens[places[held]], counts[held]
+    packed = snapshot.tokens[ranges(firsts, firsts + sizes)]
+    found[:, held] = token_matches(tokens, packed, np.cumsum(sizes) - sizes)
+    return found
+
+
+def late_scores(matches: Vectors, weights: Scores, runs: Places, background: float) -> tuple[Scores, Scores]:
+    """The plain and the near score of each passage, (n,) each, from matches (q, n) of passages in the order of runs.
+
+    `background` is the typical match of an unrelated question; only the excess over it is discounted next door, so that
+    a linear map of all cosines cancels.
+    """
+    damped = background + NEIGHBOUR_TOKENS * (matches - background)
+    near, same = matches.copy(), runs[1:] == runs[:-1]
+    near[:, 1:] = np.where(same, np.maximum(near[:, 1:], damped[:, :-1]), near[:, 1:])
+    near[:, :-1] = np.where(same, np.maximum(near[:, :-1], damped[:, 1:]), near[:, :-1])
+    return weights @ matches, weights @ near

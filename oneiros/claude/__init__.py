@@ -1,0 +1,1 @@
+"""What oneiros knows of Claude Code's own files: setup, checks, the plugin."""

@@ -1,0 +1,220 @@
+"""`oneiros setup`: what is written into files of Claude Code and of the shell once a person agrees, and its undoing.
+
+Five things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
+client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, the plugin, which the
+client installs itself, and completion on the Tab key between two markers of a file that the shell reads. What stood
+there before is kept in the person's own folder, so that undoing leaves no byte and touches nothing changed since.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from memory_server.errors import ContentError, UsageError
+from memory_server.machine.files import replace_file
+from oneiros.claude.plugin import adding, client_program, run_client, taking_out
+
+BEGIN = "<!-- oneiros: begin -->"
+END = "<!-- oneiros: end -->"
+SHELL_BEGIN = "# oneiros: begin"
+SHELL_END = "# oneiros: end"
+RULE = """\
+# Memory
+
+oneiros keeps this person's memory. Its topics are approved and decide (rank 1); sessions say what was said once (2),
+archived turns arbitrate (3), references are context (4). Ask its tool recall before a claim about earlier work. Topics
+change by a proposal that the person accepts, never by writing their files.
+"""
+AUTO_DREAM = "autoDreamEnabled"
+SKILL = """\
+---
+name: dream
+description: Go through what was said and propose what the memory should hold, by the plugin oneiros
+disable-model-invocation: true
+---
+
+Run the skill `/oneiros:dream` with these arguments: $ARGUMENTS
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that setup does, or undoes."""
+
+    what: str  # for the person: the file, and what will stand there
+    do: Callable[[], None]
+
+
+class Setup:
+    """Plans changes to the files of one person's client; nothing is written before `do` of a change is called."""
+
+    def __init__(self, home: Path, notes: Path, page: Path, index_page: Path, variables: Mapping[str, str]):
+        """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to."""
+        self._variables = variables
+        self._settings = home / ".claude" / "settings.json"
+        self._skill = home / ".claude" / "skills" / "dream" / "SKILL.md"
+        self._notes = notes
+        self._page = page
+        self._index_page = index_page
+
+    def changes(self, *, auto_dream_off: bool, with_skill: bool) -> Iterator[Change]:
+        """What is still to be done. Raises ContentError where a file is not what it should be."""
+        text = self._page.read_text(encoding="utf-8") if self._page.exists() else ""
+        wanted = with_block(text, f"{RULE}\n@{self._index_page}\n", self._page)
+        if wanted != text:
+            what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
+            yield Change(what, lambda: self._write(self._page, wanted))
+        if auto_dream_off and self._client_settings().get(AUTO_DREAM) is not False:
+            yield Change(f"{self._settings}: {AUTO_DREAM} = false", self._switch_off)
+        if with_skill and not self._skill.exists():
+            yield Change(f"{self._skill}: /dream, which points to /oneiros:dream", self._add_skill)
+
+    def completion(self, file: Path, lines: str) -> Iterator[Change]:
+        """What is still to be done for the completion of a shell. `file`: what it reads at its start."""
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        wanted = with_block(text, lines, file)
+        if wanted != text:
+            yield Change(f"{file}:\n{indent(lines, '    ')}".rstrip(), lambda: self._write(file, wanted))
+
+    def plugin(self) -> Iterator[Change]:
+        """What is still to be done for the plugin: the client's own commands."""
+        if not self._read_notes().get("plugin"):
+            yield Change("\n".join(map(shlex.join, adding())), self._add_plugin)
+
+    def undoing(self) -> Iterator[Change]:
+        """What takes the changes back; what a person has changed since stays."""
+        notes = self._read_notes()
+        for name in notes.get("pages", []):
+            page = Path(name)
+            text = page.read_text(encoding="utf-8") if page.exists() else ""
+            if marks_of(page)[0] in text:
+                yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
+        if "settings" in notes and self._client_settings().get(AUTO_DREAM) is False:
+            yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
+        if notes.get("skill") and self._skill.exists() and self._skill.read_text(encoding="utf-8") == SKILL:
+            yield Change(f"{self._skill}: gone", self._remove_skill)
+        if notes.get("plugin") and client_program(self._variables):
+            yield Change("\n".join(map(shlex.join, taking_out())), lambda: run_client(taking_out(), self._variables))
+
+    def forget(self) -> None:
+        """The notes go last, when everything is undone."""
+        self._notes.unlink(missing_ok=True)
+
+    # -- doing --------------------------------------------------------------------------------------------------
+
+    def _write(self, page: Path, text: str) -> None:
+        pages = [*self._read_notes().get("pages", []), str(page)]
+        made = [*self._read_notes().get("made", []), *([] if page.exists() else [str(page)])]
+        self._note(pages=sorted(set(pages)), made=sorted(set(made)))
+        replace_file(page, text, follow=True)
+
+    def _switch_off(self) -> None:
+        settings = self._client_settings()
+        self._note(settings={"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()})
+        replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
+
+    def _add_skill(self) -> None:
+        self._note(skill=True)
+        replace_file(self._skill, SKILL, follow=True)
+
+    def _add_plugin(self) -> None:
+        run_client(adding(), self._variables)
+        self._note(plugin=True)
+
+    # -- undoing ------------------------------------------------------------------------------------------------
+
+    def _clear(self, page: Path) -> None:
+        text = without_block(page.read_text(encoding="utf-8"), page)
+        if not text.strip() and str(page) in self._read_notes().get("made", []):
+            page.unlink()
+        else:
+            replace_file(page, text, follow=True)
+
+    def _switch_back(self, noted: dict[str, Any]) -> None:
+        settings = {key: value for key, value in self._client_settings().items() if key != AUTO_DREAM}
+        if noted["was"] is not None:
+            settings[AUTO_DREAM] = noted["was"]
+        if settings or noted["had_file"]:
+            replace_file(self._settings, _as_json(settings), follow=True)
+        else:
+            self._settings.unlink()
+
+    def _remove_skill(self) -> None:
+        self._skill.unlink()
+        for folder in (self._skill.parent, self._skill.parent.parent):
+            if not any(folder.iterdir()):
+                folder.rmdir()
+
+    # -- files --------------------------------------------------------------------------------------------------
+
+    def _client_settings(self) -> dict[str, Any]:
+        return _read_object(self._settings)
+
+    def _read_notes(self) -> dict[str, Any]:
+        return _read_object(self._notes)
+
+    def _note(self, **more: object) -> None:
+        replace_file(self._notes, _as_json({**more, **self._read_notes(), **_lists(more)}), follow=True)
+
+
+def with_block(text: str, inside: str, where: Path) -> str:
+    """A page with our lines between the markers, which are added at its end. Raises ContentError for half a pair."""
+    begin, end = marks_of(where)
+    block = f"{begin}\n{inside}{end}\n"
+    bounds = _bounds(text, where)
+    if bounds is None:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        return text + gap + block
+    return text[: bounds[0]] + block + text[bounds[1] :]
+
+
+def without_block(text: str, where: Path) -> str:
+    """A page as it was before our lines came."""
+    bounds = _bounds(text, where)
+    if bounds is None:
+        return text
+    before, after = text[: bounds[0]], text[bounds[1] :]
+    return (before.removesuffix("\n") if before.endswith("\n\n") or before == "\n" else before) + after
+
+
+def marks_of(where: Path) -> tuple[str, str]:
+    """What our lines stand between, as a comment of the file's language."""
+    return (BEGIN, END) if where.suffix == ".md" else (SHELL_BEGIN, SHELL_END)
+
+
+def _bounds(text: str, where: Path) -> tuple[int, int] | None:
+    begin, end = marks_of(where)
+    if text.count(begin) == text.count(end) == 0:
+        return None
+    first, last = text.find(begin), text.find(end)
+    if text.count(begin) != 1 or text.count(end) != 1 or last < first:
+        raise ContentError(
+            "the markers of oneiros are not one pair", where=where, remedy=f"Leave one {begin} and {end}"
+        )
+    behind = last + len(end)
+    return first, behind + (1 if text[behind : behind + 1] == "\n" else 0)
+
+
+def _read_object(file: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UsageError("the file is not JSON that can be read", where=file, remedy="Mend it first") from error
+    if not isinstance(found, dict):
+        raise UsageError("the file holds no JSON object", where=file, remedy="Mend it first")
+    return found
+
+
+def _lists(notes: dict[str, object]) -> dict[str, object]:
+    """Of new notes those that grow; of the others what was noted first is what stood there before."""
+    return {key: value for key, value in notes.items() if isinstance(value, list)}
+
+
+def _as_json(value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

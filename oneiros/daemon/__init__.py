@@ -1,0 +1,1 @@
+"""The daemon of one memory root, and what it does behind its sockets."""
