@@ -25,7 +25,8 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
 from memory_server.search.ranking.terms import Stemmer
-from memory_server.settings import change_setting, read_memory_settings
+from memory_server.settings import read_memory_settings
+from memory_server.settings_file import change_setting
 
 logger = logging.getLogger(__name__)
 

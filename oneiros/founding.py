@@ -9,7 +9,8 @@ from memory_server.layers.index_page import write_index_page
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import SAFE_GIT
-from memory_server.settings import PersonSettings, change_setting, read_memory_settings
+from memory_server.settings import PersonSettings, read_memory_settings
+from memory_server.settings_file import change_setting
 
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"

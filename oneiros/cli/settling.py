@@ -19,16 +19,8 @@ from memory_server.embedding.model import (
 )
 from memory_server.errors import UsageError
 from memory_server.root.places import require_memory
-from memory_server.settings import (
-    MemorySettings,
-    PersonSettings,
-    change_setting,
-    parse_setting,
-    read_memory_settings,
-    setting_text,
-    settings_keys,
-    toml_value,
-)
+from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
 from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.environment import Environment
 from oneiros.founding import found_memory, trusted_with, trusted_without

@@ -11,7 +11,7 @@ from crawler.archive.store import Archive
 from memory_server.errors import UsageError
 from memory_server.index.typed_lines import DigestStore
 from memory_server.root.paths import MemoryRoot
-from memory_server.settings import change_setting
+from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.chosen import Wanted, archive_folder, run_intake
 from oneiros.ingest.model_recording import ModelRecording, asking_of

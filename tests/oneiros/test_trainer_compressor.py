@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
-from memory_server.settings import change_setting
+from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.chosen import Wanted, run_intake
 from tests.crawler.builders import SESSION, working_session, write_transcript

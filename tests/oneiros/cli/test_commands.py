@@ -379,7 +379,7 @@ def test_the_settings_of_a_checkout_take_no_effect_until_it_is_trusted(shell: Sh
     assert error.startswith(f"Trusted: {hostile}")
     code, _, error = shell("status")
     assert code == 2
-    assert error.startswith(f"{hostile}/oneiros.toml:2: there is no setting 'crawl_roots' here.")
+    assert error.startswith(f"{hostile}/oneiros.toml:2: crawl_roots is no setting here.")
 
 
 def test_trust_can_be_taken_back(shell: Shell, own: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from memory_server.settings import change_setting
+from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.crawler.builders import (

@@ -10,7 +10,7 @@ import pytest
 
 from crawler.archive.store import Archive
 from memory_server.root.paths import MemoryRoot
-from memory_server.settings import change_setting
+from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.behind_hooks import Note, TakingIn
 from oneiros.ingest.chosen import archive_folder
