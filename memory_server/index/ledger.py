@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.vector_cache import TextHash
@@ -126,38 +127,60 @@ class Ledger:
         `hashes`: for each chunk the key of its embedded text. Call within a transaction.
         """
         self._forget_chunks(document.path)
-        source = self._write_head(document, state)
-        for chunk, key in zip(chunks, hashes, strict=True):
-            self._write_chunk(chunk, source, chunk.context(document) if chunk.searchable else "", key)
         texts = [document.about(), *(chunk.searchable for chunk in chunks)]
         body = "\n".join(f"{text}\n{extra_words(text)}" for text in texts)
-        self.connection.execute("update source set body = ? where id = ?", (body, source))
-        self._index_body("", source, document.title, body)
-
-    def _write_chunk(self, chunk: Chunk, source: int, context: str, key: TextHash) -> None:
-        extra = extra_words(chunk.searchable)
-        cursor = self.connection.execute(
+        source = self._write_source(document, state, body)
+        self.connection.executemany(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
             " word_count, text_hash, standing, settled_at, person_chars)"
             " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                chunk.id,
-                source,
-                chunk.ordinal,
-                chunk.lines.first,
-                chunk.lines.last,
-                json.dumps(chunk.headings, ensure_ascii=False),
-                context,
-                chunk.searchable,
-                extra,
-                len(WORD.findall(chunk.searchable)),
-                key if chunk.searchable else None,
-                chunk.standing or "",
-                chunk.settled_at,
-                chunk.person_chars,
-            ),
+            [
+                (
+                    chunk.id,
+                    source,
+                    chunk.ordinal,
+                    chunk.lines.first,
+                    chunk.lines.last,
+                    json.dumps(chunk.headings, ensure_ascii=False),
+                    chunk.context(document) if chunk.searchable else "",
+                    chunk.searchable,
+                    extra_words(chunk.searchable),
+                    len(WORD.findall(chunk.searchable)),
+                    key if chunk.searchable else None,
+                    chunk.standing or "",
+                    chunk.settled_at,
+                    chunk.person_chars,
+                )
+                for chunk, key in zip(chunks, hashes, strict=True)
+            ],
         )
-        self._index_words("", cursor.lastrowid or 0, context, chunk.searchable, extra)
+
+    def _write_source(self, document: Document, state: SourceState, body: str) -> int:
+        """The head of a source and the words of it all; returns its number, which stays."""
+        old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
+        self.connection.execute("delete from source where path = ?", (document.path,))
+        [(number,)] = self.connection.execute(
+            "insert into source(id, path, layer, title, date, kind, project, machine, tags, supersedes, size,"
+            " modified_ns, content_hash, identity, body) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            (
+                old[0] if old else None,
+                document.path,
+                document.layer,
+                document.title,
+                document.date.isoformat() if document.date else None,
+                document.kind,
+                document.project,
+                document.machine,
+                json.dumps(document.tags, ensure_ascii=False),
+                json.dumps(document.supersedes, ensure_ascii=False),
+                state.size,
+                state.modified_ns,
+                state.content_hash,
+                document.identity,
+                body,
+            ),
+        ).fetchall()
+        return int(number)
 
     def touch_source(self, state: SourceState) -> None:
         """Notes a file's new size and time where its content is the same. Call within a transaction."""
@@ -168,75 +191,15 @@ class Ledger:
     def remove_source(self, path: SourcePath) -> None:
         """Forgets a source that vanished. Call within a transaction."""
         self._forget_chunks(path)
-        row = self.connection.execute("select id, title, body from source where path = ?", (path,)).fetchone()
-        if row:
-            self._index_body("delete", *row)
-            self.connection.execute("delete from source where id = ?", (row[0],))
-
-    def _write_head(self, document: Document, state: SourceState) -> int:
-        old = self.connection.execute("select id, title, body from source where path = ?", (document.path,)).fetchone()
-        if old:
-            self._index_body("delete", *old)
-        values = (
-            document.layer,
-            document.title,
-            document.date.isoformat() if document.date else None,
-            document.kind,
-            document.project,
-            document.machine,
-            json.dumps(document.tags, ensure_ascii=False),
-            json.dumps(document.supersedes, ensure_ascii=False),
-            state.size,
-            state.modified_ns,
-            state.content_hash,
-            document.identity,
-        )
-        if old:
-            self.connection.execute(
-                "update source set layer = ?, title = ?, date = ?, kind = ?, project = ?, machine = ?, tags = ?,"
-                " supersedes = ?, size = ?, modified_ns = ?, content_hash = ?, identity = ?, body = '' where id = ?",
-                (*values, old[0]),
-            )
-            return int(old[0])
-        cursor = self.connection.execute(
-            "insert into source(layer, title, date, kind, project, machine, tags, supersedes, size, modified_ns,"
-            " content_hash, identity, body, path) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)",
-            (*values, document.path),
-        )
-        return int(cursor.lastrowid or 0)
+        self.connection.execute("delete from source where path = ?", (path,))
 
     def _forget_chunks(self, path: SourcePath) -> None:
-        rows = self.connection.execute(
-            "select chunk.id, chunk_id, context, passage, extra, layer from chunk"
-            " join source on source.id = chunk.source where path = ?",
+        self.connection.execute(
+            "insert or ignore into gone select chunk_id, layer from chunk join source on source.id = chunk.source"
+            " where path = ?",
             (path,),
-        ).fetchall()
-        for row, chunk_id, context, passage, extra, layer in rows:
-            self._index_words("delete", row, context, passage, extra)
-            self.connection.execute("insert or ignore into gone values(?, ?)", (chunk_id, layer))
-            self.connection.execute("delete from chunk where id = ?", (row,))
-
-    def _index_words(self, command: str, row: int, context: str, passage: str, extra: str) -> None:
-        """Adds a chunk to the keyword index, or takes it out with the very words it was added with."""
-        for table in ("stems", "words"):
-            if command:
-                self.connection.execute(
-                    f"insert into {table}({table}, rowid, context, passage, extra) values(?, ?, ?, ?, ?)",
-                    (command, row, context, passage, extra),
-                )
-            else:
-                self.connection.execute(
-                    f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)",
-                    (row, context, passage, extra),
-                )
-
-    def _index_body(self, command: str, source: int, title: str, body: str) -> None:
-        if command:
-            self.connection.execute(
-                "insert into bodies(bodies, rowid, title, body) values(?, ?, ?, ?)", (command, source, title, body)
-            )
-        else:
-            self.connection.execute("insert into bodies(rowid, title, body) values(?, ?, ?)", (source, title, body))
+        )
+        self.connection.execute("delete from chunk where source = (select id from source where path = ?)", (path,))
 
     # -- what the semantic index holds --------------------------------------------------------------------------
 
@@ -452,36 +415,35 @@ def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:
     return refusal_of(error, file, "the ledger") or damaged
 
 
-def _stored_chunk(row: Sequence[object]) -> StoredChunk:
-    number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, settled_at, own = row
+def _stored_chunk(row: Sequence[Any]) -> StoredChunk:
+    number, chunk_id, source, ordinal, first, last, headings, passage, context, standing, *numbers = row
     return StoredChunk(
-        row=int(str(number)),
-        id=ChunkId(str(chunk_id)),
-        source=int(str(source)),
-        ordinal=int(str(ordinal)),
-        lines=LineRange(int(str(first)), int(str(last))),
-        headings=tuple(json.loads(str(headings))),
-        passage=str(passage),
-        context=str(context),
-        standing=Standing(str(standing)) if standing else None,
-        settled_at=int(str(settled_at)),
-        person_chars=int(str(own)),
+        number,
+        ChunkId(chunk_id),
+        source,
+        ordinal,
+        LineRange(first, last),
+        tuple(json.loads(headings)),
+        passage,
+        context,
+        Standing(standing) if standing else None,
+        *numbers,
     )
 
 
-def _stored_source(row: Sequence[object]) -> StoredSource:
+def _stored_source(row: Sequence[Any]) -> StoredSource:
     number, path, layer, title, date, kind, project, tags, supersedes, identity = row
     return StoredSource(
-        id=int(str(number)),
-        path=SourcePath(str(path)),
-        layer=Layer(str(layer)),
-        title=str(title),
-        date=dt.date.fromisoformat(str(date)) if date else None,
-        kind=str(kind),
-        project=str(project),
-        tags=tuple(json.loads(str(tags))),
-        supersedes=tuple(json.loads(str(supersedes))),
-        identity=str(identity),
+        number,
+        SourcePath(path),
+        Layer(layer),
+        title,
+        dt.date.fromisoformat(date) if date else None,
+        kind,
+        project,
+        tuple(json.loads(tags)),
+        tuple(json.loads(supersedes)),
+        identity,
     )
 
 

@@ -1,10 +1,10 @@
 """The tables of the ledger and of the keyword index, which share one SQLite file.
 
 `stems` ranks (Porter stems), `words` finds what was written (no stems), `bodies` holds a source as a whole. All three
-are external-content tables: the text is stored once, and SQLite must be handed the old words when a row goes.
+are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
 """
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -60,6 +60,23 @@ create virtual table words using fts5(context, passage, extra, content='chunk', 
     tokenize='unicode61 remove_diacritics 2', prefix='2 3');
 create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
     tokenize='unicode61 remove_diacritics 2');
+create trigger chunk_added after insert on chunk begin
+    insert into stems(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
+    insert into words(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
+end;
+create trigger chunk_gone after delete on chunk begin
+    insert into stems(stems, rowid, context, passage, extra)
+        values('delete', old.id, old.context, old.passage, old.extra);
+    insert into words(words, rowid, context, passage, extra)
+        values('delete', old.id, old.context, old.passage, old.extra);
+end;
+create trigger source_added after insert on source begin
+    insert into bodies(rowid, title, body) values(new.id, new.title, new.body);
+end;
+create trigger source_gone after delete on source begin
+    insert into bodies(bodies, rowid, title, body) values('delete', old.id, old.title, old.body);
+end;
+
 create virtual table stem_counts using fts5vocab('stems', 'row');
 create virtual table stem_places using fts5vocab('stems', 'instance');
 create virtual table body_counts using fts5vocab('bodies', 'row');
