@@ -161,7 +161,8 @@ class Ledger:
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
             "insert into source(id, path, layer, title, date, kind, project, machine, tags, supersedes, size,"
-            " modified_ns, content_hash, identity, body) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            " modified_ns, content_hash, identity, body)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
