@@ -26,7 +26,7 @@ from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
 from memory_server.index.stretch_index import StretchIndex
-from memory_server.index.typed_lines import DigestStore
+from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
@@ -113,7 +113,7 @@ class Memory:
         self.stretches = (
             StretchIndex(root.stretches, sessions, self._model) if sessions and person.raw_vectors else None
         )
-        self.digest = DigestStore(root.derived / "digest.db")
+        self.typed_lines = TypedLines(root.derived / "digest.db")
         self.embedding = EmbeddingControl(self._worker_plan)
         self._upkeep = Upkeep(
             root=self.root,
@@ -137,7 +137,7 @@ class Memory:
     def close(self) -> None:
         """Closes indices, model and log, and gives the root back where this process owned it."""
         self.indices.close()
-        self.digest.close()
+        self.typed_lines.close()
         if self.raw is not None:
             self.raw.close()
         if self.stretches is not None:
@@ -194,7 +194,7 @@ class Memory:
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
         retriever = Retriever(self.indices, self._stemmer, embed)
-        return Pipeline(retriever, stretches, turns, self.digest, self._unapproved, floor=floor, rerank=rerank)
+        return Pipeline(retriever, stretches, turns, self.typed_lines, self._unapproved, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
@@ -306,7 +306,7 @@ class Memory:
     def _forget_notes(self, session_ids: Collection[str]) -> None:
         """Removes sessions from typed lines, blackboard and query log; the ledger must still know them."""
         for session_id in session_ids:
-            self.digest.remove(session_id)
+            self.typed_lines.remove(session_id)
             Blackboard(self.root).forget(session_id)
         names = set(map(id8_of, session_ids))
         paths = [

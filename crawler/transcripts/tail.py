@@ -6,9 +6,7 @@ rebuilt: without it every file is read again, and the archive drops what it has.
 """
 
 import hashlib
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +14,9 @@ from typing import BinaryIO
 
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.grammar import is_id
+from memory_server.machine.database import connect, erase_deleted, transaction
 
 PIECE_BYTES = 1 << 20  # read and hashed at once
-BUSY_SECONDS = 30.0
 VERSION = 2  # of the table of files; one of another version is dropped, and every file read again
 
 SCHEMA = """
@@ -68,13 +66,10 @@ class TailState:
     """The table of files read, and of entries that a fork would copy. A context manager."""
 
     def __init__(self, path: Path, machine: str):
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._machine = machine
-        self._db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        if not self._is_settled():
-            self._settle()
+        self._db = connect(path)
+        if not self._is_current():
+            self._make_tables()
 
     def close(self) -> None:
         self._db.close()
@@ -101,7 +96,7 @@ class TailState:
         """Notes a file and the keys of the entries taken from it, both or neither."""
         values = [getattr(state, column) for column in COLUMNS]
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute(
                 f"INSERT OR REPLACE INTO files(machine, {', '.join(COLUMNS)}) VALUES ({marks})",  # noqa: S608  # the same
                 (self._machine, *values),
@@ -116,7 +111,7 @@ class TailState:
         return row[0] if row else ""
 
     def mark_gone(self, paths: Iterable[str]) -> None:
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany(
                 "UPDATE files SET is_gone = 1 WHERE machine = ? AND path = ?", ((self._machine, p) for p in paths)
             )
@@ -127,11 +122,10 @@ class TailState:
 
     def forget_session(self, session_id: str) -> None:
         """Drops everything about a session."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.execute("DELETE FROM copies WHERE session_id = ?", (session_id,))
             self._db.execute("DELETE FROM files WHERE session_id = ?", (session_id,))
-        self._db.execute("VACUUM")  # a deleted row leaves its bytes in the file
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        erase_deleted(self._db)
 
     def is_filled(self) -> bool:
         """Whether the table of copies stands for the whole archive: it does not after `.oneiros/` was deleted."""
@@ -139,29 +133,19 @@ class TailState:
 
     def fill(self, copies: Iterable[tuple[str, str]]) -> None:
         """Rebuilds the table of copies from (key, session id) pairs."""
-        with self._transaction():
+        with transaction(self._db):
             self._db.executemany("INSERT OR IGNORE INTO copies VALUES (?, ?)", copies)
             self._db.execute("INSERT OR REPLACE INTO facts VALUES ('copies', 'filled')")
 
-    def _is_settled(self) -> bool:
+    def _is_current(self) -> bool:
         return bool(self._db.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
-    def _settle(self) -> None:
-        with self._transaction():
-            if self._is_settled():
+    def _make_tables(self) -> None:
+        with transaction(self._db):
+            if self._is_current():
                 return  # another process was faster
             for statement in ("DROP TABLE IF EXISTS files", *SCHEMA.split(";"), f"PRAGMA user_version = {VERSION}"):
                 self._db.execute(statement)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
 
 COLUMNS = (

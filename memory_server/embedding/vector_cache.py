@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Vectors
 from memory_server.errors import NeedsRepair
+from memory_server.machine.database import connect, transaction
 from memory_server.machine.files import file_identity
 
 TextHash = NewType("TextHash", bytes)
@@ -55,21 +56,16 @@ class VectorCache:
 
         `dimensions`: length of a vector, float32. `token_bytes`: length of one packed token vector.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._vector_file = folder / "vectors.f32"
         self._token_file = folder / "tokens.bin"
         self._dimensions = dimensions
         self._token_bytes = token_bytes
         self._key_file = folder / "keys.db"
-        self._keys = sqlite3.connect(self._key_file, isolation_level=None, check_same_thread=False)
         try:
-            self._keys.execute("pragma busy_timeout=10000")
-            self._keys.execute("pragma journal_mode=wal")
-            self._keys.execute("pragma synchronous=normal")
+            self._keys = connect(self._key_file)
             self._keys.execute(KEYS_SCHEMA)
         except sqlite3.DatabaseError as error:
-            self._keys.close()
             raise _damaged(folder, str(error)) from error
         self._identity = file_identity(self._key_file)
 
@@ -110,13 +106,8 @@ class VectorCache:
     def append(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
         """Keeps new vectors (n, d) and their packed tokens, n arrays (t, token_bytes). Known texts keep their rows."""
         assert vectors.shape == (len(hashes), self._dimensions), vectors.shape
-        self._keys.execute("begin immediate")  # a second writer waits, so that no two take the same rows
-        try:
+        with transaction(self._keys):  # a second writer waits, so that no two take the same rows
             self._append_fresh(hashes, vectors, tokens)
-        except BaseException:
-            self._keys.execute("rollback")
-            raise
-        self._keys.execute("commit")
 
     def _append_fresh(self, hashes: Sequence[TextHash], vectors: Vectors, tokens: Sequence[NDArray[np.uint8]]) -> None:
         known = self.find(hashes)

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.index.words import extra_words
+from memory_server.machine.database import connect, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
@@ -73,7 +74,6 @@ class Ledger:
 
     def __init__(self, file: Path):
         self._file = file
-        file.parent.mkdir(parents=True, exist_ok=True)
         try:
             self.connection = _connect(file)
         except sqlite3.DatabaseError as error:
@@ -90,20 +90,12 @@ class Ledger:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A write that happens as a whole or not at all."""
+        """A write that happens as a whole or not at all. Raises NeedsRepair where another writer does not end."""
         try:
-            self.connection.execute("begin immediate")
+            with transaction(self.connection):
+                yield
         except sqlite3.OperationalError as error:
-            raise NeedsRepair(
-                f"the ledger cannot be written ({error})", where=self._file, remedy="Run `oneiros doctor`"
-            ) from error
-        try:
-            yield
-        except BaseException:
-            if self.connection.in_transaction:
-                self.connection.execute("rollback")
-            raise
-        self.connection.execute("commit")
+            raise refusal_of(error, self._file, "the ledger") or _damaged(self._file, error) from error
 
     # -- what was read ------------------------------------------------------------------------------------------
 
@@ -383,21 +375,11 @@ def embedded_text(context: str, passage: str) -> str:
 
 def is_of_another_format(file: Path) -> bool:
     """Whether another version of the program wrote this ledger; a damaged one is not told apart here."""
-    if not file.exists():
-        return False
-    try:
-        with closing(sqlite3.connect(file)) as connection:
-            return connection.execute("pragma user_version").fetchone()[0] not in (0, SCHEMA_VERSION)
-    except sqlite3.DatabaseError:
-        return False
+    return version_of(file) not in (0, SCHEMA_VERSION)
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    connection.execute("pragma busy_timeout=10000")
-    connection.execute("pragma journal_mode=wal")
-    connection.execute("pragma synchronous=normal")
-    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's lower() knows ASCII alone
+    connection = connect(file)
     version = connection.execute("pragma user_version").fetchone()[0]
     if version == 0:
         connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")

@@ -8,12 +8,12 @@ have no compressed file yet.
 import datetime as dt
 import json
 import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from memory_server.machine.database import SharedDatabase
 
 SCHEMA = """
 create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
@@ -46,51 +46,40 @@ class TypedLine:
     time: dt.datetime | None = None  # when it was said, aware
 
 
-class DigestStore:
+class TypedLines:
     """The typed lines of one memory. Safe to share between threads and processes."""
 
     def __init__(self, file: Path):
         """Opens nothing yet."""
-        self._file = file
-        self._guard = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
-
-    def close(self) -> None:
-        with self._guard:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        self._database = SharedDatabase(file, SCHEMA, _add_time)
+        self.close = self._database.close
 
     def marks(self) -> dict[str, str]:
         """The sessions that are recorded, each with the mark of what it was made from."""
-        with self._open() as connection:
+        with self._database.opened() as connection:
             return dict(connection.execute("select session, mark from session"))
 
     def replace(self, session_id: str, mark: str, project: str, lines: Sequence[TypedLine]) -> None:
         """Puts a session's lines in the place of its older ones."""
-        with self._open() as connection:
-            connection.execute("begin immediate")
+        with self._database.changed() as connection:
             self._remove(connection, session_id)
             connection.execute("insert into session values (?, ?, ?)", (session_id, mark, project))
             connection.executemany(
                 "insert into line (session, ordinal, type, text, why, entries, time) values (?, ?, ?, ?, ?, ?, ?)",
                 [_row(session_id, one) for one in lines],
             )
-            connection.execute("commit")
 
     def remove(self, session_id: str) -> None:
         """Forgets a session."""
-        with self._open() as connection:
-            connection.execute("begin immediate")
+        with self._database.changed() as connection:
             self._remove(connection, session_id)
-            connection.execute("commit")
 
     def of_session(self, session_id: str, types: Sequence[str] = ()) -> list[TypedLine]:
         """The lines of a session in their order, of some types alone where these are named.
 
         `session_id` may be its beginning. Looking into a store that was never written makes no file.
         """
-        if not self._file.exists():
+        if not self._database.exists():
             return []
         where, values = _of_types("line.session glob ?", [f"{session_id}*"], types)
         return self._lines(where, values, "line.session, line.ordinal")
@@ -111,7 +100,7 @@ class DigestStore:
         if "line_words" in where:
             source += " join line_words on line_words.rowid = line.id"
         columns = "line.session, line.ordinal, line.type, line.text, line.why, session.project, line.entries, line.time"
-        with self._open() as connection:
+        with self._database.opened() as connection:
             rows = connection.execute(
                 f"select {columns} from {source} where {where} order by {order} limit ?",  # noqa: S608  clauses of our own
                 (*values, limit),
@@ -122,26 +111,6 @@ class DigestStore:
     def _remove(connection: sqlite3.Connection, session_id: str) -> None:
         for table in ("line", "session"):
             connection.execute(f"delete from {table} where session = ?", (session_id,))  # noqa: S608  names of our own
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with self._guard:
-            if self._connection is None:
-                self._file.parent.mkdir(exist_ok=True)
-                self._connection = sqlite3.connect(
-                    self._file, check_same_thread=False, isolation_level=None, timeout=30
-                )
-                self._connection.create_function("folded", 1, str.casefold, deterministic=True)
-                self._connection.execute("pragma journal_mode=wal")
-                self._connection.execute("pragma secure_delete=on")  # what a person forgets leaves no bytes behind
-                self._connection.executescript(SCHEMA)
-                _add_time(self._connection)
-            try:
-                yield self._connection
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("rollback")
-                raise
 
 
 def _row(session_id: str, line: TypedLine) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.escaping import shown_line
-from memory_server.index.typed_lines import DigestStore
+from memory_server.index.typed_lines import TypedLines
 from memory_server.search.certainty import fit, with_certainty
 from memory_server.search.literal import is_identifier
 from memory_server.search.precedence import (
@@ -78,7 +78,7 @@ class Pipeline:
         retriever: Retriever,
         stretches: Retriever | None,
         turns: RawSearcher | None,
-        digest: DigestStore,
+        typed_lines: TypedLines,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
         *,
         floor: float = FLOOR,
@@ -91,7 +91,7 @@ class Pipeline:
         self.retriever = retriever
         self._stretches = stretches
         self._turns = turns
-        self._digest = digest
+        self._typed_lines = typed_lines
         self._unapproved = unapproved
         self._floor = floor
         self._rerank = rerank
@@ -100,7 +100,7 @@ class Pipeline:
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
-        typing = Typing(self._digest, self.retriever, question)
+        typing = Typing(self._typed_lines, self.retriever, question)
         answer = self._of_layers(question, typing)
         above = answer.hits
         answer = self._with_spoken(question, answer)

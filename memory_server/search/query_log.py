@@ -6,15 +6,12 @@ written, and the whole log can be switched off. It feeds the weekly report and t
 
 import datetime as dt
 import json
-import sqlite3
-import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.document import ChunkId, SourcePath
-from memory_server.machine.files import make_folder
+from memory_server.machine.database import SharedDatabase, erase_deleted
 
 MAX_ROWS = 50_000  # the oldest go first; a year of heavy use is some 20,000
 MAX_QUERY_CHARS = 500
@@ -44,17 +41,16 @@ class QueryLog:
 
     def __init__(self, file: Path, redact: Callable[[str], str], now: Callable[[], dt.datetime]):
         """Opens nothing yet. Looking into a log that was never written makes no file."""
-        self._file = file
+        self._database = SharedDatabase(file, SCHEMA)
+        self.close = self._database.close
         self._redact = redact
         self._now = now
-        self._guard = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
         self._last: int | None = None
 
     def asked(self, tool: str, query: str, hits: Sequence[ChunkId]) -> None:
         """Notes a question with the ids of its hits."""
         text = self._redact(query[:MAX_READ_CHARS].encode("utf-8", "replace").decode("utf-8"))[:MAX_QUERY_CHARS]
-        with self._open() as connection:
+        with self._database.opened() as connection:
             cursor = connection.execute(
                 "insert into query(at, tool, query, hits, found) values(?, ?, ?, ?, ?)",
                 (self._now().isoformat(timespec="seconds"), tool, text, json.dumps(hits), len(hits)),
@@ -68,7 +64,7 @@ class QueryLog:
 
     def read(self, path: SourcePath, lines: str) -> None:
         """Notes what was read, and after which question."""
-        with self._open() as connection:
+        with self._database.opened() as connection:
             connection.execute(
                 "insert into reading values(?, ?, ?, ?)",
                 (self._now().isoformat(timespec="seconds"), path, lines, self._last),
@@ -76,9 +72,9 @@ class QueryLog:
 
     def queries(self, *, without_hits: bool = False, limit: int = MAX_ROWS) -> list[LoggedQuery]:
         """The questions, newest first."""
-        if not self._file.exists():
+        if not self._database.exists():
             return []
-        with self._open() as connection:
+        with self._database.opened() as connection:
             rows = connection.execute(
                 "select at, tool, query, hits from query where found = 0 or not ? order by id desc limit ?",
                 (without_hits, limit),
@@ -93,47 +89,19 @@ class QueryLog:
 
         Returns how many questions went.
         """
-        if not self._file.exists():
+        if not self._database.exists():
             return 0
-        with self._open() as connection:
+        with self._database.opened() as connection:
             rows = connection.execute("select id, hits from query").fetchall()
             gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
             connection.executemany("delete from query where id = ?", gone)
             connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
-            connection.execute("vacuum")
-            connection.execute("pragma wal_checkpoint(truncate)")
+            erase_deleted(connection)
         return len(gone)
 
     def count(self) -> int:
         """How many questions are kept."""
-        if not self._file.exists():
+        if not self._database.exists():
             return 0
-        with self._open() as connection:
+        with self._database.opened() as connection:
             return int(connection.execute("select count(*) from query").fetchone()[0])
-
-    def close(self) -> None:
-        with self._guard:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with self._guard:
-            if self._connection is None:
-                make_folder(self._file.parent)
-                self._connection = _connect(self._file)
-            yield self._connection
-
-
-def _connect(file: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("pragma busy_timeout=2000")
-        connection.execute("pragma journal_mode=wal")
-        connection.execute("pragma synchronous=off")
-        connection.executescript(SCHEMA)
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection

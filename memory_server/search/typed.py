@@ -11,7 +11,7 @@ from functools import cached_property
 
 from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
 from memory_server.index.raw import raw_path, session_of_path
-from memory_server.index.typed_lines import DigestStore, TypedLine, folded
+from memory_server.index.typed_lines import TypedLine, TypedLines, folded
 from memory_server.layers.sessions import id8_in
 from memory_server.search.question import MAX_LIMIT, Question
 from memory_server.search.retrieval import RankedPassage, Retriever
@@ -23,8 +23,8 @@ LINE_SCORE = 0.5  # of a line found by its words alone: behind what recall is su
 class Typing:
     """The recorder's part in one question."""
 
-    def __init__(self, digest: DigestStore, retriever: Retriever, question: Question):
-        self._digest = digest
+    def __init__(self, typed_lines: TypedLines, retriever: Retriever, question: Question):
+        self._typed_lines = typed_lines
         self._retriever = retriever
         self._question = question
         self._known: dict[str, list[tuple[str, TypedLine]]] = {}  # by session, since most hits are of few; folded
@@ -34,7 +34,7 @@ class Typing:
         """The lines of the types asked for, by the words of the question."""
         asked = self._question
         words = [term.text for term in asked.terms()]
-        return self._digest.find(words, asked.types, asked.filter.projects, MAX_LIMIT) if asked.types else []
+        return self._typed_lines.find(words, asked.types, asked.filter.projects, MAX_LIMIT) if asked.types else []
 
     def by_words(self) -> list[RankedPassage]:
         """The passages of sessions that hold such lines, whatever the ranking says of them."""
@@ -83,7 +83,7 @@ class Typing:
     def _lines_of(self, path: str) -> list[tuple[str, TypedLine]]:
         session_id = session_of_path(path) or id8_in(path)
         if session_id and session_id not in self._known:
-            lines = self._digest.of_session(session_id, self._question.types)
+            lines = self._typed_lines.of_session(session_id, self._question.types)
             self._known[session_id] = [(folded(line.text), line) for line in lines]
         return self._known.get(session_id, [])
 

@@ -90,7 +90,7 @@ class Service:
         self._recorder = recorder_on(memory)
         self.model_recording = ModelRecording(
             Archive(archive_folder(memory.root)),
-            memory.digest,
+            memory.typed_lines,
             lambda pause: asking_of(environment, memory.root, pause),
         )
         self.taking_in = TakingIn(environment, memory.root, self._on_taken)

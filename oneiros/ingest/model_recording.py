@@ -17,7 +17,7 @@ from crawler.compress.run import last_written
 from crawler.facts import facts_of
 from crawler.model_recorder import ModelRecorder
 from memory_server.errors import OneirosError
-from memory_server.index.typed_lines import DigestStore
+from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.sessions import project_name
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
@@ -51,7 +51,7 @@ def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Askin
 class ModelRecording:
     """Runs until it is closed."""
 
-    def __init__(self, archive: Archive, digest: DigestStore, asking: Callable[[Pause], Asking | None]):
+    def __init__(self, archive: Archive, digest: TypedLines, asking: Callable[[Pause], Asking | None]):
         self._archive = archive
         self._digest = digest
         self._asking = asking

@@ -13,7 +13,7 @@ from crawler.facts import facts_of
 from crawler.recorder import DigestLine, DigestType, digest_lines
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError
-from memory_server.index.typed_lines import DigestStore, TypedLine
+from memory_server.index.typed_lines import TypedLine, TypedLines
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
 from memory_server.memory import Memory
@@ -34,7 +34,7 @@ class Recorder:
         self,
         root: MemoryRoot,
         archive: Archive,
-        digest: DigestStore,
+        digest: TypedLines,
         *,
         keeps_models: Callable[[], bool] = lambda: False,
     ):
@@ -88,7 +88,7 @@ class Recorder:
 def recorder_on(memory: Memory) -> Recorder:
     """The recorder of an open memory, by the settings that it was opened with or follows."""
     archive = Archive(archive_folder(memory.root))
-    return Recorder(memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model")
+    return Recorder(memory.root, archive, memory.typed_lines, keeps_models=lambda: memory.person.recorder == "model")
 
 
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:

@@ -10,7 +10,7 @@ import pytest
 
 from memory_server.document import Layer, Reason
 from memory_server.errors import UsageError
-from memory_server.index.typed_lines import DigestStore, TypedLine
+from memory_server.index.typed_lines import TypedLine, TypedLines
 from memory_server.memory import Memory
 from tests.garden import write_garden
 from tests.memories import recall, write_session, write_topic
@@ -28,8 +28,10 @@ def record(memory: Memory) -> None:
     write_session(memory, "2026-02-01-orders-a1b2c3d4", decided, failed, project="shop")
     memory.reindex()
     lines = [line(SESSION, 0, "decision", decided), line(SESSION, 1, "lesson", failed)]
-    memory.digest.replace(SESSION, "1", "shop", lines)
-    memory.digest.replace(OPEN, "1", "post", [line(OPEN, 0, "decision", "Orders go out by post on Mondays.", "post")])
+    memory.typed_lines.replace(SESSION, "1", "shop", lines)
+    memory.typed_lines.replace(
+        OPEN, "1", "post", [line(OPEN, 0, "decision", "Orders go out by post on Mondays.", "post")]
+    )
 
 
 def test_recall_of_a_type_gives_the_passages_of_that_type(memory: Memory) -> None:
@@ -103,7 +105,7 @@ def test_a_line_that_only_its_words_find_is_shown_as_its_passage_with_what_repla
     write_session(memory, "2026-02-01-printer-a1b2c3d4", text)
     write_topic(memory, "wombat", "Wombat the printer stays where it is, we decided.", modified="2026-02-20")
     memory.reindex()
-    memory.digest.replace(SESSION, "1", "shop", [line(SESSION, 0, "decision", text)])
+    memory.typed_lines.replace(SESSION, "1", "shop", [line(SESSION, 0, "decision", text)])
 
     silent = recall(memory, "which opera has a wombat in Casablanca tonight layer:session")
     answer = recall(memory, "which opera has a wombat in Casablanca tonight", types=["decision"])
@@ -130,7 +132,7 @@ def test_a_hit_says_what_the_recorder_says_of_it(memory: Memory) -> None:
     fact = replace(line(SESSION, 0, "fact", text), time=said)
 
     before = recall(memory, "where are orders kept").hits[0]
-    memory.digest.replace(SESSION, "1", "shop", [fact])
+    memory.typed_lines.replace(SESSION, "1", "shop", [fact])
     after = recall(memory, "where are orders kept").hits[0]
 
     assert (before.type, before.tags, before.time) == ("episodic", ("shop",), None)
@@ -148,7 +150,7 @@ def test_lines_of_an_older_version_stay_and_have_no_time(tmp_path: Path) -> None
             "insert into line values (1, 's', 0, 'fact', 'Orders are numbered.', 'because', '[]');"
         )
 
-    with closing(DigestStore(tmp_path / "digest.db")) as store:
+    with closing(TypedLines(tmp_path / "digest.db")) as store:
         assert [(one.text, one.time) for one in store.of_session("s")] == [("Orders are numbered.", None)]
 
 
@@ -162,15 +164,15 @@ def test_a_type_that_there_is_not_is_an_error_and_one_without_lines_says_so(memo
 
 def test_lines_are_replaced_a_session_at_a_time_and_forgotten_with_it(memory: Memory) -> None:
     record(memory)
-    memory.digest.replace(SESSION, "2", "shop", [line(SESSION, 0, "fact", "Orders are numbered.")])
+    memory.typed_lines.replace(SESSION, "2", "shop", [line(SESSION, 0, "fact", "Orders are numbered.")])
 
-    assert memory.digest.marks() == {SESSION: "2", OPEN: "1"}
-    assert [one.type for one in memory.digest.of_session("a1b2c3d4")] == ["fact"]
-    memory.digest.remove(SESSION)
-    assert memory.digest.find(["numbered"], "", (), 5) == []
+    assert memory.typed_lines.marks() == {SESSION: "2", OPEN: "1"}
+    assert [one.type for one in memory.typed_lines.of_session("a1b2c3d4")] == ["fact"]
+    memory.typed_lines.remove(SESSION)
+    assert memory.typed_lines.find(["numbered"], "", (), 5) == []
 
 
 def test_any_words_can_be_asked_for(memory: Memory) -> None:
-    store: DigestStore = memory.digest
+    store: TypedLines = memory.typed_lines
 
     assert store.find(['a"b', "OR", "NEAR(", "*", "\u202e"], "", (), 5) == []

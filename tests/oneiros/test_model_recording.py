@@ -9,7 +9,7 @@ import pytest
 
 from crawler.archive.store import Archive
 from memory_server.errors import UsageError
-from memory_server.index.typed_lines import DigestStore
+from memory_server.index.typed_lines import TypedLines
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
@@ -33,7 +33,7 @@ class House:
         self.environment = Environment({}, home, home)
         self.root: MemoryRoot = new_root(home / "memory")
         self.transcripts = home / ".claude" / "projects" / "-srv-app"
-        self.digest = DigestStore(self.root.derived / "digest.db")
+        self.digest = TypedLines(self.root.derived / "digest.db")
         archive = Archive(archive_folder(self.root))
         self.recorder = Recorder(
             self.root, archive, self.digest, keeps_models=lambda: replace(self.environment).person.recorder == "model"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from memory_server.index.typed_lines import DigestStore
+from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.blackboard import Blackboard
 from memory_server.root.paths import MemoryRoot
 from oneiros.ingest.recording import Recorder, open_tasks
@@ -33,8 +33,8 @@ def archived(folder: Path) -> MemoryRoot:
     return root
 
 
-def recorder_of(root: MemoryRoot, name: str = "digest.db") -> tuple[Recorder, DigestStore]:
-    digest = DigestStore(root.derived / name)
+def recorder_of(root: MemoryRoot, name: str = "digest.db") -> tuple[Recorder, TypedLines]:
+    digest = TypedLines(root.derived / name)
     return Recorder(root, Archive(root.path / "sessions" / "archive"), digest), digest
 
 

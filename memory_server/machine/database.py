@@ -1,0 +1,99 @@
+"""The one door to SQLite files: how they are opened, how long a lock is waited for, how a change happens as a whole."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from memory_server.machine.files import make_folder
+
+LOCK_SECONDS = 10.0  # that another writer is waited for
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """A connection that begins no transaction by itself; threads that share it take turns. Raises sqlite3.Error."""
+    make_folder(file.parent)
+    connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("pragma journal_mode=wal")  # readers go on beside a writer
+        connection.execute("pragma synchronous=normal")  # a loss of power may cost the last changes, never the file
+    except sqlite3.Error:
+        connection.close()
+        raise
+    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's lower() knows ASCII alone
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """A change that happens as a whole or not at all; another writer waits for its end."""
+    connection.execute("begin immediate")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:  # SQLite itself ends one when the disk is full
+            connection.execute("rollback")
+        raise
+    connection.execute("commit")
+
+
+def erase_deleted(connection: sqlite3.Connection) -> None:
+    """Rewrites the file without the bytes that deleted rows left."""
+    connection.execute("vacuum")
+    connection.execute("pragma wal_checkpoint(truncate)")
+
+
+def version_of(file: Path) -> int:
+    """The version that a program noted in the file; 0 where there is none, or no file, or a damaged one."""
+    if not file.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(file)) as connection:
+            return int(connection.execute("pragma user_version").fetchone()[0])
+    except sqlite3.DatabaseError:
+        return 0
+
+
+class SharedDatabase:
+    """A file that is opened at its first use and asked by one thread at a time."""
+
+    def __init__(self, file: Path, schema: str, upgrade: Callable[[sqlite3.Connection], None] = lambda _: None):
+        """`schema`: statements that may be repeated; `upgrade` mends a file of an older version."""
+        self._file = file
+        self._upgrade = upgrade
+        self._schema = schema
+        self._guard = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def exists(self) -> bool:
+        """Whether there is anything to ask; asking a file that was never written would make it."""
+        return self._file.exists()
+
+    @contextmanager
+    def opened(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone."""
+        with self._guard:
+            if self._connection is None:
+                connection = connect(self._file)
+                try:
+                    connection.execute("pragma secure_delete=on")  # what is forgotten leaves no bytes in its pages
+                    connection.executescript(self._schema)
+                    self._upgrade(connection)
+                except sqlite3.Error:
+                    connection.close()
+                    raise
+                self._connection = connection
+            yield self._connection
+
+    @contextmanager
+    def changed(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for one change as a whole."""
+        with self.opened() as connection, transaction(connection):
+            yield connection
+
+    def close(self) -> None:
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
