@@ -17,6 +17,7 @@ from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
 from crawler.transcripts.tail import is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
+from memory_server.machine.files import remove_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
         for session_id in removed:
             own = files_of(compressed, session_id)
             for path in own:
-                path.unlink(missing_ok=True)
+                remove_file(path)
             ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
             files += own
     return Forgotten(tuple(removed), tuple(files))

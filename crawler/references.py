@@ -23,9 +23,9 @@ import yaml
 
 from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
-from crawler.archive.store import write_whole
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
+from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.state import SAFE_GIT
 
@@ -112,7 +112,7 @@ def scan(settings: ReferenceSettings, folder: Path) -> ScanReport:
         if text is None:
             report.problems.append(f"{candidate.path}: not a text of its kind; it is left out")
             continue
-        write_whole(folder / candidate.name, _copy(candidate, text, entry, settings.tags, redactor).encode("utf-8"))
+        replace_file(folder / candidate.name, _copy(candidate, text, entry, settings.tags, redactor).encode("utf-8"))
         present[candidate.name] = entry
         if source:
             report.moved += 1
@@ -127,7 +127,7 @@ def scan(settings: ReferenceSettings, folder: Path) -> ScanReport:
             (folder / name).unlink()
             report.removed += 1
     if present != known:
-        write_whole(state, msgspec.json.encode(present))
+        replace_file(state, msgspec.json.encode(present))
     return report
 
 

@@ -40,7 +40,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     rejections = decisions.store.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
-    replace_file(file, "".join(lines), durable=True, follow=True)
+    replace_file(file, "".join(lines), follow=True)
     return Exported(len(lines), tuple(sorted(doubtful)))
 
 

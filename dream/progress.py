@@ -59,7 +59,7 @@ class DreamProgress:
         return _decoded(self._file, Read, Read())
 
     def save(self, state: Read) -> None:
-        replace_file(self._file, msgspec.json.encode(state), durable=True)
+        replace_file(self._file, msgspec.json.encode(state))
 
     def glance(self, now: dt.datetime) -> bool:
         """Whether the flag is up, or should be: as `refresh_flag`, but sessions are listed and none is read.
@@ -81,7 +81,6 @@ class DreamProgress:
         replace_file(
             self._mistakes,
             msgspec.json.encode({name: found for name, found in mistakes.items() if found}),
-            durable=True,
         )
 
     def serve(self, archive: Archive, now: dt.datetime) -> list[str]:
@@ -96,7 +95,7 @@ class DreamProgress:
         return list(waiting)
 
     def _save_served(self, served: Served) -> None:
-        replace_file(self._served, msgspec.json.encode(served), durable=True)
+        replace_file(self._served, msgspec.json.encode(served))
 
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""

@@ -19,7 +19,7 @@ from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.layers.index_page import write_index_page
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
@@ -148,7 +148,7 @@ class Upkeep:
         """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
         files = self.find_model(name)
         if files.fingerprint == self.model.files.fingerprint:
-            self.root.next_model.unlink(missing_ok=True)
+            remove_file(self.root.next_model)
         else:
             replace_file(self.root.next_model, files.card.name + "\n")
         return files
@@ -173,7 +173,7 @@ class Upkeep:
                 self.indices.ledger.set_note(CALIBRATION_NOTE, "")
                 self._calibrate()
                 self._calibrate_stretches()
-            self.root.next_model.unlink(missing_ok=True)
+            remove_file(self.root.next_model)
             if old is not None:
                 old.close()
             self.reindex(report_progress)

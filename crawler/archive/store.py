@@ -23,7 +23,7 @@ import zstandard
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
-from memory_server.machine.files import append_line, replace_file
+from memory_server.machine.files import append_line, remove_file, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
 LEVEL = 6
@@ -233,7 +233,7 @@ class Archive:
         except ContentError:
             own = self._objects_there()  # nothing tells its own from those of other damaged records: all of them go
         self._remove_objects(own, without=session_id)
-        path.unlink()
+        remove_file(path)
         return True
 
     def readmit(self, session_id: str, at: datetime) -> None:
@@ -271,11 +271,11 @@ class Archive:
         segment, packed = writer.finish(source)
         path = self._object_path(segment.object)
         if not path.exists():
-            write_whole(path, packed)
+            replace_file(path, packed)
         return segment
 
     def _replace_record(self, record: SessionRecord) -> None:
-        write_whole(self._record_path(record.session_id), msgspec.json.encode(record))
+        replace_file(self._record_path(record.session_id), msgspec.json.encode(record))
 
     def _unpack(self, segment: Segment) -> Iterator[Entry]:
         path = self._object_path(segment.object)
@@ -411,11 +411,6 @@ def known_ids(record: SessionRecord) -> tuple[set[str], set[str]]:
         for position, entry_id in enumerate(segment.entries):
             (linked if position in links else spoken).add(entry_id)
     return spoken, linked
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file so that a kill or a power cut leaves the old one or the new one, never a half."""
-    replace_file(path, content, durable=True)
 
 
 def mark_of(session_id: str) -> str:

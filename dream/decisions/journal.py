@@ -52,7 +52,7 @@ class Journal:
 
     def carry_out(self, plan: Plan) -> None:
         """Does everything, or raises before anything is done."""
-        replace_file(self._file, msgspec.json.encode(plan), durable=True)
+        replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
         self.finish()
 
@@ -135,7 +135,7 @@ def _put(file: Path, text: str | None) -> None:
     if text is None:
         file.unlink(missing_ok=True)
         return
-    replace_file(file, text, durable=True)
+    replace_file(file, text)
 
 
 def _text(file: Path) -> str | None:

@@ -136,11 +136,11 @@ class ProposalStore:
         return f"{day.isoformat()}-{max(numbers, default=0) + 1}"
 
     def save_queue(self, hunks: Sequence[Hunk]) -> None:
-        replace_file(self._queue, _json(tuple(hunks)), durable=True)
+        replace_file(self._queue, _json(tuple(hunks)))
 
     def save_proposal(self, proposal: Proposal) -> None:
         """Writes the hunks of a proposal; what a person reads of them is `proposal.py`'s to write."""
-        replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks), durable=True)
+        replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
 
     def save_hunk(self, hunk: Hunk) -> None:
         """Replaces one hunk where it stands."""
@@ -250,7 +250,7 @@ def _append(file: Path, value: object) -> None:
     rest = text.rpartition(b"\n")[2]
     if rest and not _is_json(rest):
         logger.warning("%s: its last line was torn and is removed: %r", file, rest[:200])
-        replace_file(file, text[: -len(rest)], durable=True)
+        replace_file(file, text[: -len(rest)])
     append_line(file, msgspec.json.encode(value))
 
 
@@ -263,4 +263,4 @@ def _is_json(line: bytes) -> bool:
 
 
 def _rewrite(file: Path, values: Sequence[object]) -> None:
-    replace_file(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values), durable=True)
+    replace_file(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values))

@@ -17,7 +17,7 @@ from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import slug_of
 from memory_server.layers.topics import markdown_files, read_text
-from memory_server.machine.files import is_plain_file, replace_file
+from memory_server.machine.files import is_plain_file, remove_file, replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 
@@ -99,7 +99,7 @@ def read_episode(root: MemoryRoot, identity: str) -> Episode:
 def delete_episode(root: MemoryRoot, identity: str) -> SourcePath:
     """Removes an episode's file and returns the path it had. Raises ContentError where there is none."""
     file = _file_of(root, identity)
-    file.unlink(missing_ok=True)
+    remove_file(file)
     return root.relative(file)
 
 
@@ -136,7 +136,7 @@ def _body(text: str) -> str:
 
 def _write(file: Path, text: str) -> None:
     try:
-        replace_file(file, text, durable=True)
+        replace_file(file, text)
     except OSError as error:
         raise NeedsRepair(
             f"the episode cannot be written ({error.strerror})", where=file.parent, remedy="Free disk space, try again"

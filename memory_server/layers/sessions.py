@@ -106,7 +106,7 @@ def write_session(folder: Path, session: CompressedSession) -> Path:
         if path.read_text(encoding="utf-8") == content:
             return path
         raise ContentError("this revision is written already", where=path, remedy="Write the next revision instead")
-    replace_file(path, content, durable=True)
+    replace_file(path, content)
     return path
 
 

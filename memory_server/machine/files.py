@@ -40,12 +40,12 @@ def is_refused(error: BaseException) -> bool:
     return error.__cause__ is not None and is_refused(error.__cause__)
 
 
-def replace_file(file: Path, content: str | bytes, *, durable: bool = False, follow: bool = False) -> None:
+def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> None:
     """Writes a file in one step: under a temporary name first, then moved over the old one, whose rights it keeps.
 
-    A new file is its owner's alone. `durable`: it also outlives a loss of power. `follow`: a file of the person's own,
-    which may be a link to where they keep it; otherwise a link in its place is replaced. Where it fails, the old file
-    stands and the temporary one is gone.
+    A new file is its owner's alone, and what is written outlives a loss of power. `follow`: a file of the person's
+    own, which may be a link to where they keep it; otherwise a link in its place is replaced. Where it fails, the old
+    file stands and the temporary one is gone.
     """
     file = Path(os.path.realpath(file)) if follow else file
     make_folder(file.parent)
@@ -57,12 +57,30 @@ def replace_file(file: Path, content: str | bytes, *, durable: bool = False, fol
             if is_plain_file(file):
                 os.fchmod(stream.fileno(), stat.S_IMODE(file.lstat().st_mode))
             stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
+            os.fsync(stream.fileno())
         temporary.replace(file)
+        sync_folder(file.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_file(file: Path) -> None:
+    """Removes a file, if it is there; it does not come back after a loss of power."""
+    file.unlink(missing_ok=True)
+    sync_folder(file.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Has the names in a folder outlive a loss of power."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def append_line(file: Path, line: bytes) -> None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import make_folder, replace_file
+from memory_server.machine.files import make_folder, remove_file, replace_file
 from memory_server.root.paths import MemoryRoot, state_key
 
 MARK = "root.json"  # of a state: which root it belongs to; written last
@@ -63,7 +63,7 @@ def settle_state(root: MemoryRoot) -> None:
 
 
 def _settle(root: MemoryRoot, name: str) -> None:
-    replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n", durable=True)
+    replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n")
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def _take_earlier(root: MemoryRoot) -> None:
         if file.parent.is_symlink() or not _is_own_file(file) or (path in tracked and not was_used):
             continue
         if path in tracked:
-            replace_file(root.state / name, file.read_bytes(), durable=True)
+            replace_file(root.state / name, file.read_bytes())
         else:
             _move(file, root.state / name)
 
@@ -161,15 +161,15 @@ def _move(file: Path, to: Path) -> None:
         with to.open("ab") as log:  # a daemon may have it open
             log.write(file.read_bytes())
     elif to.suffix == ".jsonl" and to.exists():
-        replace_file(to, file.read_bytes().rstrip(b"\n") + b"\n" + to.read_bytes(), durable=True)
+        replace_file(to, file.read_bytes().rstrip(b"\n") + b"\n" + to.read_bytes())
     else:
         try:
             file.replace(to)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            replace_file(to, file.read_bytes(), durable=True)
-    file.unlink(missing_ok=True)
+            replace_file(to, file.read_bytes())
+    remove_file(file)
 
 
 def _is_own_file(file: Path) -> bool:

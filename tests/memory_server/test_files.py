@@ -19,7 +19,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_temporary_one(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        replace_file(file, "new", durable=True)
+        replace_file(file, "new")
 
     assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {"page.md": "old"}
 

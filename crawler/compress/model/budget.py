@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from crawler.archive.store import write_whole
+from memory_server.machine.files import replace_file
 
 CHARS_PER_TOKEN = 3.5  # a little fewer than English has, so that estimates are high rather than low
 
@@ -61,7 +61,7 @@ class Budget:
         with FileLock(f"{self._ledger}.lock"):  # another run, or the recorder's, spends at the same time
             days = self._days()
             days[self._today] = days.get(self._today, 0.0) + usd
-            write_whole(self._ledger, json.dumps(days, sort_keys=True).encode())
+            replace_file(self._ledger, json.dumps(days, sort_keys=True).encode())
 
     def _days(self) -> dict[str, float]:
         if not self._ledger.exists():
