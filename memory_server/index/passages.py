@@ -42,6 +42,7 @@ class Passages:
     @cached_property
     def line_numbers(self) -> NDArray[np.int64]:
         """A number for each line of each source, rising from 0; the pieces of a long line share it."""
+        # a line begins where its number or its source changes
         starts = np.ones(len(self), dtype=np.bool_)
         starts[1:] = (np.diff(self.lines) != 0) | (np.diff(self.sources) != 0)
         return np.cumsum(starts) - 1
@@ -69,6 +70,7 @@ class Passages:
 
     def look_up(self, rows: Sequence[int] | NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The places of those ledger rows that this table holds, and for every row whether it does."""
+        # rows rise, so a row is found by bisection; one that is not there points at another
         wanted = np.asarray(rows, dtype=np.int64)
         if len(self) == 0 or wanted.size == 0:
             return np.zeros(0, dtype=np.int64), np.zeros(wanted.size, dtype=np.bool_)
@@ -99,6 +101,7 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[
     `ledger` is one that no other thread uses: the key file of the vector cache, `vector_keys`, stays attached to it.
     """
     connection = ledger.connection
+    # one transaction over ledger and vector cache, so that both are of the same moment
     connection.execute("attach database ? as cache", (str(vector_keys),))
     connection.execute("begin")
     found = connection.execute(
@@ -110,6 +113,7 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[
     ).fetchall()
     sources = ledger.stored_sources()
     connection.execute("commit")
+    # (n, 9) whole numbers, a column an array of the table
     ranks = {layer.value: layer.rank for layer in LAYERS}
     table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 9)
     return Passages(*(np.ascontiguousarray(column) for column in table.T)), sources

@@ -81,6 +81,7 @@ class Snapshot:
         Made of components rounded to multiples of EXACT_STEP, which add up to the same in any order: bit for bit the
         same wherever a row stands, which the quicker `cosines` cannot promise. Off by 2e-6 at most.
         """
+        # whole multiples of EXACT_STEP, multiplied and added without rounding
         asked = np.rint(questions.astype(np.float64) / EXACT_STEP)
         rows = self.passages.vectors[places]
         found = np.empty((len(questions), len(rows)), dtype=np.float32)
@@ -95,6 +96,7 @@ class Snapshot:
         Rows of the ledger would not do, since a rebuild numbers them anew.
         """
         ranks = np.empty(len(places), dtype=np.int64)
+        # by path, then by place in the source
         order = np.lexsort((self.passages.ordinals[places], self._path_ranks[self.passages.sources[places]]))
         ranks[order] = np.arange(len(places))
         return ranks

@@ -45,7 +45,9 @@ def token_matches(question: Vectors, packed: NDArray[np.uint8], starts: NDArray[
     the last bit wherever a passage's rows stand, since rounded components add up to the same in any order.
     """
     dimensions = question.shape[1]
+    # rounded components add up to the same in any order
     question = np.rint(question / EXACT_STEP) * EXACT_STEP
+    # bits as 0 and 1, (t, d); a cosine with signs of -1 and 1 is 2 (q . bits) - sum(q), over sqrt(d)
     signs = np.unpackbits(packed, axis=1, count=dimensions).astype(np.float32)
     sums = question.sum(axis=1, keepdims=True)
     cosines = (2.0 * (question @ signs.T) - sums) / np.float32(np.sqrt(dimensions))

@@ -31,6 +31,15 @@ def is_out_of_room(error: BaseException) -> bool:
     return error.__cause__ is not None and is_out_of_room(error.__cause__)
 
 
+def is_failing(error: BaseException) -> bool:
+    """Whether an error, or what it was raised from, says that a disk could not do what it was asked for."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+    if (isinstance(error, OSError) and error.errno == errno.EIO) or "disk I/O error" in str(error):  # of ChromaDB
+        return True
+    return error.__cause__ is not None and is_failing(error.__cause__)
+
+
 def is_refused(error: BaseException) -> bool:
     """Whether an error, or what it was raised from, says that rights or what lies in its place keep a file from use."""
     if isinstance(error, sqlite3.Error):

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import is_out_of_room, is_refused
+from memory_server.machine.files import is_failing, is_out_of_room, is_refused
 
 NO_ROOM_REMEDY = "Free some space on that disk; nothing is lost, and a running daemon goes on by itself"
+DISK_REMEDY = "Look at that disk, which may be full, read-only or failing; then run the command again, nothing is lost"
 RIGHTS_REMEDY = "Check its rights and those of the folders above it"
 
 
@@ -39,6 +40,8 @@ def refusal_of(error: BaseException, place: Path | None, what: str = "it") -> Ne
     """
     if is_out_of_room(error):
         return NeedsRepair(f"there is no room to write {what}", where=place, remedy=NO_ROOM_REMEDY)
+    if is_failing(error):
+        return NeedsRepair(f"the disk failed where {what} is read or written", where=place, remedy=DISK_REMEDY)
     if isinstance(error, NeedsRepair) or not is_refused(error):
         return None
     if isinstance(error, OSError) and error.filename:

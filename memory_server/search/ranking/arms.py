@@ -60,12 +60,14 @@ class SemanticArm:
 
     def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Nearest:
         """The `limit` passages nearest to a question (d,), by cosine."""
+        # candidates: by the graph in a large memory without a filter, else every passage that may answer
         by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
         ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
         if ids is None:
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
+        # their exact cosines (n,), and the best of them; equals stand in the order of reading
         cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
@@ -111,6 +113,7 @@ class KeywordArm:
     def find(self, snapshot: Snapshot, terms: Sequence[IndexedTerm]) -> WordScores:
         """What the words of a question score, whichever passages may answer."""
         total = max(len(snapshot.passages), 1)
+        # the rarity of the words that are known, of those that are not, and of all that are looked up
         postings = read_postings(lambda stem: self._places(snapshot, stem), looked_up(terms, total))
         content = {term.stem: term for term in terms if not term.is_stop}
         known = sum(rarity(term.holders, total) for term in content.values() if term.holders)
@@ -118,12 +121,15 @@ class KeywordArm:
             rarity(0, total) * (1.0 if term.is_name else UNKNOWN_WORD) for term in content.values() if not term.holders
         )
         mass = max(known, sum(rarity(term.holders, total) for term, _ in postings), 1e-9)
+        # the passages with a word and their neighbours (n,), and for each passage its index among them
         touched, runs = _touched(snapshot, [table.places for _, table in postings])
         index_of = np.zeros(total, dtype=np.int64)
         index_of[touched] = np.arange(len(touched))
+        # lengths in words, of a passage and its neighbours: what BM25 divides by
         lengths = snapshot.passages.lengths
         near_lengths = near_sum(lengths[touched].astype(np.float64), runs, NEIGHBOUR_WORDS)
         mean_length = float(lengths.mean() * (1 + 2 * sum(NEIGHBOUR_WORDS))) if len(lengths) else 1.0
+        # each word adds its weight, by how often it stands in a passage and beside it
         near, covered = np.zeros(len(touched)), np.zeros(len(touched))
         for term, table in postings:
             at = index_of[table.places]
@@ -149,6 +155,7 @@ class KeywordArm:
         idf, which drops to nothing for frequent words, is taken out again and replaced by one that stays above 0.
         """
         total = len(snapshot.sources)
+        # the rarest first: the rows of frequent words are not read once MAX_SOURCE_ROWS are
         words = {term.word.casefold() for term in terms}
         counted = [(self._holders(snapshot, word), word) for word in words]
         scores = np.zeros(max(snapshot.sources, default=0) + 1)
@@ -159,6 +166,7 @@ class KeywordArm:
             rows_read += holders
             if holders == 0 or rows_read > MAX_SOURCE_ROWS:
                 continue
+            # rows (n, 2) of source and FTS5's bm25, below 0: divided by its idf it is the saturated count
             idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
             table = snapshot.word_tables.get("body", word, self._read_body)
             table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
@@ -192,6 +200,7 @@ def runs_of(snapshot: Snapshot, places: Places) -> Places:
     if len(places) == 0:
         return places
     sources = snapshot.passages.sources[places]
+    # a run ends where the next place is not the next number, or belongs to another source
     breaks = (np.diff(places) != 1) | (np.diff(sources) != 0)
     return np.concatenate([[0], np.cumsum(breaks)])
 
@@ -201,6 +210,7 @@ def with_neighbours(snapshot: Snapshot, places: Places, reach: int) -> Places:
     sources = snapshot.passages.sources
     marked = np.zeros(len(sources), dtype=np.bool_)
     marked[places] = True
+    # both neighbours at each distance, where they belong to the source of the passage between them
     for step in range(1, reach + 1):
         for centres, beside in ((places[places >= step], -step), (places[places < len(sources) - step], step)):
             around = centres + beside
@@ -210,6 +220,7 @@ def with_neighbours(snapshot: Snapshot, places: Places, reach: int) -> Places:
 
 def best_first(scores: NDArray[np.floating], places: Places, limit: int) -> Places:
     """The indices of the `limit` highest scores, highest first; of equals the one that stands first."""
+    # sorting all costs more than finding the limit-th score and sorting what reaches it
     if len(scores) > 4 * limit:
         least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
         chosen = np.flatnonzero(scores >= least)

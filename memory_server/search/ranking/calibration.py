@@ -61,12 +61,14 @@ def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query:
 
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
+    # cosines (probes, passages) of all, token matches of a sample that stands for all
     cosines = snapshot.exact_cosines(np.stack([probe.vector for probe in probes]), places)
     sample = _sample(snapshot, places)
     scores, backgrounds = [], []
     sampled = _matches_in_sample(snapshot, probes, sample)
     for text, probe, row, matches in zip(PROBES, probes, cosines, sampled, strict=True):
         weights = token_weights(probe, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        # the best match of a probe is looked for among the passages nearest to it
         nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
         backgrounds.append(matches.ravel())
         scores.append(weights @ np.hstack([matches, matches_of(snapshot, probe.tokens, nearest)]))
@@ -97,6 +99,7 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     held = places[snapshot.passages.token_counts[places] > 0]
     if len(held) <= SAMPLE:
         return held
+    # any direction will do, if it is the same for every index
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
     order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]

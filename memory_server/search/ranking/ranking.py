@@ -77,6 +77,7 @@ class Ranker:
         proposed = self._proposed(semantic)
         if len(proposed) == 0:
             return Pool(proposed, {})
+        # neighbours and the other pieces of long lines have a say, and may win
         around = self.snapshot.passages.whole_lines(with_neighbours(self.snapshot, proposed, len(NEIGHBOUR_MEANING)))
         features = self._first_features(around)
         scores = shared_in_line(fused(features, FUSION_WEIGHTS), self.snapshot.passages.line_numbers[around])
@@ -96,9 +97,11 @@ class Ranker:
         if len(pool.places) == 0:
             return NOTHING
         places, features = pool.places, pool.features
+        # pieces of one line share their mean; equals stand by their own score, then in the order of reading
         scores = fused(features, weights)
         final = shared_in_line(scores, self.snapshot.passages.line_numbers[places])
         order = np.lexsort((self.snapshot.reading_order(places), -scores.round(TIE), -final.round(TIE)))
+        # neighbours that may not answer had a say and leave here
         order = order[self.scope.mask[places[order]]]
         return Ranking(
             places[order],
@@ -109,6 +112,7 @@ class Ranker:
 
     def _proposed(self, semantic: Nearest) -> Places:
         """What either arm and the words of whole sources propose, rising."""
+        # the passages that score best by words, among those that may answer
         is_allowed = self.scope.mask[self.words.places]
         touched = self.words.places[is_allowed]
         by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
@@ -117,6 +121,7 @@ class Ranker:
     def _proposed_by_sources(self) -> list[Places]:
         """The passages nearest to the question in each of the sources that its words fit best."""
         passages, scores = self.snapshot.passages, self.words.of_source
+        # the sources of which a passage may answer and that hold a word
         may_answer = np.zeros(len(scores), dtype=np.bool_)
         may_answer[passages.sources[self.scope.mask]] = True
         sources = np.flatnonzero(may_answer & (scores > 0))
@@ -140,14 +145,17 @@ class Ranker:
     def _pool(self, scores: Scores, around: Places) -> Places:
         """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
         mask = self.scope.mask[around]
+        # the best POOL passages, cut where their tokens would take too long to compare
         candidates = np.flatnonzero(mask)
         order = candidates[best_first(scores[candidates], around[candidates], POOL)]
         tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
         kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
+        # a line is in the pool with all its pieces
         lines = self.snapshot.passages.line_numbers[around]
         return np.flatnonzero(np.isin(lines, lines[kept]) & mask)
 
     def _second_features(self, pool: Places) -> dict[str, Scores]:
+        # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches
         around = with_neighbours(self.snapshot, pool, 1)
         matches = matches_of(self.snapshot, self.question.tokens, around)
         runs = runs_of(self.snapshot, around)

@@ -73,6 +73,7 @@ def learn_scale(typical: NDArray[np.floating], best: NDArray[np.floating]) -> Sc
 def near_sum(values: Scores, runs: Places, shares: Sequence[float]) -> Scores:
     """values (n,) plus the given shares of the passages 1, 2, ... places away in the same run."""
     summed = values.astype(np.float64).copy()
+    # each passage gives a share to the one `step` behind it and to the one `step` before it
     for step, share in enumerate(shares, start=1):
         if len(values) <= step:
             break
@@ -96,8 +97,10 @@ def saturated(counts: Scores, lengths: Scores, mean_length: float) -> Scores:
 
 def best_of_source(scores: Scores, sources: Places) -> Scores:
     """For each passage the mean of the best three passages of its source."""
+    # the passages by source and falling score; `back` names the source of each by its place in `sizes`
     order = np.lexsort((-scores, sources))
     _, first, back, sizes = np.unique(sources[order], return_index=True, return_inverse=True, return_counts=True)
+    # of each source the first three, their mean, and that mean for all passages of the source
     kept = np.arange(len(scores)) - first[back] < BEST_OF_SOURCE
     means = np.bincount(back[kept], scores[order][kept], len(sizes)) / np.minimum(sizes, BEST_OF_SOURCE)
     spread = np.empty(len(scores))
@@ -120,6 +123,7 @@ def shared_in_line(scores: Scores, lines: Places) -> Scores:
 def token_weights(question: Embedded, terms: Sequence[IndexedTerm], passages: int) -> Scores:
     """The weight of each token of a question (q,), summing to 1: the rarity of its word, shared among its pieces."""
     weights = np.empty(len(question.spans))
+    # a piece of a word weighs its share of the word's rarity; a mark between words weighs little
     for place, (first, last) in enumerate(question.spans):
         term = next((term for term in terms if term.first <= first and last <= term.last), None)
         if term is None:
@@ -135,10 +139,12 @@ def token_weights(question: Embedded, terms: Sequence[IndexedTerm], passages: in
 def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
     """The best match of each token (q, d) in each of some passages, (q, n); -1 where a passage has no tokens."""
     found = np.full((len(tokens), len(places)), -1.0, dtype=np.float32)
+    # only passages with tokens are compared; the others keep -1
     counts = snapshot.passages.token_counts[places]
     held = np.flatnonzero(counts)
     if len(held) == 0 or len(tokens) == 0:
         return found
+    # the token rows of all these passages, one after the other, and where those of each begin
     firsts, sizes = snapshot.passages.first_tokens[places[held]], counts[held]
     packed = snapshot.tokens[ranges(firsts, firsts + sizes)]
     found[:, held] = token_matches(tokens, packed, np.cumsum(sizes) - sizes)
@@ -152,6 +158,7 @@ def late_scores(matches: Vectors, weights: Scores, runs: Places, background: flo
     a linear map of all cosines cancels.
     """
     damped = background + NEIGHBOUR_TOKENS * (matches - background)
+    # a token may be matched by the passage before or behind, where both belong to one run
     near, same = matches.copy(), runs[1:] == runs[:-1]
     near[:, 1:] = np.where(same, np.maximum(near[:, 1:], damped[:, :-1]), near[:, 1:])
     near[:, :-1] = np.where(same, np.maximum(near[:, :-1], damped[:, 1:]), near[:, :-1])

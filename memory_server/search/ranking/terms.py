@@ -80,6 +80,7 @@ def question_terms(
         for word, first, last in spans
         for part in (cjk_pairs(word) if CJK_RUN.search(word) else (word,))
     ]
+    # all stems in one go: each call of SQLite costs more than the work in it
     stems = stemmer.stems([part for part, _, _ in cut])
     terms = []
     for (word, first, last), stem in zip(cut, stems, strict=True):
@@ -140,6 +141,7 @@ def read_occurrences(connection: sqlite3.Connection, stem: str) -> NDArray[np.in
         "select group_concat(doc * 2 + (col = 'context')) from stem_places where term = ?", (stem,)
     ).fetchone()
     occurrences = np.fromstring(text or "", dtype=np.int64, sep=",")
+    # each row once, with the number of its occurrences, and how many of these are in the context
     rows, firsts, counts = np.unique(occurrences >> 1, return_index=True, return_counts=True)
     in_context = np.add.reduceat(occurrences & 1, firsts) if len(rows) else counts
     return np.stack([rows, counts - in_context, in_context], axis=1)
