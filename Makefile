@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -84,10 +84,13 @@ JOBS ?= logical
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
-	$(BIN)/python -m pytest -m 'not system and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
+	$(BIN)/python -m pytest -m 'not system and not faults and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
 
 test-system: setup  ## daemon, command line and pages as whole processes, killed ones too
 	$(BIN)/python -m pytest -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
+
+test-faults: setup  ## changes of a memory in which the disk fails at one of 570 points; needs a C compiler
+	$(BIN)/python -m pytest -m faults -n $(JOBS)
 
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
 	$(BIN)/python -m pytest -m wheel

@@ -31,7 +31,7 @@ from memory_server.document import Answer
 from memory_server.embedding.model import ModelFiles, find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
-from memory_server.machine.process import settle_process
+from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import parse_query
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for the synthetic memory, reused by the next run")
     arguments = parser.parse_args()
     print(f"{machine_text()}; {model_text()}")
-    settle_process()
+    prepare_process()
     with tempfile.TemporaryDirectory(prefix="oneiros-scale-") as scratch:
         figures = measure(
             arguments.chunks, arguments.data, arguments.keep or Path(scratch) / "synthetic", Path(scratch)

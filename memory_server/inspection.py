@@ -52,7 +52,7 @@ class Inspection:
 
     def search_itself(self) -> str:
         """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
-        with self.indices.gate.searching():
+        with self.indices.search_lock.searching():
             passage = self.pipeline().retriever.any_passage()
         if passage is None:
             return ""  # an empty memory is in order
@@ -70,7 +70,7 @@ class Inspection:
         return len(answer.hits) == MAX_LIMIT or self._holds(answer, name)
 
     def _answer(self, question: Question) -> Answer:
-        with self.indices.gate.searching():
+        with self.indices.search_lock.searching():
             return self.pipeline().answer(question)
 
     @staticmethod

@@ -176,13 +176,13 @@ class Memory:
 
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
-        with repairable(self.root.derived), self.indices.gate.searching():
+        with repairable(self.root.derived), self.indices.search_lock.searching():
             return self.pipeline().answer(question)
 
     def pipeline(
         self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
     ) -> Pipeline:
-        """The way to an answer on the indices as they are. Take it while `indices.gate` lets searches through.
+        """The way to an answer on the indices as they are. Take it while `indices.search_lock` lets searches through.
 
         `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked, None for an answer without them:
         for measurements.
@@ -279,7 +279,7 @@ class Memory:
         self.own()
         self._forget_notes(gone)
         self._upkeep.reindex(report_progress)
-        with self.indices.gate.exchanging():
+        with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
         report = self._upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)

@@ -43,7 +43,7 @@ def setting(default: Value, says: str) -> Value:
 class MemorySettings:
     """`oneiros.toml`: what belongs to one memory."""
 
-    model: str = setting("", "the embedding model's name; empty until `oneiros init` has settled it")
+    model: str = setting("", "the embedding model's name; empty until `oneiros init` has chosen it")
     index_max_lines: Count = setting(200, "most lines of MEMORY.md; Claude Code cuts what is beyond")
     index_max_chars: Count = setting(25_000, "most characters of MEMORY.md; Claude Code cuts what is beyond")
 

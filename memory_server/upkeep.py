@@ -166,7 +166,7 @@ class Upkeep:
             self.indices.prepare_model(files, lambda: engine, self.control(), report_progress)
             if self.stretches is not None:
                 self.stretches.prepare_model(files, engine, self.control(), report_progress)
-            with self.indices.gate.exchanging():
+            with self.indices.search_lock.exchanging():
                 self.indices.switch_model(files)
                 old = self.model.exchange(files, engine)
                 change_setting(self.root.settings, "model", files.card.name)

@@ -11,7 +11,7 @@ from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair
-from memory_server.machine.process import settle_process
+from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
     """A memory over one environment, its indices as they are. Raises NeedsRepair where none has been made."""
-    settle_process()
+    prepare_process()
     return Memory(
         root,
         person=environment.person,

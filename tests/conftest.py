@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles, packaged_model
-from memory_server.machine.process import settle_process
+from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden
 from tests.memories import RememberingEngine, new_root, open_memory
@@ -20,7 +20,7 @@ from tests.system.house import House, is_living, outliving
 
 settings.register_profile("oneiros", deadline=None)  # a busy machine is no failure
 settings.load_profile("oneiros")
-settle_process()  # from the start, as the processes do that open a memory
+prepare_process()  # from the start, as the processes do that open a memory
 # A job in the background was started with SIGINT ignored, which all that the tests start would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

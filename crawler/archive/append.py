@@ -152,7 +152,7 @@ class Ingester:
             if limit is not None and report.read >= limit:
                 break
             state = known.get(str(file.path))
-            if state and self._is_settled(state, file):
+            if state and self._is_level(state, file):
                 report.unchanged += 1
             else:
                 try:
@@ -202,7 +202,7 @@ class Ingester:
         with self._locked():
             self.archive.seal(session_id)
 
-    def _is_settled(self, state: FileState, file: FoundFile) -> bool:
+    def _is_level(self, state: FileState, file: FoundFile) -> bool:
         is_same = state.is_untouched(file.size, file.changed_ns, file.inode) and state.rules == self._rules(state)
         return is_same and self._is_kept(state)
 
@@ -219,7 +219,7 @@ class Ingester:
     def _ingest_file(self, file: FoundFile, report: IngestReport, *, project: str) -> None:
         with self._locked(), open_transcript(file.path) as stream:
             state = self._tail.file(str(file.path))
-            if state and self._is_settled(state, file):
+            if state and self._is_level(state, file):
                 report.unchanged += 1  # another ingester was faster
                 return
             with reading(file.path):

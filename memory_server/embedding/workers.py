@@ -97,7 +97,7 @@ class WorkerPool:
         self._plan = plan
         free_cores = list(plan.cores)
         self._threads = ThreadPoolExecutor(
-            len(plan.cores), "embedding", initializer=self._settle_thread, initargs=(free_cores,)
+            len(plan.cores), "embedding", initializer=self._pin_thread, initargs=(free_cores,)
         )
 
     def _follow_plan(self) -> None:
@@ -154,7 +154,7 @@ class WorkerPool:
         if batch:
             yield batch
 
-    def _settle_thread(self, free_cores: list[int]) -> None:
+    def _pin_thread(self, free_cores: list[int]) -> None:
         """Pins the calling thread to a core of its own and lowers its priority, where the platform can."""
         with self._lock:
             core = free_cores.pop()

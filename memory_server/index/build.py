@@ -29,7 +29,7 @@ from memory_server.root.paths import MemoryRoot
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex
 
-SETTLED_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
+YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
@@ -45,7 +45,7 @@ class Changes:
     removed: tuple[SourcePath, ...] = ()
     unchanged: int = 0
     unfinished: int = 0  # passages that an interrupted run has left to do; at least 1 where there was one
-    unsettled: tuple[SourceFile, ...] = ()  # unchanged, but too young when they were indexed to tell by their time
+    young: tuple[SourceFile, ...] = ()  # unchanged, but too young when they were indexed to tell by their time
 
     @property
     def is_empty(self) -> bool:
@@ -93,19 +93,19 @@ class Indexer:
     def changes(self) -> Changes:
         """What a run would read or remove. Files of known size and time are not opened."""
         known = dict(self._ledger.sources())
-        changed, unsettled, unchanged = [], [], 0
+        changed, young, unchanged = [], [], 0
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
             if state and _same_stat(self._root.file(source.path), state):
                 unchanged += 1
-            elif state and state.modified_ns == 0 and self._is_settled_as(state):
-                unsettled.append(source)
+            elif state and state.modified_ns == 0 and self._still_holds(state):
+                young.append(source)
             else:
                 changed.append(source)
         unfinished = self._ledger.unfinished() or int(self._ledger.note(UNFINISHED) != "")
-        return Changes(tuple(changed), tuple(known), unchanged + len(unsettled), unfinished, tuple(unsettled))
+        return Changes(tuple(changed), tuple(known), unchanged + len(young), unfinished, tuple(young))
 
-    def _is_settled_as(self, state: SourceState) -> bool:
+    def _still_holds(self, state: SourceState) -> bool:
         """Whether a file that was indexed just after it was saved still holds what was indexed."""
         now = read_state(self._root.file(state.path), state.path)
         return now is not None and now.content_hash == state.content_hash
@@ -135,9 +135,9 @@ class Indexer:
         with self._ledger.transaction():
             for path in changes.removed:
                 self._ledger.remove_source(path)
-            for source in changes.unsettled:
+            for source in changes.young:
                 if state := read_state(self._root.file(source.path), source.path):
-                    self._settle(state)
+                    self._note_time(state)
         for start in range(0, len(changes.changed), SOURCES_A_TRANSACTION):
             with self._ledger.transaction():
                 for source in changes.changed[start : start + SOURCES_A_TRANSACTION]:
@@ -147,7 +147,7 @@ class Indexer:
         report.problems.sort(key=lambda problem: (problem.path, problem.line))
         self._ledger.set_problems(report.problems)
 
-    def _settle(self, state: SourceState) -> None:
+    def _note_time(self, state: SourceState) -> None:
         known = self._ledger.source_state(state.path)
         if known and known.content_hash == state.content_hash:
             self._ledger.touch_source(state)
@@ -248,8 +248,8 @@ def read_state(file: Path, path: SourcePath, now: float | None = None) -> Source
         content = file.read_bytes()
     except OSError:
         return None
-    settled = (time.time() if now is None else now) - stat.st_mtime > SETTLED_SECONDS
-    return SourceState(path, stat.st_size, _time_mark(stat) if settled else 0, hashlib.sha256(content).hexdigest())
+    is_old = (time.time() if now is None else now) - stat.st_mtime > YOUNG_SECONDS
+    return SourceState(path, stat.st_size, _time_mark(stat) if is_old else 0, hashlib.sha256(content).hexdigest())
 
 
 def _same_stat(file: Path, state: SourceState) -> bool:

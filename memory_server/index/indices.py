@@ -94,7 +94,7 @@ class Indices:
         """Opens nothing yet."""
         self._root = root
         self._model = model
-        self.gate = SharedLock()
+        self.search_lock = SharedLock()
         self._guard = threading.RLock()
         self._lock = FileLock(root.lock, timeout=0, thread_local=False)
         self._ledger: Ledger | None = None
@@ -241,7 +241,7 @@ class Indices:
         try:
             begin()
             if rebuild:
-                with self.gate.exchanging():
+                with self.search_lock.exchanging():
                     self._drop()
             return self._reindex(engine, plan, report_progress, finish)
         finally:
@@ -260,7 +260,7 @@ class Indices:
     ) -> Report:
         ledger = Ledger(self._root.ledger)  # a connection of its own, so that queries go on beside it
         try:
-            self._settle_semantic(ledger)
+            self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
             indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
@@ -354,7 +354,7 @@ class Indices:
             ledger.close()
 
     def switch_model(self, model: ModelFiles) -> None:
-        """Searches with the vectors of another model from here on. Call while `gate` lets no search through."""
+        """Searches with the vectors of another model from here on. Call while `search_lock` lets no search through."""
         with self._guard:
             self._close_semantic()
             if self._cache is not None:
@@ -365,7 +365,7 @@ class Indices:
 
     # -- the semantic index -------------------------------------------------------------------------------------
 
-    def _settle_semantic(self, ledger: Ledger) -> None:
+    def _prepare_semantic(self, ledger: Ledger) -> None:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
         self.cache.drop_lost()
         name = ledger.note("semantic_folder")

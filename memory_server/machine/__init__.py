@@ -1,1 +1,1 @@
-"""What a process settles with the machine it runs on: files, privacy, freed memory, libraries that would call home."""
+"""What a process does with the machine it runs on: files, privacy, freed memory, libraries that would call home."""

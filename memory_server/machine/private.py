@@ -1,4 +1,4 @@
-"""What every process of this program settles first, so that nothing it read comes to lie where others find it."""
+"""What every process of this program does first, so that nothing it read comes to lie where others find it."""
 
 import ctypes
 import os

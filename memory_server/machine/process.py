@@ -1,11 +1,11 @@
-"""What a process that opens a memory settles once, before it reads a text."""
+"""What a process that opens a memory does once, before it reads a text."""
 
 from threadpoolctl import threadpool_limits
 
 from memory_server.machine.private import keep_private
 
 
-def settle_process() -> None:
+def prepare_process() -> None:
     """Keeps other accounts out of what is written, has freed memory overwritten, and vectors multiplied in one thread.
 
     One product takes milliseconds at most: a second thread that waits for the next one costs more than it brings, and

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import settle_state, tracked_paths
+from memory_server.root.state import make_state, tracked_paths
 
 WRITTEN = (".oneiros", "sessions", "episodes", "proposals", "reports", ".blackboard")
 PAGES = ("MEMORY.md", "lessons.md", "oneiros.toml", ".gitignore")
 
 
 def require_memory(root: MemoryRoot) -> MemoryRoot:
-    """The root itself, with its state settled.
+    """The root itself, with its state made.
 
     Raises NeedsRepair where no memory has been made there, or where something in it leads out of it.
     """
@@ -32,7 +32,7 @@ def require_memory(root: MemoryRoot) -> MemoryRoot:
             where=root.path,
             remedy="Run `git rm -r --cached .oneiros` there, remove the folder, then `oneiros reindex`",
         )
-    settle_state(root)
+    make_state(root)
     return root
 
 

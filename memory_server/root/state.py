@@ -43,7 +43,7 @@ GIT_SECONDS = 60.0
 SAFE_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
 
 
-def settle_state(root: MemoryRoot) -> None:
+def make_state(root: MemoryRoot) -> None:
     """Makes the state of a root, with all that is there of it elsewhere; after the first time a mere look."""
     if (root.state / MARK).exists():
         if not (root.derived / NAME).exists():  # the derived folder is new
@@ -58,17 +58,17 @@ def settle_state(root: MemoryRoot) -> None:
             _take(root, moved, name)
         else:
             _take_earlier(root)
-            _settle(root, secrets.token_hex(16))
+            _write_mark(root, secrets.token_hex(16))
     _leave_name(root)
 
 
-def _settle(root: MemoryRoot, name: str) -> None:
+def _write_mark(root: MemoryRoot, name: str) -> None:
     replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n")
 
 
 @contextmanager
 def _alone(states: Path) -> Iterator[None]:
-    """Keeps other processes out that would settle a state too."""
+    """Keeps other processes out that would make a state too."""
     make_folder(states)
     descriptor = os.open(states / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
@@ -125,7 +125,7 @@ def _take(root: MemoryRoot, old: Path, name: str) -> None:
     for file in old.iterdir():
         if file.name != MARK:
             _move(file, root.state / file.name)
-    _settle(root, name)
+    _write_mark(root, name)
     (old / MARK).unlink()
     old.rmdir()
 

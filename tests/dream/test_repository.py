@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from dream.decisions.repository import find_repository
-from memory_server.root.state import settle_state
+from memory_server.root.state import make_state
 from tests.dream.builders import decisions_on
 from tests.memories import new_root
 
@@ -22,7 +22,7 @@ def test_the_settings_of_a_bare_repository_among_the_files_of_a_clone_are_not_fo
     assert (tmp_path / "ran").exists(), "git itself is not moved by these settings, so nothing is shown here"
     (tmp_path / "ran").unlink()
 
-    settle_state(root)
+    make_state(root)
     decisions_on(root).unexplained()
 
     assert find_repository(root.path) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info
 
-from memory_server.machine.process import settle_process
+from memory_server.machine.process import prepare_process
 
 TEXT = "the sentence of a forgotten session "
 
@@ -57,7 +57,7 @@ def test_no_freed_text_lies_in_the_graph_file(tmp_path: Path) -> None:
 
 
 def test_vectors_are_multiplied_by_the_thread_that_asks() -> None:
-    settle_process()
+    prepare_process()
 
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
 
@@ -65,7 +65,7 @@ def test_vectors_are_multiplied_by_the_thread_that_asks() -> None:
 def test_what_a_process_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        settle_process()
+        prepare_process()
         (tmp_path / "file").write_text("x", encoding="utf-8")
         (tmp_path / "folder").mkdir()
     finally:

@@ -9,7 +9,7 @@ import pytest
 
 from memory_server.document import ChunkId
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.state import EARLIER, settle_state
+from memory_server.root.state import EARLIER, make_state
 from memory_server.search.query_log import QueryLog
 from tests.memories import NOON, new_root
 
@@ -42,8 +42,8 @@ def git(folder: Path, *arguments: str) -> None:
 def test_everything_of_an_earlier_version_is_moved_once_and_whole(root: MemoryRoot) -> None:
     fill_earlier(root)
 
-    settle_state(root)
-    settle_state(root)
+    make_state(root)
+    make_state(root)
 
     assert state_of(root) == {name: f"{path}\n" for path, name in EARLIER.items()}
     assert [path for path in EARLIER if (root.path / path).exists()] == []
@@ -55,7 +55,7 @@ def test_questions_that_lie_in_the_write_ahead_log_alone_are_moved_too(root: Mem
     earlier.asked("recall", "which port", [ChunkId("1")])
     assert (root.derived / "queries.db-wal").stat().st_size > 0
 
-    settle_state(root)
+    make_state(root)
 
     assert sqlite3.connect(root.query_log).execute("select query from query").fetchall() == [("which port",)]
     earlier.close()
@@ -67,7 +67,7 @@ def test_what_was_moved_is_for_its_owner_alone(root: MemoryRoot) -> None:
         folder.chmod(0o755)
     root.derived.joinpath("queries.db").chmod(0o644)
 
-    settle_state(root)
+    make_state(root)
 
     open_to_others = [path for path in (root.states, root.state, *root.state.iterdir()) if path.stat().st_mode & 0o077]
     assert open_to_others == []
@@ -80,7 +80,7 @@ def test_lines_that_were_written_meanwhile_come_behind_the_earlier_ones(root: Me
     root.state.mkdir(parents=True, mode=0o700)
     (root.state / name).write_text("new\n", encoding="utf-8")
 
-    settle_state(root)
+    make_state(root)
 
     earlier = next(path for path, moved in EARLIER.items() if moved == name)
     assert state_of(root)[name] == f"{earlier}\nnew\n"
@@ -91,7 +91,7 @@ def test_a_clone_brings_nothing(root: MemoryRoot) -> None:
     git(root.path, "init", "--quiet")
     git(root.path, "add", "--force", ".")
 
-    settle_state(root)
+    make_state(root)
 
     assert state_of(root) == {}
 
@@ -103,7 +103,7 @@ def test_what_a_person_committed_of_a_memory_in_use_is_kept(root: MemoryRoot) ->
     git(root.path, "init", "--quiet")
     git(root.path, "add", ".")
 
-    settle_state(root)
+    make_state(root)
 
     assert state_of(root)["approvals.jsonl"] == "proposals/approvals.jsonl\n"
     assert (root.path / "proposals" / "approvals.jsonl").exists()
@@ -121,18 +121,18 @@ def test_what_is_no_file_of_the_memory_is_not_moved(root: MemoryRoot, tmp_path: 
             victim
         )
 
-    settle_state(root)
+    make_state(root)
 
     assert state_of(root) == {} and victim.exists()
 
 
 def test_the_state_follows_a_root_that_is_renamed(root: MemoryRoot, tmp_path: Path) -> None:
     fill_earlier(root)
-    settle_state(root)
+    make_state(root)
     before = state_of(root)
     moved = MemoryRoot(root.path.rename(tmp_path / "renamed"), root.states)
 
-    settle_state(moved)
+    make_state(moved)
 
     assert state_of(moved) == before and len(list(root.states.glob("*/root.json"))) == 1
 
@@ -141,40 +141,40 @@ def test_the_state_follows_a_root_that_another_file_system_gives_another_inode(
     root: MemoryRoot, tmp_path: Path
 ) -> None:
     fill_earlier(root)
-    settle_state(root)
+    make_state(root)
     before = state_of(root)
     shutil.copytree(root.path, tmp_path / "other disk")
     shutil.rmtree(root.path)
     moved = MemoryRoot(tmp_path / "other disk", root.states)
 
-    settle_state(moved)
+    make_state(moved)
 
     assert state_of(moved) == before
 
 
 def test_a_copy_beside_the_first_root_starts_with_nothing(root: MemoryRoot, tmp_path: Path) -> None:
     fill_earlier(root)
-    settle_state(root)
+    make_state(root)
     before = state_of(root)
     shutil.copytree(root.path, tmp_path / "copy")
     copy = MemoryRoot(tmp_path / "copy", root.states)
 
-    settle_state(copy)
+    make_state(copy)
 
     assert state_of(copy) == {} and state_of(root) == before
     shutil.rmtree(root.path)  # each has a name of its own from then on
     again = MemoryRoot(copy.path.rename(tmp_path / "again"), root.states)
-    settle_state(again)
+    make_state(again)
     assert state_of(again) == {}
 
 
 def test_another_memory_in_the_place_of_a_removed_one_does_not_get_its_state(root: MemoryRoot, tmp_path: Path) -> None:
     fill_earlier(root)
-    settle_state(root)
+    make_state(root)
     (root.path / "MEMORY.md").unlink()
     root.path.rename(tmp_path / "aside")  # so that its inode is not given away again
     clone = MemoryRoot(new_root(root.path).path, root.states)
 
-    settle_state(clone)
+    make_state(clone)
 
     assert state_of(clone) == {}

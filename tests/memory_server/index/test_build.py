@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.vector_cache import VectorCache
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import SETTLED_SECONDS, Progress, read_state
+from memory_server.index.build import YOUNG_SECONDS, Progress, read_state
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.semantic import SemanticIndex
@@ -176,8 +176,8 @@ def test_a_file_saved_a_moment_ago_is_looked_at_again(tmp_path: Path) -> None:
     file.write_text("x", encoding="utf-8")
     saved = file.stat().st_mtime
 
-    just_now = read_state(file, SourcePath("a.md"), now=saved + SETTLED_SECONDS / 2)
-    later = read_state(file, SourcePath("a.md"), now=saved + 2 * SETTLED_SECONDS)
+    just_now = read_state(file, SourcePath("a.md"), now=saved + YOUNG_SECONDS / 2)
+    later = read_state(file, SourcePath("a.md"), now=saved + 2 * YOUNG_SECONDS)
 
     assert just_now is not None
     assert later is not None

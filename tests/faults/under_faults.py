@@ -1,0 +1,296 @@
+"""A process whose children change a memory while a write of theirs fails; prints what came of it as JSON lines.
+
+Run as `python -m tests.faults.under_faults SCENARIO FOLDER MOST` with the shim preloaded. Of all points at which the
+change writes, syncs, renames, cuts, removes or makes something below the home, MOST are tried, evenly spaced. At each
+the child is killed, or gets an error once, or from there on, as from a full disk or one that became read-only. Then the
+next command runs, and what lies there must be the state before the change or behind it; then the change itself again.
+"""
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import oneiros.cli.intake
+import oneiros.cli.keeping
+import oneiros.cli.searching
+from crawler.archive.store import Archive
+from dream.proposals.hunk import State
+from memory_server.errors import OneirosError
+from memory_server.machine.repair import refusal_of
+from memory_server.settings import read_memory_settings
+from oneiros.cli.app import EXIT_BUG
+from oneiros.cli.main import main as oneiros_main
+from oneiros.environment import Environment
+from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
+from tests.dream.builders import PERSON, archive_said, decisions_on, git, proposed, replacing
+from tests.earlier import unpack
+from tests.memories import root_at, write_topic
+from tests.states import WordEngine
+from tests.system.test_model import OTHER, found_model
+
+YEAR = 365 * 24 * 3_600  # seconds
+KILL = 0
+FAULTS = {"killed": (KILL, 0), "error": (errno.EIO, 0), "full": (errno.ENOSPC, 1), "read-only": (errno.EROFS, 1)}
+QUESTION = "which port does the relay listen on"
+Home = Path
+
+
+def run(home: Home, *arguments: str) -> int:
+    """A command as the person of this home types it; its exit code."""
+    return oneiros_main(list(arguments), environment(home))
+
+
+def environment(home: Home) -> Environment:
+    variables = {"HOME": str(home), "HF_HUB_CACHE": "/nonexistent", "XDG_RUNTIME_DIR": str(home / "run")}
+    return Environment(variables, home, home)
+
+
+def memory_at(home: Home) -> Path:
+    return home / ".oneiros" / "memory"
+
+
+# -- scenarios --------------------------------------------------------------------------------------------------
+
+
+def founded(home: Home) -> None:
+    (home / "run").mkdir(parents=True, mode=0o700)
+    assert run(home, "init") == 0
+    write_topic(memory_at(home), "mail", "# Mail\n\nThe relay listens on port 2525.\n", title="Mail")
+    write_transcript(home / ".claude" / "projects" / "-work-app", *working_session())
+
+
+def ingested(home: Home) -> None:
+    founded(home)
+    assert run(home, "ingest") == 0
+
+
+def appended(home: Home) -> None:
+    ingested(home)
+    more = [person(31, "The relay also needs TLS."), assistant(32, "I turned TLS on for the relay.")]
+    write_transcript(home / ".claude" / "projects" / "-work-app", *working_session(), *more)
+
+
+def edited(home: Home) -> None:
+    ingested(home)
+    write_topic(memory_at(home), "mail", "# Mail\n\nThe relay listens on port 2526.\n", title="Mail")
+    write_topic(memory_at(home), "backups", "# Backups\n\nBackups run at 03:00.\n", title="Backups")
+    (memory_at(home) / "lessons.md").unlink()
+
+
+def earlier(home: Home) -> None:
+    root = unpack("previous", home / "unpacked")
+    memory_at(home).parent.mkdir(parents=True)
+    (home / "run").mkdir(mode=0o700)
+    root.rename(memory_at(home))
+
+
+def proposal(home: Home) -> None:
+    founded(home)
+    root = root_at(memory_at(home))
+    if not (root.path / ".git").exists():
+        git(root.path, "init", "--quiet")
+    git(root.path, "add", ".")
+    git(root.path, "commit", "--quiet", "-m", "Begin")
+    archive_said(root, "The relay listens on port 2526.")
+    proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
+
+
+def accepted(home: Home) -> None:
+    proposal(home)
+    accept(home)
+
+
+def accept(home: Home) -> int:
+    decisions = decisions_on(root_at(memory_at(home)))
+    for hunk in decisions.store.hunks():
+        if hunk.state is State.PENDING:
+            decisions.accept(hunk.id, PERSON)
+    return 0
+
+
+def revert(home: Home) -> int:
+    decisions = decisions_on(root_at(memory_at(home)))
+    for hunk in decisions.store.hunks():
+        if hunk.state is State.ACCEPTED:
+            decisions.revert(hunk.id, PERSON)
+    return 0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A change of a memory, and what a person would do next."""
+
+    prepare: Callable[[Home], None]
+    change: Callable[[Home], int]
+    then: Sequence[Callable[[Home], Any]]  # after which the old state or the new one must be there
+
+
+def command(*arguments: str) -> Callable[[Home], int]:
+    return lambda home: run(home, *arguments)
+
+
+LEVEL = (command("reindex"),)
+DECIDED = (lambda home: decisions_on(root_at(memory_at(home))).unexplained(), *LEVEL)  # as every session's start does
+SCENARIOS = {
+    "archive": Scenario(founded, command("ingest"), LEVEL),
+    "append": Scenario(appended, command("ingest"), LEVEL),
+    "forget": Scenario(ingested, command("forget", SESSION, "--yes"), (command("ingest"), *LEVEL)),
+    "reindex": Scenario(edited, command("reindex"), LEVEL),
+    "rebuild": Scenario(edited, command("reindex", "--rebuild"), LEVEL),
+    "model": Scenario(ingested, command("model", OTHER), LEVEL),
+    "migration": Scenario(earlier, command("reindex"), LEVEL),
+    "accept": Scenario(proposal, accept, DECIDED),
+    "revert": Scenario(accepted, revert, DECIDED),
+}
+
+
+# -- what lies there --------------------------------------------------------------------------------------------
+
+
+def state_of(home: Home) -> dict[str, Any]:
+    """What a person would miss: their files, what is archived, what was decided, and what a question finds."""
+    root = memory_at(home)
+    files = [*root.glob("topics/**/*.md"), *root.glob("*.md"), *root.glob("sessions/compressed/**/*.md")]
+    archive = Archive(root / "sessions" / "archive")
+    return {
+        "files": {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+        "archive": {session: archive.digest(session) for session in archive.session_ids()},
+        "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
+        "model": read_memory_settings(root / "oneiros.toml").model,
+        "hunks": [str(hunk.state) for hunk in decisions_on(root_at(root)).store.hunks()],
+        "answer": _answer(home),
+    }
+
+
+def _answer(home: Home) -> list[object]:
+    file = home / "answer.json"
+    with file.open("w") as stream:
+        os.dup2(stream.fileno(), 1)
+        code = run(home, "recall", "--no-daemon", QUESTION, "--json")
+        sys.stdout.flush()
+    hits = json.loads(file.read_text(encoding="utf-8"))["hits"] if code == 0 else []
+    file.unlink()
+    return [code, [(hit["path"], hit["passage"]) for hit in hits]]
+
+
+# -- children ---------------------------------------------------------------------------------------------------
+
+
+def in_child(work: Callable[[], int], log: Path) -> tuple[int, str]:
+    """Runs something in a fork; its exit code, and what it said on stderr."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = EXIT_BUG
+        try:
+            for descriptor in (1, 2):
+                os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+            code = work()
+        except (OneirosError, OSError) as error:
+            told = error if isinstance(error, OneirosError) else refusal_of(error, log)
+            code = told.exit_code if told else EXIT_BUG
+            sys.stderr.write(f"{told or f'failed unexpectedly: {error!r}'}\n")
+        except BaseException:  # noqa: BLE001  the outermost of its process
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    log.unlink(missing_ok=True)
+    return code, said
+
+
+def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict[str, Any]:
+    """The state after the next commands, or after the change was made again."""
+    file = log.with_suffix(".state")
+
+    def look() -> int:
+        if again:
+            scenario.change(home)
+        for step in scenario.then:
+            step(home)
+        file.write_text(json.dumps(state_of(home)), encoding="utf-8")
+        return 0
+
+    code, said = in_child(look, log)
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if code == 0 else {"failed": said[-2000:]}
+    file.unlink(missing_ok=True)
+    return found
+
+
+def main(name: str, folder: Path, most: int) -> None:
+    patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
+    patch("memory_server.memory.find_model", found_model).start()
+    library = ctypes.CDLL(None)
+    library.faults_seen.restype = ctypes.c_long
+    scenario, base, home, log = SCENARIOS[name], folder / "base", folder / "home", folder / "log"
+    code, said = in_child(lambda: prepared(scenario, home), log)
+    assert code == 0, said
+    shutil.copytree(home, base, symlinks=True)
+
+    def renew() -> None:
+        """The home before the change, in the place where it was made: memories know their path."""
+        shutil.rmtree(home)
+        shutil.copytree(base, home, symlinks=True)
+
+    def changed(nth: int = 0, error: int = 0, lasts: int = 0) -> int:
+        library.faults_arm(os.fsencode(home), nth, error, lasts)
+        code = scenario.change(home)
+        (folder / "count").write_text(str(library.faults_seen()), encoding="utf-8")
+        return code
+
+    old = looked_at(home, scenario, again=False, log=log)
+    renew()
+    code, said = in_child(changed, log)
+    assert code == 0, said
+    points = int((folder / "count").read_text(encoding="utf-8"))
+    new = looked_at(home, scenario, again=False, log=log)
+    known = {json.dumps(new): "new", json.dumps(old): "old"}
+    assert len(known) == 2 or name in ("migration", "model"), "the change changes nothing"
+    say({"scenario": name, "points": points})
+    renew()
+    library.faults_clock(-YEAR)
+    code, said = in_child(changed, log)
+    library.faults_clock(0)
+    again = looked_at(home, scenario, again=True, log=log)
+    say({"fault": "clock", "code": code, "again": known.get(json.dumps(again), again), "said": said[-300:]})
+    for number, nth in enumerate(range(1, points + 1, max(1, points // most))):
+        fault = list(FAULTS)[number % len(FAULTS)]
+        renew()
+        code, said = in_child(lambda: changed(nth, *FAULTS[fault]), log)  # noqa: B023  run at once
+        then, again = (looked_at(home, scenario, again=repeat, log=log) for repeat in (False, True))
+        found = {name: known.get(json.dumps(state), state) for name, state in (("then", then), ("again", again))}
+        say(
+            {
+                "point": nth,
+                "fault": fault,
+                "code": code,
+                **found,
+                "said": said.strip().rpartition("\n")[2][:300] if code else "",
+            }
+        )
+
+
+def prepared(scenario: Scenario, home: Home) -> int:
+    scenario.prepare(home)
+    return 0
+
+
+def say(row: dict[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(row)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
