@@ -14,11 +14,10 @@ unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile wha
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The lock files name all that is needed, so pip resolves nothing, and it refuses a file whose hash they do not hold.
-LOCKED := $(PIP) install --no-deps --require-hashes --only-binary :all:
+LOCKED := $(PIP) install --quiet --no-deps --require-hashes --only-binary :all:
 PROGRAM := plugin/lib/requirements.txt
-WRITABLE := --no-deps --no-build-isolation --editable .
 
 # pip compiles on one core, and also what is seldom or never imported: kubernetes, which ChromaDB requires, is half of all.
 SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests|torch)/
@@ -26,7 +25,7 @@ $(VENV)/.ready: pyproject.toml $(PROGRAM) locks/dev.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(LOCKED) --no-compile -r $(PROGRAM) -r locks/dev.txt
-	$(PIP) install --no-compile $(WRITABLE)
+	$(PIP) install --quiet --no-compile --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # torch ships files of newer Pythons
 	touch $@
 
@@ -69,7 +68,7 @@ $(VENV)/.trainer: $(VENV)/.ready locks/trainer.txt locks/cuda.txt
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
 wheel: setup  ## build the wheel into dist/: pipx install 'dist/oneiros-….whl[offline]'
-	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 demo: setup  ## index a copy of the shipped memory/ and answer questions of both kinds
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; cp -R memory "$$copy"; \
