@@ -1,9 +1,9 @@
 """Resolves pyproject.toml into the lock files. Run it by `make lock`.
 
-The lock of the program itself lies in the plugin, which is installed without the rest of this repository; each file here
-holds what one extra adds to it. All come from one resolution, for every Python and platform that is supported, so that
-any of them can be installed together. They name no index: a file is taken from wherever an installer looks, and refused
-unless its hash stands here.
+The lock of the program itself lies in the plugin, which is installed without the rest of this repository; each file
+here holds what one extra adds to it. All come from one resolution, for every Python and platform that is supported, so
+that any of them can be installed together. They name no index: a file is taken from wherever an installer looks, and
+refused unless its hash stands here.
 """
 
 import hashlib
