@@ -51,7 +51,8 @@ def main() -> None:
 
 def resolve(*arguments: str, told: str) -> str:
     """What uv resolves to: pins with hashes, the same versions for as many Pythons as possible."""
-    command = [Path(sys.executable).with_name("uv"), "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
+    uv = str(Path(sys.executable).with_name("uv"))
+    command = [uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
     options = ["--universal", "--python-version", "3.11", "--fork-strategy", "fewest", "--generate-hashes"]
     done = subprocess.run(
         [*command, *options, *arguments], cwd=ROOT, input=told, stdout=subprocess.PIPE, text=True, check=True

@@ -7,13 +7,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from huggingface_hub import constants, snapshot_download
 
 from trainer.files import read_json
+from trainer.training import base_model
+from trainer.training.base_model import find_base
 
 pytestmark = [
     pytest.mark.trainer,
@@ -21,6 +25,7 @@ pytestmark = [
 ]
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+LATER = "89abcdef0123456789abcdef0123456789abcdef"
 NAME = "somebody/tiny"
 
 
@@ -34,6 +39,7 @@ class Hub(ThreadingHTTPServer):
         self.files = {file.name: file.read_bytes() for file in sorted(files.iterdir())}
         self.files["onnx/model.safetensors"] = b"the same weights in another format"
         self.fetched: list[str] = []
+        self.main = COMMIT  # both commits hold the same files
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
@@ -43,6 +49,7 @@ class Hub(ThreadingHTTPServer):
 
 class Routes(BaseHTTPRequestHandler):
     server: Hub
+    commit = COMMIT
 
     def do_HEAD(self) -> None:
         self.answer(with_body=False)
@@ -61,9 +68,11 @@ class Routes(BaseHTTPRequestHandler):
             return
         if path.startswith(f"/api/models/{NAME}"):
             siblings = [{"rfilename": name} for name in self.server.files]
-            self.send(json.dumps({"id": NAME, "sha": COMMIT, "siblings": siblings}).encode(), with_body=with_body)
+            commit = path.rpartition("/revision/")[2] if "/revision/" in path else self.server.main
+            commit = self.server.main if commit == "main" else commit
+            self.send(json.dumps({"id": NAME, "sha": commit, "siblings": siblings}).encode(), with_body=with_body)
             return
-        name = path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")
+        self.commit, _, name = path.removeprefix(f"/{NAME}/resolve/").partition("/")
         if name not in self.server.files:
             self.send_response(404)
             self.send_header("X-Error-Code", "EntryNotFound")
@@ -78,7 +87,7 @@ class Routes(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
+        self.send_header("X-Repo-Commit", self.commit)
         self.end_headers()
         if with_body:
             self.wfile.write(content)
@@ -122,3 +131,23 @@ def test_a_base_is_downloaded_once_and_used_without_the_network_afterwards(hub: 
     again = trained(pairs_file, "again", hub.url)
     assert again.returncode == 0, again.stderr
     assert len(hub.fetched) == fetched
+
+
+def test_a_name_stays_at_the_commit_that_was_fetched_first(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+    def commit(name: str, hub_cache: str) -> str:
+        here = partial(snapshot_download, endpoint=hub.url, cache_dir=tmp_path / hub_cache)
+        monkeypatch.setattr(base_model, "snapshot_download", here)
+        return find_base(name, tmp_path / "models", download=True).identity
+
+    with caplog.at_level("INFO"):
+        assert commit(NAME, "first") == COMMIT
+    hub.main = LATER
+
+    assert f"{NAME} was fetched at commit {COMMIT}" in caplog.text
+    assert commit(NAME, "emptied") == COMMIT
+    assert commit(f"{NAME}@{LATER}", "other") == LATER
+    assert read_json(tmp_path / "models" / "revisions.json") == {NAME: COMMIT}
