@@ -108,7 +108,7 @@ train-laptop: setup-trainer  ## teach a small model 60 facts about oneiros, serv
 	ONEIROS_TRAINER_HOME=$(CURDIR)/runs/laptop $(BIN)/python -m trainer laptop
 
 test-trainer: setup-trainer  ## the trainer's tests
-	$(BIN)/python -m pytest -m trainer
+	$(BIN)/python -m pytest -m trainer $(PARALLEL) --durations 10
 
 stress: setup  ## crash tests with many repetitions
 	$(BIN)/python -m pytest -m stress --timeout 7200
