@@ -21,10 +21,10 @@ PROGRAM := plugin/lib/requirements.txt
 
 # pip compiles on one core, and also what is seldom or never imported: kubernetes, which ChromaDB requires, is half of all.
 SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests|torch)/
-$(VENV)/.ready: pyproject.toml $(PROGRAM) locks/dev.txt
+$(VENV)/.ready: pyproject.toml $(PROGRAM) locks/dev.txt locks/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(LOCKED) --no-compile -r $(PROGRAM) -r locks/dev.txt
+	$(LOCKED) --no-compile -r $(PROGRAM) -r locks/dev.txt -r locks/build.txt
 	$(PIP) install --quiet --no-compile --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # torch ships files of newer Pythons
 	touch $@

