@@ -51,16 +51,19 @@ $(VENV)/.wheel: $(VENV)/.ready locks/wheel.txt
 
 setup-wheel: $(VENV)/.wheel  ## add pipx and uv, with which the wheel is installed in its tests
 
-# The build for CUDA requires more than any other.
+# torch's build for processors alone is taken where one of the set-up indexes has it; the one for CUDA requires more.
+WITHOUT_CUDA = $(LOCKED) -r locks/processor.txt 2>/dev/null || true
 WITH_CUDA = if $(PIP) show torch | grep -q '^Requires:.*nvidia'; then $(LOCKED) -r locks/cuda.txt; fi
-$(VENV)/.torch: $(VENV)/.ready locks/torch.txt locks/cuda.txt
+$(VENV)/.torch: $(VENV)/.ready locks/processor.txt locks/torch.txt locks/cuda.txt
+	$(WITHOUT_CUDA)
 	$(LOCKED) -r locks/torch.txt
 	$(WITH_CUDA)
 	touch $@
 
 setup-torch: $(VENV)/.torch  ## add sentence-transformers, torch and the weights that both engines are compared on
 
-$(VENV)/.trainer: $(VENV)/.ready locks/trainer.txt locks/cuda.txt
+$(VENV)/.trainer: $(VENV)/.ready locks/processor.txt locks/trainer.txt locks/cuda.txt
+	$(WITHOUT_CUDA)
 	$(LOCKED) -r locks/trainer.txt
 	$(WITH_CUDA)
 	touch $@

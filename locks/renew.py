@@ -1,10 +1,10 @@
 """Resolves pyproject.toml into the lock files. Run it by `make lock`.
 
 The lock of the program itself lies in the plugin, which is installed without the rest of this repository; each file
-here holds what one extra adds to it, `build.txt` what builds it, and `cuda.txt` what torch's build for CUDA requires
-beyond the others. All come from one resolution, for every Python and platform that is supported, so that any of them
-can be installed together. They name no index: a file is taken from wherever an installer looks, and refused unless its
-hash stands here.
+here holds what one extra adds to it, `build.txt` what builds it, `processor.txt` torch's build for processors alone and
+`cuda.txt` what its build for CUDA requires beyond the others. All come from one resolution, for every Python and
+platform that is supported, so that any of them can be installed together. They name no index: a file is taken from
+wherever an installer looks, and refused unless its hash stands here.
 """
 
 import hashlib
@@ -22,9 +22,9 @@ EXTRAS = ("dev", "wheel", "client", "torch", "trainer")
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BUILD = "\n".join(SETTINGS["build-system"]["requires"])
 TORCH = "2.13.0"
-# A build for processors alone, torch 2.13.0+cpu of CPython 3.11 on Linux x86-64. It lies in an index of PyTorch's own,
-# whose further builds can be added here.
-TORCH_PROCESSOR_BUILDS = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",)
+# The build for processors alone, a tenth of the one for CUDA, lies in an index of PyTorch's own. This is the hash of
+# the one for CPython 3.11 on Linux x86-64; those of others can be added.
+PROCESSOR_BUILDS = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",)
 CUDA = re.compile(r"nvidia-(?!ml-py)|cuda-|triton$")
 # Weights as packages. What they require is left out: it would bring engines that nothing here uses.
 WEIGHTS = {
@@ -37,9 +37,6 @@ PIN = re.compile(r"([a-z0-9.-]+)==")
 def main() -> None:
     """Write every lock file anew."""
     resolved = pins_in(resolve("pyproject.toml", "-", "--all-extras", told=f"torch=={TORCH}\n{BUILD}"))
-    torch_hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in TORCH_PROCESSOR_BUILDS)
-    resolved["torch"] = [block + torch_hashes for block in resolved["torch"]]
-
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as versions:
         versions.writelines(block.split(" \\\n")[0] + "\n" for blocks in resolved.values() for block in blocks)
         versions.flush()
@@ -54,6 +51,8 @@ def main() -> None:
         weights = pins_in(resolve("-", "--no-deps", told="\n".join(WEIGHTS[file]))) if file in WEIGHTS else {}
         pins = resolved | weights
         write(ROOT / "locks" / f"{file}.txt", [block for name in (*chosen, *weights) for block in pins[name]])
+    builds = "".join(f" \\\n    --hash=sha256:{digest}" for digest in PROCESSOR_BUILDS)
+    write(ROOT / "locks" / "processor.txt", [f"torch=={TORCH}+cpu{builds}"])
     write(ROOT / "locks" / "cuda.txt", [block for name in resolved if CUDA.match(name) for block in resolved[name]])
 
 
