@@ -7,11 +7,11 @@ serve_install_tool() {
         uv="uv tool install 'oneiros[offline]'"
         ;;
     *)
-        # With the hash of every file that the program needs. pipx takes none: it makes the environment, and pip fills it.
+        # With the hash of every file that the program needs. pipx hands what it is to install before to pip as it is.
         locked=$1/lib/requirements.txt
         package=oneiros
         [ ! -f "${1%/*}/pyproject.toml" ] || package=${1%/*}
-        pipx="pipx install --pip-args=--no-deps '$package' && pipx runpip oneiros install --require-hashes -r '$locked'"
+        pipx="pipx install '--preinstall=-r$locked' '$package[offline]'"
         uv="uv tool install --constraints '$locked' '$package[offline]'"
         ;;
     esac

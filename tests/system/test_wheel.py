@@ -23,14 +23,9 @@ SDK_LINES = (
     {"id": 2, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "which layer wins"}}},
 )
 LOCKED = CHECKOUT / "plugin" / "lib" / "requirements.txt"
-HOW_TO_INSTALL: dict[str, Callable[[Path], list[tuple[str | Path, ...]]]] = {
-    "pipx": lambda wheel: [
-        ("install", "--python", sys.executable, "--pip-args=--no-deps", wheel),
-        ("runpip", "oneiros", "install", "--require-hashes", "-r", LOCKED),
-    ],
-    "uv": lambda wheel: [
-        ("tool", "install", "--python", sys.executable, "--constraints", LOCKED, f"oneiros[offline] @ {wheel.as_uri()}")
-    ],
+HOW_TO_INSTALL: dict[str, Callable[[Path], tuple[str, ...]]] = {
+    "pipx": lambda wheel: ("install", f"--preinstall=-r{LOCKED}", f"{wheel}[offline]"),
+    "uv": lambda wheel: ("tool", "install", "--constraints", str(LOCKED), f"oneiros[offline] @ {wheel.as_uri()}"),
 }
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
@@ -89,8 +84,7 @@ def installed(
     made = Installed(tmp_path_factory.mktemp("h"), request.param)
     (made.home / "run").mkdir()
     program = Path(sys.executable).with_name(request.param)
-    for command in HOW_TO_INSTALL[request.param](wheel):
-        ran(program, *command, cwd=made.home, **made.variables)
+    ran(program, *HOW_TO_INSTALL[request.param](wheel), "--python", sys.executable, cwd=made.home, **made.variables)
     yield made
     subprocess.run([made.home / ".local/bin/oneiros", "stop"], env=made.variables, cwd=made.home, check=False)
 
