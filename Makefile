@@ -70,7 +70,7 @@ $(VENV)/.trainer: $(VENV)/.ready locks/processor.txt locks/trainer.txt locks/cud
 
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
-wheel: setup  ## build the wheel into dist/: pipx install 'dist/oneiros-….whl[offline]'
+wheel: setup  ## build the wheel into dist/; docs/installing.md says how to install it
 	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 demo: setup  ## index a copy of the shipped memory/ and answer questions of both kinds
