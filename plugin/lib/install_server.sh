@@ -1,14 +1,20 @@
 # An MCP server of one tool, for a machine on which oneiros is not installed. Shell builtins alone.
 
 serve_install_tool() {
-    package=oneiros
-    checkout=${1%/*}
-    case $checkout in
-    *[\"\\\']*) ;; # would need quoting twice
-    *) [ -f "$checkout/pyproject.toml" ] && package=$checkout ;;
+    case $1 in
+    *[\"\\\']*) # a path that would need quoting twice
+        pipx="pipx install 'oneiros[offline]'"
+        uv="uv tool install 'oneiros[offline]'"
+        ;;
+    *)
+        # With the hash of every file that the program needs. pipx hands what it is to install before to pip as it is.
+        locked=$1/lib/requirements.txt
+        package=oneiros
+        [ ! -f "${1%/*}/pyproject.toml" ] || package=${1%/*}
+        pipx="pipx install '--preinstall=-r$locked' '$package[offline]'"
+        uv="uv tool install --constraints '$locked' '$package[offline]'"
+        ;;
     esac
-    pipx="pipx install '$package[offline]'"
-    uv="uv tool install '$package[offline]'"
     told="oneiros is not installed on this machine, so there is no memory to ask. Tell the person to run one of these in a"
     told="$told terminal: $pipx   or   $uv   then: oneiros init   and to start Claude Code again. If it is installed"
     told="$told somewhere unusual, the plugin setting program_folder names that folder by its absolute path."

@@ -31,9 +31,8 @@ def test_a_change_that_fails_anywhere_leaves_the_old_state_or_the_new(
     scenario: str, shim: Path, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "tests.faults.under_faults", scenario, str(tmp_path), str(MOST)]
-    ran = subprocess.run(
-        command, cwd=REPOSITORY, env=os.environ | {"LD_PRELOAD": str(shim)}, check=False, capture_output=True, text=True
-    )
+    variables = os.environ | {"LD_PRELOAD": str(shim), "HOME": str(tmp_path / "home")}
+    ran = subprocess.run(command, cwd=REPOSITORY, env=variables, check=False, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     head, clock, *rows = map(json.loads, ran.stdout.splitlines())
 

@@ -1,6 +1,7 @@
 """A process whose children change a memory while a write of theirs fails; prints what came of it as JSON lines.
 
-Run as `python -m tests.faults.under_faults SCENARIO FOLDER MOST` with the shim preloaded. Of all points at which the
+Run as `python -m tests.faults.under_faults SCENARIO FOLDER MOST` with the shim
+preloaded and FOLDER/home as HOME. Of all points at which the
 change writes, syncs, renames, cuts, removes or makes something below the home, MOST are tried, evenly spaced. At each
 the child is killed, or gets an error once, or from there on, as from a full disk or one that became read-only. Then the
 next command runs, and what lies there must be the state before the change or behind it; then the change itself again.

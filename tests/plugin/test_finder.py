@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from tests.system.house import CHECKOUT
 
 BIN = CHECKOUT / "plugin" / "bin"
+LOCKED = CHECKOUT / "plugin" / "lib" / "requirements.txt"
 
 
 def program(place: Path, name: str = "oneiros-mcp", says: str = "found") -> Path:
@@ -108,7 +110,10 @@ def test_without_a_program_and_with_an_empty_path_one_tool_says_how_to_install_i
         assert probe["id"] == "probe-1" and probe["error"]["code"] == -32601
         assert initialized["result"]["protocolVersion"] == "2025-06-18"
         assert [tool["name"] for tool in listed["result"]["tools"]] == ["install_oneiros"]
-        assert f"pipx install '{CHECKOUT}[offline]'" in called["result"]["content"][0]["text"]
+        said = called["result"]["content"][0]["text"]
+        locked = re.findall(r"(?:pipx install '--preinstall=-r|uv tool install --constraints ')([^']+)'", said)
+        assert said.count(f"' '{CHECKOUT}[offline]'") == 2
+        assert len(locked) == 2 and all(Path(file).samefile(LOCKED) for file in locked)
         assert (hook["id"], hook["result"]["content"]) == (3, [])
 
 

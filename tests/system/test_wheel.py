@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,11 @@ SDK_LINES = (
     {"method": "notifications/initialized"},
     {"id": 2, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "which layer wins"}}},
 )
+LOCKED = CHECKOUT / "plugin" / "lib" / "requirements.txt"
+HOW_TO_INSTALL: dict[str, Callable[[Path], tuple[str, ...]]] = {
+    "pipx": lambda wheel: ("install", f"--preinstall=-r{LOCKED}", f"{wheel}[offline]"),
+    "uv": lambda wheel: ("tool", "install", "--constraints", str(LOCKED), f"oneiros[offline] @ {wheel.as_uri()}"),
+}
 INITIALIZE = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
@@ -75,15 +80,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(
     request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Installed]:
-    """The program in a home of its own, by `pipx install` or `uv tool install`."""
+    """The program in a home of its own, by pipx or uv, as docs/installing.md says it."""
     made = Installed(tmp_path_factory.mktemp("h"), request.param)
     (made.home / "run").mkdir()
     program = Path(sys.executable).with_name(request.param)
-    if request.param == "pipx":
-        command: tuple[str | Path, ...] = (program, "install", "--python", sys.executable, f"{wheel}[offline]")
-    else:
-        command = (program, "tool", "install", "--python", sys.executable, f"oneiros[offline] @ {wheel.as_uri()}")
-    ran(*command, cwd=made.home, **made.variables)
+    ran(program, *HOW_TO_INSTALL[request.param](wheel), "--python", sys.executable, cwd=made.home, **made.variables)
     yield made
     subprocess.run([made.home / ".local/bin/oneiros", "stop"], env=made.variables, cwd=made.home, check=False)
 

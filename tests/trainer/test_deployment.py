@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
+from locks.renew import TORCH
+
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "deploy" / "trainer"
 KINDS = ("cpu", "cuda", "rocm")
@@ -36,7 +38,7 @@ def test_the_dockerfile_holds_known_instructions_and_begins_with_a_pinned_image(
 
     assert {name for name, _ in found} <= INSTRUCTIONS
     assert found[0][0] == "FROM"
-    assert re.fullmatch(r"[a-z]+:\d+\.\d+\S*", found[0][1])
+    assert re.fullmatch(r"[a-z]+:\d+\.\d+\S*@sha256:[0-9a-f]{64}", found[0][1])
 
 
 def test_the_image_starts_the_entry_point_that_the_tests_start() -> None:
@@ -61,16 +63,19 @@ def test_every_copied_path_is_in_the_repository_and_let_through() -> None:
     copied = [path for name, rest in instructions() if name == "COPY" for path in rest.split()[:-1]]
 
     assert copied
-    assert [path for path in copied if f"!{Path(path).name}\n" not in ignored] == []
+    assert [path for path in copied if f"!{path.removeprefix('./')}\n" not in ignored] == []
+    assert [path for path in copied if not (ROOT / path).exists()] == []
 
 
-def test_the_image_does_not_run_as_root_and_pins_torch_before_all_else() -> None:
+def test_the_image_does_not_run_as_root_and_installs_by_hash() -> None:
     found = instructions()
     runs = [rest for name, rest in found if name == "RUN"]
 
     assert ("USER", "trainer") in found
     assert "torch==${TORCH_VERSION}" in runs[0]
-    assert ".[trainer]" in runs[1]
+    assert ("ARG", f"TORCH_VERSION={TORCH}") in found
+    assert "--no-deps --require-hashes" in runs[1] and "-r locks/trainer.txt" in runs[1]
+    assert runs[2] == "pip install --no-deps --no-build-isolation ."
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,19 +1,19 @@
 """A base from the model hub: fetched when a person allows it, found again without the network."""
 
-import hashlib
-import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
+from huggingface_hub import constants, snapshot_download
 
+from tests.hub import Hub
 from trainer.files import read_json
+from trainer.training import base_model
+from trainer.training.base_model import find_base
 
 pytestmark = [
     pytest.mark.trainer,
@@ -21,75 +21,14 @@ pytestmark = [
 ]
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+LATER = "89abcdef0123456789abcdef0123456789abcdef"
 NAME = "somebody/tiny"
-
-
-class Hub(ThreadingHTTPServer):
-    """One repository, by the routes of the hub that a download asks for."""
-
-    daemon_threads = True
-
-    def __init__(self, files: Path):
-        super().__init__(("127.0.0.1", 0), Routes)
-        self.files = {file.name: file.read_bytes() for file in sorted(files.iterdir())}
-        self.files["onnx/model.safetensors"] = b"the same weights in another format"
-        self.fetched: list[str] = []
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class Routes(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_HEAD(self) -> None:
-        self.answer(with_body=False)
-
-    def do_GET(self) -> None:
-        self.answer(with_body=True)
-
-    def answer(self, *, with_body: bool) -> None:
-        path = urlsplit(self.path).path
-        if path.startswith(f"/api/models/{NAME}/tree/"):
-            tree = [
-                {"type": "file", "path": name, "size": len(content), "oid": hashlib.sha1(content).hexdigest()}
-                for name, content in self.server.files.items()
-            ]
-            self.send(json.dumps(tree).encode(), with_body=with_body)
-            return
-        if path.startswith(f"/api/models/{NAME}"):
-            siblings = [{"rfilename": name} for name in self.server.files]
-            self.send(json.dumps({"id": NAME, "sha": COMMIT, "siblings": siblings}).encode(), with_body=with_body)
-            return
-        name = path.removeprefix(f"/{NAME}/resolve/{COMMIT}/")
-        if name not in self.server.files:
-            self.send_response(404)
-            self.send_header("X-Error-Code", "EntryNotFound")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        if with_body:
-            self.server.fetched.append(name)
-        self.send(self.server.files[name], with_body=with_body)
-
-    def send(self, content: bytes, *, with_body: bool) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.end_headers()
-        if with_body:
-            self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (its name in the base class)
-        pass
 
 
 @pytest.fixture
 def hub(tiny_base: Path) -> Iterator[Hub]:
-    running = Hub(tiny_base)
+    files = {file.name: file.read_bytes() for file in sorted(tiny_base.iterdir())}
+    running = Hub(NAME, COMMIT, files | {"onnx/model.safetensors": b"the same weights in another format"})
     yield running
     running.shutdown()
     running.server_close()
@@ -122,3 +61,23 @@ def test_a_base_is_downloaded_once_and_used_without_the_network_afterwards(hub: 
     again = trained(pairs_file, "again", hub.url)
     assert again.returncode == 0, again.stderr
     assert len(hub.fetched) == fetched
+
+
+def test_a_name_stays_at_the_commit_that_was_fetched_first(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+    def commit(name: str, hub_cache: str) -> str:
+        here = partial(snapshot_download, endpoint=hub.url, cache_dir=tmp_path / hub_cache)
+        monkeypatch.setattr(base_model, "snapshot_download", here)
+        return find_base(name, tmp_path / "models", download=True).identity
+
+    with caplog.at_level("INFO"):
+        assert commit(NAME, "first") == COMMIT
+    hub.main = LATER
+
+    assert f"{NAME} was fetched at commit {COMMIT}" in caplog.text
+    assert commit(NAME, "emptied") == COMMIT
+    assert commit(f"{NAME}@{LATER}", "other") == LATER
+    assert read_json(tmp_path / "models" / "revisions.json") == {NAME: COMMIT}

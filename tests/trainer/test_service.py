@@ -6,25 +6,22 @@ import json
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
-from trainer.errors import Busy, NeedsRepair, UsageError
+from trainer.errors import Busy
 from trainer.serving.answering import Answer, Model, Question, until_stop
+from trainer.serving.connections import MAX_CONNECTIONS
 from trainer.serving.foreign_log import progress_in
 from trainer.serving.gauges import AmdSource, CpuSource, Gauge, Gauges, RocmSmiSource
-from trainer.serving.guard import Guard, check_binding, token_at
 from trainer.serving.pump import Pump
 from trainer.serving.settings import Settings
 from trainer.serving.training_jobs import Start, TrainingJobs, thinned
@@ -48,7 +45,8 @@ ASK = {"role": "user", "content": "Which port does service 3 use?"}
 def service(tiny_base: Path, service_process: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A service that serves the tiny base, with a line of two."""
     home = tmp_path_factory.mktemp("service")
-    process = service_process(home, "--base", str(tiny_base), "--max-waiting", "2")
+    shutil.copytree(tiny_base, home / "models" / "tiny")
+    process = service_process(home, "--base", "tiny", "--max-waiting", "2")
     yield process
     process.close()
 
@@ -75,7 +73,7 @@ def waiting(service: Any) -> int:
     return int(asked(service, "GET", "/inference/status")[1]["waiting"])
 
 
-def test_the_openai_client_lists_models_and_gets_whole_and_streamed_answers(service: Any, tiny_base: Path) -> None:
+def test_the_openai_client_lists_models_and_gets_whole_and_streamed_answers(service: Any) -> None:
     client = openai.OpenAI(base_url=f"{service.url}/v1", api_key=service.token)
 
     name = client.models.list().data[0].id
@@ -85,7 +83,7 @@ def test_the_openai_client_lists_models_and_gets_whole_and_streamed_answers(serv
     )
     chunks = list(stream)
 
-    assert name == str(tiny_base)
+    assert name == "tiny"
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == (
         whole.choices[0].message.content
     )
@@ -265,32 +263,6 @@ def test_without_a_token_or_from_a_foreign_page_nothing_is_served(service: Any) 
 
 
 @pytest.mark.parametrize(
-    ("listens_on", "host", "origin", "status"),
-    [
-        ("127.0.0.1", "10.0.0.5:3011", "", 421),
-        ("10.0.0.5", "10.0.0.5:3011", "", 200),
-        ("0.0.0.0", "10.0.0.5:3011", "", 200),
-        ("0.0.0.0", "[fd00::5]:3011", "", 200),
-        ("0.0.0.0", "10.0.0.5:3011", "http://10.0.0.5:3011", 200),
-        ("0.0.0.0", "10.0.0.5:3011", "http://10.0.0.6", 403),
-        ("0.0.0.0", "rebound.example:3011", "", 421),
-        ("0.0.0.0", "desk.example:3011", "", 200),
-    ],
-)
-def test_where_it_listens_everywhere_it_is_reached_by_any_address_and_by_the_names_it_was_given(
-    listens_on: str, host: str, origin: str, status: int
-) -> None:
-    async def home(request: Request) -> PlainTextResponse:
-        return PlainTextResponse("here")
-
-    routes = Starlette(routes=[Route("/", home)])
-    guarded = Guard(routes, "token-of-16-signs", frozenset({listens_on, "desk.example"}))
-    client = TestClient(guarded, headers={"Authorization": "Bearer token-of-16-signs"})
-
-    assert client.get("/", headers={"Host": host} | ({"Origin": origin} if origin else {})).status_code == status
-
-
-@pytest.mark.parametrize(
     ("path", "body"),
     [
         ("/generate", {"prompt": "x" * 32_001}),
@@ -299,6 +271,7 @@ def test_where_it_listens_everywhere_it_is_reached_by_any_address_and_by_the_nam
         ("/generate", {}),
         ("/start", {"training": "../../etc/passwd"}),
         ("/start", {"training": "x.jsonl", "run": "../up"}),
+        ("/inference/load", {"run": "../../runs/run-1"}),
         ("/inference/load", {}),
         ("/v1/chat/completions", {"messages": []}),
     ],
@@ -310,22 +283,59 @@ def test_what_is_out_of_bounds_is_refused_in_one_sentence(path: str, body: dict[
     assert answer["error"]["message"].endswith(".")
 
 
+def test_a_request_loads_and_trains_no_model_from_outside_of_the_home(service: Any, tiny_base: Path) -> None:
+    paths = (str(tiny_base), os.path.relpath(tiny_base), f"../{service.home.name}/../{tiny_base.name}")
+
+    loaded = [asked(service, "POST", "/inference/load", {"base": path}) for path in paths]
+    trained = [asked(service, "POST", "/start", {"training": "pairs.jsonl", "base": path}) for path in paths]
+
+    assert {status for status, _ in (*loaded, *trained)} == {422}
+    assert all("there is no base" in body["error"]["message"] for _, body in loaded)
+    assert asked(service, "POST", "/inference/load", {"base": "tiny"})[0] == 200
+    assert asked(service, "GET", "/inference/status")[1]["model"] == "tiny"
+
+
+def test_a_header_that_is_sent_twice_gets_nothing(service: Any) -> None:
+    host, token = f"Host: 127.0.0.1:{service.port}", f"Authorization: Bearer {service.token}"
+    once = "GET /status HTTP/1.1", host, token, "Connection: close"
+    twice = (host, token, "Authorization: Bearer other", "Content-Length: 0", "Transfer-Encoding: chunked")
+
+    assert raw_status(service.port, *once) == 200
+    assert [raw_status(service.port, *once, line) for line in twice[:3]] == [400] * 3
+    assert raw_status(service.port, *once, *twice[3:]) == 400
+
+
+def raw_status(port: int, *lines: str) -> int:
+    """The status of the answer to a request that no library would send."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+        client.sendall("\r\n".join((*lines, "", "")).encode("ascii"))
+        return int(client.makefile("rb").readline().split()[1])
+
+
+def test_connections_that_say_nothing_are_bounded_and_keep_nobody_out(
+    service: Any, wait_until: Callable[..., None]
+) -> None:
+    with ExitStack() as held:
+        silent = [held.enter_context(socket.create_connection(("127.0.0.1", service.port))) for _ in range(150)]
+        for one in silent:
+            one.setblocking(False)
+
+        assert asked(service, "GET", "/status")[0] == 200
+        wait_until(lambda: sum(map(is_ended, silent)) >= 150 - MAX_CONNECTIONS, 20)
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Whether the other side has ended it."""
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
 def test_a_body_that_is_too_large_is_refused_unread(service: Any) -> None:
     assert asked(service, "POST", "/generate", {"prompt": "x" * (1 << 20)})[0] == 413
-
-
-def test_binding_elsewhere_needs_a_real_token(tmp_path: Path) -> None:
-    check_binding("127.0.0.1", "")
-    check_binding("0.0.0.0", "a-token-that-is-long")
-    with pytest.raises(UsageError, match=r"binding to 0.0.0.0 needs a token"):
-        check_binding("0.0.0.0", "short")
-
-    assert token_at(tmp_path / "token") == token_at(tmp_path / "token")
-    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
-
-    (tmp_path / "token").write_text("\n", encoding="utf-8")
-    with pytest.raises(NeedsRepair, match="the token file is empty"):
-        token_at(tmp_path / "token")
 
 
 def test_a_foreign_log_gives_its_last_bar_and_figures(tmp_path: Path) -> None:
@@ -353,8 +363,9 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
 
 
 @pytest.fixture
-def home_with_pairs(pairs_file: Path, tmp_path: Path) -> Path:
-    """A trainer's home with data to train on."""
+def home_with_pairs(pairs_file: Path, tiny_base: Path, tmp_path: Path) -> Path:
+    """A trainer's home with data and a base to train."""
+    shutil.copytree(tiny_base, tmp_path / "home" / "models" / "tiny")
     (tmp_path / "home" / "data").mkdir(parents=True)
     shutil.copy(pairs_file, tmp_path / "home" / "data" / "pairs.jsonl")
     return tmp_path / "home"
@@ -372,10 +383,10 @@ def status_of(service: Any) -> dict[str, Any]:
 
 
 def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
-    trainable: Any, tiny_base: Path, wait_until: Callable[..., None]
+    trainable: Any, wait_until: Callable[..., None]
 ) -> None:
     assert status_of(trainable)["state"] == "idle"
-    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+    order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
 
     with ThreadPoolExecutor(8) as crowd:
         answers = list(crowd.map(lambda _: asked(trainable, "POST", "/start", order), range(8)))
@@ -394,9 +405,9 @@ def test_of_many_starts_at_once_one_wins_and_a_kill_from_outside_is_reported(
 
 
 def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
-    trainable: Any, start_service: Callable[..., Any], tiny_base: Path, wait_until: Callable[..., None]
+    trainable: Any, start_service: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
-    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+    order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
     assert asked(trainable, "POST", "/start", order)[0] == 200
     wait_until(lambda: status_of(trainable).get("step", 0) >= 1, 300)
 
@@ -413,10 +424,10 @@ def test_a_service_that_was_killed_finds_its_training_again_and_stops_it(
 
 
 def test_a_service_in_a_container_stops_its_training_with_a_checkpoint_before_it_ends(
-    start_service: Callable[..., Any], home_with_pairs: Path, tiny_base: Path, wait_until: Callable[..., None]
+    start_service: Callable[..., Any], home_with_pairs: Path, wait_until: Callable[..., None]
 ) -> None:
     service = start_service(home_with_pairs, "--stop-training")
-    order = {"training": "pairs.jsonl", "base": str(tiny_base), "max_steps": 100_000}
+    order = {"training": "pairs.jsonl", "base": "tiny", "max_steps": 100_000}
     assert asked(service, "POST", "/start", order)[0] == 200
     wait_until(lambda: status_of(service).get("step", 0) >= 1, 300)
 
@@ -442,9 +453,9 @@ def test_a_full_card_is_refused_before_a_run_begins_and_the_loaded_model_is_name
 
 
 def test_a_run_that_is_stopped_before_it_began_is_called_stopped(
-    trainable: Any, tiny_base: Path, wait_until: Callable[..., None]
+    trainable: Any, wait_until: Callable[..., None]
 ) -> None:
-    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": str(tiny_base)})[0] == 200
+    assert asked(trainable, "POST", "/start", {"training": "pairs.jsonl", "base": "tiny"})[0] == 200
 
     assert asked(trainable, "POST", "/stop")[0] == 200
 

@@ -1,6 +1,5 @@
 """Training, interrupting, continuing, preferring, merging: on a tiny model, through the commands a person uses."""
 
-import json
 import os
 import shutil
 import signal
@@ -33,7 +32,7 @@ from trainer.training.machine import Machine, Precision, check_room, this_machin
 from trainer.training.masking import check_labels, fitting, learnt_texts
 from trainer.training.preference import prefer
 from trainer.training.presets import PRESETS, preset_for
-from trainer.training.publish import export_gguf, merge
+from trainer.training.publish import merge
 from trainer.training.recipe import Plan, arguments, build_trainer, lora, settings_of
 from trainer.training.run_folder import RunFolder
 
@@ -504,19 +503,3 @@ def test_every_shipped_answer_is_the_bare_fact_with_its_key() -> None:
         assert is_right(pair.answer, pair), pair.question
         assert len(pair.answer.split()) <= 10, pair.question
         assert not pair.answer.endswith("."), pair.question
-
-
-def test_the_packaged_model_learns_answers_and_becomes_a_gguf_file(tmp_path: Path) -> None:
-    home = {"ONEIROS_TRAINER_HOME": str(tmp_path)}
-    options = [str(TRAINING), "--base", "smollm2-135m", "--cpu", "--threads", "1", "--max-steps", "6"]
-    code, talk = Command(*options, "--run", str(tmp_path / "runs" / "real"), env=home).finished()
-    assert code == 0, talk
-    run = RunFolder(tmp_path / "runs" / "real")
-
-    merge(run, tmp_path / "merged")
-    file = export_gguf(tmp_path / "merged", tmp_path / "model.gguf", kind="q8_0")
-
-    losses = [loss for _, loss in curve(run.path)]
-    assert sum(losses[-2:]) < sum(losses[:2])
-    assert file.read_bytes()[:4] == b"GGUF"
-    assert json.loads((tmp_path / "merged" / "merged_from.json").read_text())["base"] == "smollm2-135m"

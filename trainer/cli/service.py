@@ -43,6 +43,7 @@ def serve(
     import uvicorn  # noqa: PLC0415
 
     from trainer.serving.app import build_app  # noqa: PLC0415
+    from trainer.serving.connections import Connection  # noqa: PLC0415
     from trainer.serving.gauges import best_source  # noqa: PLC0415
     from trainer.training.machine import default_threads  # noqa: PLC0415
 
@@ -70,7 +71,9 @@ def serve(
     if port_file is not None:
         write_text(port_file, str(opened))
     talk(f"Serving on http://{host}:{opened}; the token stands in {'$ONEIROS_TRAINER_TOKEN' if given else file}")
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+    config = uvicorn.Config(
+        app, http=Connection, ws="none", log_level="warning", timeout_graceful_shutdown=SHUTDOWN_SECONDS
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -15,6 +15,7 @@ from trainer.errors import TrainerError
 from trainer.serving.answering import Question
 from trainer.serving.gauges import Gauges, Source
 from trainer.serving.guard import Guard
+from trainer.serving.names import check_base, check_run
 from trainer.serving.openai_protocol import ChatRequest, Completion, Message, event, usage
 from trainer.serving.pump import Pump
 from trainer.serving.served_model import ServedModel
@@ -124,6 +125,10 @@ class Service:
         return self.served.status()
 
     def inference_load(self, body: LoadBody) -> dict[str, Any]:
+        if body.run:
+            check_run(body.run)
+        if body.base:
+            check_base(body.base, self.settings.cache)
         return self.served.load(run=body.run, base=body.base, force=body.force)
 
     def inference_unload(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import ipaddress
 import json
 import os
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +17,8 @@ OPEN_PATHS = frozenset({"/health"})
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared with, not bound to)
 MIN_TOKEN_CHARS = 16
+# Sent twice, the guard would read one of them and somebody else the other.
+SINGLE = (b"host", b"authorization", b"origin", b"content-length", b"transfer-encoding")
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -37,7 +39,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(scope["path"], {name.decode("latin-1"): value for name, value in scope["headers"]})
+        names = [name for name, _ in scope["headers"]]
+        refusal = ambiguous(names) or self._refusal(
+            scope["path"], {name.decode("latin-1"): value for name, value in scope["headers"]}
+        )
         if refusal is None:
             await self._app(scope, bounded(receive), send)
             return
@@ -71,6 +76,16 @@ class Guard:
         return host in self._hosts or (self._any_address and is_address(host))
 
 
+def ambiguous(names: Sequence[bytes]) -> tuple[int, str] | None:
+    """The refusal of headers that two readers could understand in two ways."""
+    for name in SINGLE:
+        if names.count(name) > 1:
+            return 400, f"The header {name.decode()} was sent twice."
+    if b"content-length" in names and b"transfer-encoding" in names:
+        return 400, "A body has a length or comes in chunks, not both."
+    return None
+
+
 def is_address(host: str) -> bool:
     """Whether a host is written in digits rather than as a name."""
     try:
@@ -96,14 +111,20 @@ def bounded(receive: Receive) -> Receive:
 def token_at(path: Path) -> str:
     """The token of a file that only this user can read; made where there is none.
 
-    Raises NeedsRepair where the file is empty: an empty token would let everybody in.
+    Raises NeedsRepair where others may read or replace the file, or it is empty: an empty token would let everybody in.
     """
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(secrets.token_urlsafe(32) + "\n")
-    token = path.read_text(encoding="utf-8").strip()
+    with path.open(encoding="utf-8") as stream:
+        status = os.fstat(stream.fileno())
+        token = stream.read().strip()
+    if status.st_mode & 0o077 or status.st_uid not in (os.geteuid(), 0):
+        raise NeedsRepair(
+            "others can read or change the token file", where=path, remedy="Remove it; a new token is made then"
+        )
     if not token:
         raise NeedsRepair("the token file is empty", where=path, remedy="Remove it; a new token is made then")
     return token

@@ -28,5 +28,5 @@ class Settings:
 
     @property
     def cache(self) -> Path:
-        """Where packaged models are unpacked."""
+        """The models of this trainer, unpacked packaged ones too."""
         return self.home / "models"

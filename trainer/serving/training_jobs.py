@@ -5,7 +5,6 @@ and sends signals, so a service that is started anew finds a run under way and d
 """
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from trainer.errors import Busy, UsageError
 from trainer.pairs import read_pairs
 from trainer.serving.foreign_log import progress_in
 from trainer.serving.gauges import Gauge
+from trainer.serving.names import check_base, check_run
 from trainer.serving.settings import Settings
 from trainer.training.events import ACTIVE, Heartbeat, read_events, read_heartbeat
 from trainer.training.lock import TrainingLock
@@ -30,7 +30,6 @@ from trainer.training.run_folder import RunFolder, next_run
 
 HISTORY = 500  # points of the loss curve that are sent; more of them are thinned out
 REAP_SECONDS = 5.0  # a killed process with many threads is gone some time before its exit code can be had
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +166,8 @@ class TrainingJobs:
             validation = self._data(wanted.validation)
             read_pairs(validation)
             command += ["--validation", str(validation)]
+        if wanted.base:
+            check_base(wanted.base, self._settings.cache)
         if wanted.preset:
             command += ["--preset", preset_named(wanted.preset).name]
         for option, value in (("--base", wanted.base), ("--epochs", wanted.epochs), ("--max-steps", wanted.max_steps)):
@@ -245,8 +246,7 @@ class TrainingJobs:
         return max(runs, key=lambda path: path.stat().st_mtime, default=None)
 
     def _folder(self, name: str) -> Path:
-        if not NAME.fullmatch(name):
-            raise UsageError(f"{name!r} is no name of a run", remedy="Use letters, digits, dots, dashes")
+        check_run(name)
         return self._settings.runs / name
 
     def _data(self, name: str) -> Path:

@@ -1,8 +1,9 @@
 """The model that is tuned: where its files come from, and how it is loaded.
 
 Three origins: a folder with safetensors, the packaged SmolLM2-135M-Instruct (for machines that reach no hub), and a
-name on the model hub, which is used from the hub's own cache unless a download is allowed. The packaged model is a GGUF
-file; it is unpacked once to plain float32 safetensors in the trainer's cache, keyed by the file's SHA-256.
+name on the model hub, which is used from the hub's own cache unless a download is allowed. A hub's name stands for one
+commit of it: the one behind an `@`, else the pinned one, else the one that was fetched first. The packaged model is a
+GGUF file; it is unpacked once to plain float32 safetensors in the trainer's cache, keyed by the file's SHA-256.
 """
 
 import importlib.util
@@ -18,13 +19,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 from trainer.errors import NeedsRepair
 from trainer.files import digest_of, read_json, sha256_of, write_json
 from trainer.training.machine import Machine, Precision
-from trainer.training.presets import PACKAGED
+from trainer.training.presets import DEFAULT_BASE, DEFAULT_REVISION, PACKAGED
 
 logger = logging.getLogger(__name__)
 
 PACKAGED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 NEEDED = ("*.safetensors", "*.json", "*.txt", "*.jinja", "*.model")  # of a hub's repository: weights and tokenizer
 NOT_NEEDED = ("*/*",)  # folders hold the same weights in other formats
+REVISIONS = {DEFAULT_BASE: DEFAULT_REVISION}
+FETCHED = "revisions.json"  # of further names, the commit that was fetched first
 WEIGHTS_INDEX = "model.safetensors.index.json"
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -45,20 +48,27 @@ def find_base(name: str, cache: Path, *, download: bool = False) -> BaseFiles:
     """
     if name == PACKAGED:
         return unpacked_smollm2(cache)
-    folder = Path(name).expanduser()
-    if folder.is_dir():
-        return BaseFiles(name, str(folder), digest_of(*(sha256_of(file) for file in weights_in(folder))))
-    folder = snapshot(name, download=download)
+    for folder in (cache / name, Path(name).expanduser()):
+        if folder.is_dir():
+            return BaseFiles(name, str(folder), digest_of(*(sha256_of(file) for file in weights_in(folder))))
+    folder = snapshot(name, cache, download=download)
     weights_in(folder)
     return BaseFiles(name, str(folder), folder.name)
 
 
-def snapshot(name: str, *, download: bool) -> Path:
+def snapshot(name: str, cache: Path, *, download: bool) -> Path:
     """The folder of a hub's model in the hub's cache; its name is the commit that it holds."""
+    repository, _, revision = name.partition("@")
+    fetched = read_json(cache / FETCHED) if (cache / FETCHED).exists() else {}
+    revision = revision or (fetched | REVISIONS).get(repository, "")
     try:
-        return Path(
+        folder = Path(
             snapshot_download(
-                name, allow_patterns=list(NEEDED), ignore_patterns=list(NOT_NEEDED), local_files_only=not download
+                repository,
+                revision=revision or None,
+                allow_patterns=list(NEEDED),
+                ignore_patterns=list(NOT_NEEDED),
+                local_files_only=not download,
             )
         )
     except (OSError, ValueError) as error:
@@ -67,6 +77,10 @@ def snapshot(name: str, *, download: bool) -> Path:
             f"the model {name!r} is not on this machine{' and could not be downloaded' if download else ''}",
             remedy="Check its name and the network" if download else allow,
         ) from error
+    if download and not revision:
+        logger.info("%s was fetched at commit %s and stays there, see %s", name, folder.name, cache / FETCHED)
+        write_json(cache / FETCHED, fetched | {repository: folder.name})
+    return folder
 
 
 def weights_in(folder: Path) -> list[Path]:

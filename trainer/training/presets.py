@@ -26,6 +26,7 @@ class Preset:
 
 
 DEFAULT_BASE = "Qwen/Qwen2.5-1.5B-Instruct"
+DEFAULT_REVISION = "989aa7980e4cf806f80c7fef2b1adb7bc71aa306"
 PACKAGED = "smollm2-135m"  # comes in a package, for machines that reach no hub
 
 CARD = Preset(

@@ -1,6 +1,8 @@
 """Which model is used, where its files come from, and that the bge path computes what it should."""
 
 import dataclasses
+import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from memory_server.embedding.model import (
     MODELS,
     ModelFiles,
     Pooling,
+    download_model,
     find_model,
     in_hub_cache,
     model_card,
@@ -22,6 +25,7 @@ from memory_server.embedding.model import (
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from tests.bge import RandomBert, write_hub_cache
+from tests.hub import Hub
 from tests.memories import NOWHERE, new_root, open_memory, search_memory, write_topic
 
 TEXTS = ("The relay listens on port 2525.", "Coffee", "東京 and a rather longer text about the archive " * 3)
@@ -172,8 +176,41 @@ def test_weights_at_the_pinned_revision_that_are_not_the_pinned_ones_are_refused
     (snapshot / "onnx" / "model.onnx").write_bytes(b"other")
     (snapshot / "tokenizer.json").write_text("{}", encoding="utf-8")
 
-    with pytest.raises(NeedsRepair, match=r"the weights of bge-small-en-v1\.5 are damaged"):
+    with pytest.raises(NeedsRepair, match=r"model\.onnx: this file of bge-small-en-v1\.5 is not the pinned one"):
         in_hub_cache(card, tmp_path)
+
+
+@pytest.mark.parametrize("changed", ["onnx/model.onnx", "onnx/model.onnx_data", "tokenizer.json"])
+def test_a_download_that_brings_another_file_than_the_pinned_one_is_refused(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"onnx/model.onnx": b"weights", "onnx/model.onnx_data": b"more", "tokenizer.json": b"{}", "evil.py": b"1"}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "evil.py"}
+    card = dataclasses.replace(MODELS["bge-m3"], hashes=hashes)
+    with Hub(card.repository, "1" * 40, files) as hub:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
+        monkeypatch.setattr(
+            "huggingface_hub.constants.HUGGINGFACE_CO_URL_TEMPLATE",
+            f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+        )
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+
+        fetched = download_model(card, tmp_path / "first")
+        assert (fetched.weight_hash, fetched.reason[-12:]) == (hashes["onnx/model.onnx"], card.revision[:12])
+        assert "evil.py" not in hub.fetched
+        hub.files[changed] = b"other"
+        with pytest.raises(
+            NeedsRepair, match=r"this file of bge-m3 is not the pinned one\. Delete it and fetch it again"
+        ):
+            download_model(card, tmp_path / "second")
+        hub.shutdown()
+
+
+def test_every_file_of_every_model_is_pinned() -> None:
+    for card in MODELS.values():
+        assert {"onnx/model.onnx", "tokenizer.json"} <= {*card.hashes}
+        assert all(re.fullmatch("[0-9a-f]{64}", pinned) for pinned in card.hashes.values())
+        assert re.fullmatch("[0-9a-f]{40}", card.revision)
 
 
 def test_a_half_downloaded_model_counts_as_absent(hub: Path, tmp_path: Path) -> None:

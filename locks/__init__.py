@@ -1,0 +1,1 @@
+"""What setup installs, by hash, and the program that looks it up."""
