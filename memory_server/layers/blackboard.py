@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import move, replace_file
 from memory_server.root.paths import MemoryRoot
 
 FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
@@ -133,16 +133,14 @@ class Blackboard:
         """Moves flat notes of an earlier layout aside, once, and old sessions to the archive."""
         for name in FLAT_FILES:
             if (old := self.folder / name).is_file() and not (self.folder / "_legacy" / name).exists():
-                (self.folder / "_legacy").mkdir(exist_ok=True)
-                old.rename(self.folder / "_legacy" / name)
+                move(old, self.folder / "_legacy" / name)
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
         for folder in self.folder.glob("sessions/*"):
             meta = self._meta(folder.name)
             if (meta.get("ended") or meta.get("started") or "") < oldest:
-                (self.folder / ".archive").mkdir(exist_ok=True)
                 target = self.folder / ".archive" / folder.name
                 if not target.exists():
-                    folder.rename(target)
+                    move(folder, target)
 
     def forget(self, session_id: str) -> None:
         """Removes everything that a session told; the newest handoff of another takes the place of its own."""

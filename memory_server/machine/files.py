@@ -80,6 +80,13 @@ def remove_file(file: Path) -> None:
     sync_folder(file.parent)
 
 
+def move(path: Path, to: Path) -> None:
+    """Gives a file or a folder another place on the same file system, for good."""
+    make_folder(to.parent)
+    path.rename(to)
+    sync_folder(to.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Has the names in a folder outlive a loss of power."""
     try:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import make_folder, remove_file, replace_file
+from memory_server.machine.files import append_line, make_folder, remove_file, replace_file
 from memory_server.root.paths import MemoryRoot, state_key
 
 MARK = "root.json"  # of a state: which root it belongs to; written last
@@ -158,8 +158,7 @@ def _move(file: Path, to: Path) -> None:
     """Moves a file, also onto another file system; what a hook or a daemon has written there already stays."""
     file.chmod(0o600)
     if to.suffix == ".log" and to.exists():
-        with to.open("ab") as log:  # a daemon may have it open
-            log.write(file.read_bytes())
+        append_line(to, file.read_bytes().rstrip(b"\n"))  # a daemon may have it open
     elif to.suffix == ".jsonl" and to.exists():
         replace_file(to, file.read_bytes().rstrip(b"\n") + b"\n" + to.read_bytes())
     else:
