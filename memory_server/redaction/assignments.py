@@ -1,0 +1,101 @@
+"""Values that are secret because of the name beside them.
+
+One grammar for all forms: a name, what closes it, a sign, what opens the value, the value. It covers environment files,
+JSON, YAML, TOML, code, XML, headers, addresses, command lines, tables and sentences. A list and a block of lines below
+the name are values too. `names.py` tells what the name promises, `values.py` what is no secret.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memory_server.redaction.names import Promise, promise_of
+from memory_server.redaction.randomness import entropy, is_hex, is_random, is_worded, mixes_kinds
+from memory_server.redaction.span import Span, pattern
+from memory_server.redaction.values import HARMLESS, JOINED, TYPE_NAME, is_code, is_placeholder
+
+STEM = (
+    r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
+    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|kennwort|senha"
+    r"|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
+    r"|mnemonic|seed|sid|session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
+)
+GAP = r"(?:[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used|was)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?)?"
+SIGN = (
+    r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
+    r"|%3[da]|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
+    r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
+)
+NAMED = pattern(
+    rf"(?i)([\w.$-]*{STEM}[\w.-]*)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?{GAP})"
+    rf"({SIGN})"
+    r"((?:\[\s*)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
+    r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
+)
+VALUE = pattern(r"[^\s\"'`\\,;<>(){}\[\]|]{1}[^\s\"'`\\<>|]{3,}")
+QUOTED = pattern(r"[^\s\"'`\\]{4,}")
+NEXT_ITEM = pattern(r"[\"'`]?\s*,\s*[\"'`]")
+BLOCK = pattern(r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)")
+LINE = pattern(r"[^\s\\]{8,}")
+WEAK_SIGNS = frozenset((">", "|", "to", "as", ",", "", "(", "is", "was", "are", "->"))  # they stand between words too
+LONGEST = 512  # characters of a value that are judged
+LONGEST_NAME = 80
+
+
+def find(data: bytes) -> Iterator[Span]:
+    """The values of all names that promise a secret."""
+    position = 0
+    while match := NAMED.search(data, position):
+        position = match.end(1)
+        name = match[1][-LONGEST_NAME:].decode(errors="replace")
+        promise = promise_of(name)
+        if promise:
+            for span in _values(data, match, name, promise):
+                yield span
+                position = max(position, span.end)
+
+
+def _values(data: bytes, match: Any, name: str, promise: Promise) -> Iterator[Span]:
+    opened, sign = match[4], match[3].strip().decode().lower()
+    is_quoted = opened.endswith((b'"', b"'", b"`", b"%22", b"&quot;"))
+    at = match.end()
+    if sign in (":", "：") and not is_quoted:
+        block = BLOCK.match(data, match.end(3), match.end(3) + 20_000)
+        if block:
+            for line in LINE.finditer(data, *block.span(1)):
+                if is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=b"|" in block[0][:8], is_weak=True):
+                    yield Span(*line.span(), "secret")
+            return
+    is_option = name.startswith("-") and sign in ("", "=")
+    is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
+    while value := (QUOTED if is_quoted else VALUE).match(data, at, at + LONGEST):
+        text = value[0].decode(errors="replace")
+        text = text if is_quoted else text.rstrip(".,;:!?)")
+        if not is_secret_value(promise, text, is_quoted=is_quoted or is_option, is_weak=is_weak):
+            return
+        yield Span(at, at + len(text.encode(errors="replace")), "secret")
+        following = NEXT_ITEM.match(data, value.end()) if b"[" in opened else None
+        if not following:
+            return
+        at = following.end()
+
+
+def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: bool) -> bool:
+    """Whether a value that is assigned to a name is a secret rather than code, a placeholder or an identifier."""
+    value = value.rstrip(".,;:!?")
+    if len(value) < 4 or is_placeholder(value) or HARMLESS.search(value):
+        return False
+    if (is_code(value) and not value.endswith("=")) or (not is_quoted and TYPE_NAME.search(value)):
+        return False
+    if promise is Promise.SOME:
+        return not is_hex(value) and is_random(value, least=16)
+    if is_weak and not is_unlike_words(value):
+        return False
+    if promise is Promise.PASSWORD:
+        return is_quoted or mixes_kinds(value) or not value.isalnum()
+    return len(value) >= 8 and mixes_kinds(value) and not is_worded(value) and entropy(value) >= 2.8
+
+
+def is_unlike_words(value: str) -> bool:
+    """Whether a value has what words and names of code lack: both cases and digits, and no separators between words."""
+    kinds = (any(map(str.isupper, value)), any(map(str.islower, value)), any(map(str.isdigit, value)))
+    return len(value) >= 8 and all(kinds) and (len(value) >= 32 or not JOINED.search(value))

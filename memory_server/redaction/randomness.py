@@ -1,0 +1,55 @@
+"""Whether characters were drawn by a machine: what tells a token from words, names of code and identifiers."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+from memory_server.redaction.span import pattern
+
+# Words, abbreviations, small numbers: `sk-learn-contrib`, `md:text-gray-500`, `getToken2`.
+WORDED = pattern(
+    r"(?:[A-Z]?[a-z]{0,15}|[A-Z]{1,15}|(?:[A-Z]?[a-z]{2,15}){1,5})\d{0,4}"
+    r"(?:[-_.:/]+(?:[A-Z]?[a-z]{0,15}|[A-Z]{1,15}|(?:[A-Z]?[a-z]{2,15}){1,5})\d{0,4})*"
+)
+HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
+SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 to .65, words with numbers below .15
+
+
+def is_random(text: str, *, least: int) -> bool:
+    """Whether a run of at least `least` letters and digits changes its kind as often as drawn characters do."""
+    drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or len(part) > 20)
+    if len(drawn) < max(least, 0.6 * len(text)):
+        return False
+    kinds = [kind_of(c) for c in drawn]
+    turns = sum(a != b for a, b in pairwise(kinds)) / len(kinds)
+    return turns >= (SHARE_OF_TURNS if "digit" in kinds else 0.4)
+
+
+def kind_of(character: str) -> str:
+    return "digit" if character.isdigit() else "upper" if character.isupper() else "lower"
+
+
+def plain_parts(text: str) -> list[str]:
+    """The runs of letters and digits."""
+    return "".join(c if c.isalnum() else " " for c in text).split()
+
+
+def is_worded(text: str) -> bool:
+    """Whether a text is made of words of up to 15 letters, with short numbers behind them."""
+    return WORDED.fullmatch(text) is not None
+
+
+def is_hex(text: str) -> bool:
+    """Whether a text may be a hash or a UUID."""
+    return HEX.fullmatch(text) is not None
+
+
+def mixes_kinds(value: str) -> bool:
+    """Whether letters and digits stand together, as they seldom do in words."""
+    return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def entropy(value: str) -> float:
+    """Bits a character."""
+    counts = Counter(value)
+    return -sum(n / len(value) * math.log2(n / len(value)) for n in counts.values())

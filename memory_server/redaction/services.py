@@ -1,0 +1,110 @@
+"""Tokens that show themselves by the shape a service gave them.
+
+`services.tsv` lists the shapes whose service is known, each with its documentation, an example and what only resembles
+it. `vendor_tokens` knows how services in general name their tokens, without a list: words joined by `_`, `-` or `.`,
+then a long random piece. What merely looks random stays: hashes, UUIDs and ids are what people search for.
+"""
+
+import csv
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from memory_server.redaction.randomness import is_hex, is_random, is_worded, plain_parts
+from memory_server.redaction.span import Span, pattern
+
+# What may stand before a token: no letter or digit, but the end of an escape (`\n`, `%3D`, `\u0022`, an ANSI colour).
+EDGE = r"(?:^|[^\w-]|\\[abfnrtv0]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|\[[0-9;]*m)"
+FEWEST_CHARACTERS = 8  # different ones; a placeholder such as `ghp_xxxxxxxx` has fewer
+
+
+class Service(NamedTuple):
+    """A row of the table."""
+
+    kind: str
+    shape: str
+    example: str  # `[class]{count}` stands for made-up characters, so that the table holds no token
+    counter_example: str
+    source: str
+
+
+class Shapes:
+    """All rows of the table as one pattern, which finds the place, and one a row, which names it."""
+
+    def __init__(self, services: tuple[Service, ...]):
+        self._rows = tuple((service.kind, pattern(service.shape)) for service in services)
+        self._any = pattern(EDGE + "(" + "|".join(service.shape for service in services) + ")", max_mem=64 << 20)
+
+    def find(self, data: bytes) -> Iterator[Span]:
+        for match in self._any.finditer(data):
+            start, end = match.span(1)
+            if not is_placeholder_token(data[start:end].decode(errors="replace")):
+                yield Span(start, end, self._kind(data[start:end]))
+
+    def _kind(self, token: bytes) -> str:
+        return next(kind for kind, row in self._rows if row.fullmatch(token))
+
+
+def is_placeholder_token(token: str) -> bool:
+    """Whether words or a filler stand where the random part of a token would."""
+    return len(set(token)) < FEWEST_CHARACTERS or "xxxx" in token.lower() or is_worded(token)
+
+
+@cache
+def table() -> tuple[Service, ...]:
+    """The rows of `services.tsv`."""
+    text = Path(__file__).with_name("services.tsv").read_text(encoding="utf-8")
+    rows = csv.reader(text.splitlines()[1:], delimiter="\t", quoting=csv.QUOTE_NONE)
+    return tuple(Service(*row) for row in rows)
+
+
+@cache
+def shapes() -> Shapes:
+    """The table, compiled once."""
+    return Shapes(table())
+
+
+# Words that services put before the random part of what is secret, and of what merely names a thing.
+SECRET_HEADS = frozenset(
+    "sk rk pat pats tok token tkn secret sec key apikey api live test prod production sandbox oauth pw pwd pass psk auth"
+    " access refresh personal admin bot webhook signing service cli sdk client integration pt st sa".split()
+)
+HEX_HEADS = frozenset("sk rk pat tok token tkn secret pw pwd psk apikey".split())
+ID_HEADS = frozenset(
+    "id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion run"
+    " thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po sub"
+    " subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel room"
+    " dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg rtb igw"
+    " node pod release rel cache chunk css sc jsx style styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag"
+    " commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets main index"
+    " vendor page pages app test tests fixture data block row item entry node edge object obj doc document note agent"
+    " plan todo order invoice pay payment charge refund product sku link url path dir tmp temp backup lib pkg package"
+    " version v component class div icon font svg el elem element field form input btn button widget".split()
+)
+WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|v\d|e2b|o1)"
+DIGIT_TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z])"  # twice in whatever is random, seldom in names of code
+VENDOR = pattern(
+    rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w-]*{DIGIT_TURN}[\w-]*{DIGIT_TURN}[\w+/~-]*(?:\.[\w+/~-]{{16,}})*={{0,2}})"
+)
+LEAST_RANDOM = 20  # characters of the random part; 16 behind a word that says what it is
+
+
+def vendor_tokens(data: bytes) -> Iterator[Span]:
+    """Tokens of services that nobody listed."""
+    for match in VENDOR.finditer(data):
+        prefix, body = match[1].decode(), match[2].decode()
+        if is_vendor_token(prefix, body):
+            yield Span(match.start(1), match.end(2), "token")
+
+
+def is_vendor_token(prefix: str, body: str) -> bool:
+    heads = [head.lower() for head in plain_parts(prefix)]
+    says_so = not SECRET_HEADS.isdisjoint(heads)
+    if not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS):
+        return False
+    if is_placeholder_token(prefix + body):
+        return False
+    if is_hex(body):
+        return not HEX_HEADS.isdisjoint(heads) and len(body) >= 24
+    return is_random(body, least=16 if says_so else LEAST_RANDOM)

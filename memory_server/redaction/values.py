@@ -1,0 +1,37 @@
+"""Whether a value that stands beside a secret's name is the secret: no placeholder, no code, no word of a sentence."""
+
+from memory_server.redaction.randomness import entropy, is_hex, is_worded, mixes_kinds
+from memory_server.redaction.span import pattern
+
+PLACEHOLDER = pattern(
+    r"(?i)^(?:x{3,}|\*+|\.{2,}|-+|_+|\d{1,3}|true|false|null|none|nil|undefined|string|number|boolean|bytes?|str|int|any"
+    r"|object|optional\w*|required|secret|password|passwd|pass|pwd?|token|key|api[_-]?key|change[_-]?me|example|sample"
+    r"|test(?:ing)?|demo|dummy|fake|redacted|removed|hidden|masked|placeholder|todo|here|value|yourself|process|self"
+    r"|this|os|env|config|settings|request|args|options)$"
+    r"|^(?:\d{2,5}/|\$|%[A-Z{(]|#\{|\{\{|<|@|&|your|my[-_]|some[-_]|insert|enter|replace|example|placeholder|env[.:(\[]"
+    r"|process\.|os\.|import\.|self\.|this\.|config\.|settings\.|options\.|args\.|req\.|request\.|ctx\.|c\.|e\.|new |await"
+    r"|get[A-Z(]|fetch|read|load|make|create|generate|parse|crypto\.|secrets?\.|vault:|urn:|op://|ref\+|arn:|https?:|file:"
+    r"|\./|~/|\[redacted:)"
+    r"|example|placeholder|redacted|xxxx|\.\.\.|…|\*\*\*\*|<[a-z_-]+>|your[-_]|change[-_]?me"
+)
+CODE = pattern(
+    r"[()\[\]{}]|<[A-Za-z]|=>|->|::|\.(?:get|set|env|data|value|length|map|trim|encode|toString)\b|^[A-Z][A-Z0-9_]{3,}$"
+    r"|^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|sh|env|pem|key|crt|html|rs|java)\b"
+)
+# Versions, addresses, dates and plain numbers, paths, names of types, and names that say `token` once more.
+HARMLESS = pattern(
+    r"(?i)^(?:v?\d+(?:\.\d+)+[\w.-]*|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\d{4}-\d\d-\d\d\S*|[0-9.,:_-]+[a-z%]{0,3}"
+    r"|[a-z_.-]*(?:passw|secret|token|key|auth)[a-z_.-]*)$"
+    r"|^/(?:[\w.@-]+/)+[\w.@-]*$|^/[a-z_.@-]+$"
+)
+TYPE_NAME = pattern(r"^[A-Z]?[a-z]+(?:\d{1,2}|[A-Z][a-z]{2,})+$")  # harmless without quotes
+UUID = pattern(r"(?i)^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
+JOINED = pattern(r"[a-z]{2}[-_/.:][A-Za-z]{2}|^[A-Za-z]+\d{1,3}$")
+
+
+def is_placeholder(value: str) -> bool:
+    return PLACEHOLDER.search(value) is not None
+
+
+def is_code(value: str) -> bool:
+    return CODE.search(value) is not None
