@@ -173,10 +173,11 @@ def shape_rows() -> list[dict[str, str]]:
 
 
 def texts_of_shape(row: dict[str, str], seed: int) -> Iterator[tuple[str, str]]:
-    secret = example_of(row["shape"], seed)
+    token = example_of(row["shape"], seed)
+    secret = token.removeprefix(CLASS.split(row["shape"])[0])  # what stands before is the same for everybody
     name = row["rule"].replace("-", "_").replace(".", "_")
     for form in CONTEXTS if row["beside"] == "own" else NAMED_FORMS:
-        yield form.replace("{name}", name.upper()).replace("{lower}", name).replace("{}", secret), secret
+        yield form.replace("{name}", name.upper()).replace("{lower}", name).replace("{}", token), secret
 
 
 def example_of(shape: str, seed: int) -> str:
@@ -228,7 +229,6 @@ def value_of(make: str, maker: Maker) -> tuple[str, str]:
         "password": maker.password,
         "password beside": maker.password,
         "uuid": lambda: "-".join(maker.hex(n) for n in (8, 4, 4, 4, 12)),
-        "bcrypt": lambda: "$2y$10$" + maker.of(string.ascii_letters + string.digits + "./", 53),
         "pem": lambda: f"{dashes}BEGIN PRIVATE KEY{dashes}\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC{maker.base64(24)}\n"
         f"{maker.base64(48)}\n{dashes}END PRIVATE KEY{dashes}",
         "pem in one line": lambda: f"{dashes}BEGIN PRIVATE KEY{dashes}\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC{maker.base64(24)}\\n"

@@ -190,5 +190,4 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("uuid key", "HEROKU_API_KEY={}", "uuid"),
     ("uuid token", "snyk_token: {}", "uuid"),
     ("sentry auth", "auth.token={}", "hex"),
-    ("htpasswd line", "admin:{}", "bcrypt"),
 )

@@ -15,20 +15,20 @@ from memory_server.redaction.values import HARMLESS, JOINED, TYPE_NAME, is_code,
 
 STEM = (
     r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
-    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|kennwort|senha"
+    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort|senha"
     r"|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
     r"|mnemonic|seed|sid|session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
 )
-GAP = r"(?:[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used|was)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?)?"
+GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
 SIGN = (
     r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
-    r"|%3[da]|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
+    r"|%3[da]|:-|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
+    rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
     r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
 )
 NAMED = pattern(
-    rf"(?i)([\w.$-]*{STEM}[\w.-]*)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?{GAP})"
-    rf"({SIGN})"
-    r"((?:\[\s*)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
+    rf"(?i)([\w.$-]*{STEM}[\w.-]*)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
+    r"((?:\[\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
     r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
 )
 VALUE = pattern(r"[^\s\"'`\\,;<>(){}\[\]|]{1}[^\s\"'`\\<>|]{3,}")
@@ -55,7 +55,7 @@ def find(data: bytes) -> Iterator[Span]:
 
 
 def _values(data: bytes, match: Any, name: str, promise: Promise) -> Iterator[Span]:
-    opened, sign = match[4], match[3].strip().decode().lower()
+    opened, sign = match[4], match[3].decode().strip().lower().rsplit(" ", 1)[-1]
     is_quoted = opened.endswith((b'"', b"'", b"`", b"%22", b"&quot;"))
     at = match.end()
     if sign in (":", "：") and not is_quoted:
@@ -69,7 +69,7 @@ def _values(data: bytes, match: Any, name: str, promise: Promise) -> Iterator[Sp
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
     while value := (QUOTED if is_quoted else VALUE).match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
-        text = text if is_quoted else text.rstrip(".,;:!?)")
+        text = text if is_quoted else unquoted(text)
         if not is_secret_value(promise, text, is_quoted=is_quoted or is_option, is_weak=is_weak):
             return
         yield Span(at, at + len(text.encode(errors="replace")), "secret")
@@ -77,6 +77,14 @@ def _values(data: bytes, match: Any, name: str, promise: Promise) -> Iterator[Sp
         if not following:
             return
         at = following.end()
+
+
+def unquoted(value: str) -> str:
+    """A value that no quote ends, without what ends the sentence, the map or the list around it."""
+    for opening, closing in ("()", "[]", "{}"):
+        if opening not in value:
+            value = value.partition(closing)[0]
+    return value.rstrip(".,;:!?")
 
 
 def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: bool) -> bool:
@@ -92,7 +100,9 @@ def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: b
         return False
     if promise is Promise.PASSWORD:
         return is_quoted or mixes_kinds(value) or not value.isalnum()
-    return len(value) >= 8 and mixes_kinds(value) and not is_worded(value) and entropy(value) >= 2.8
+    if not mixes_kinds(value):
+        return is_random(value, least=12)
+    return len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
 
 
 def is_unlike_words(value: str) -> bool:

@@ -8,7 +8,7 @@ import base64
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
-from memory_server.redaction.services import DIGIT_TURN, EDGE, shapes, vendor_tokens
+from memory_server.redaction.services import EDGE, TURN, shapes, vendor_tokens
 from memory_server.redaction.span import Span, pattern
 
 Finder = Callable[[bytes], Iterable[Span]]
@@ -21,7 +21,7 @@ MARKS = pattern(
 BREAK = r"(?:\\?\r?\n|\\n)[ \t>+|]*"
 BREAKS = pattern(BREAK)
 WRAPPED = pattern(
-    rf"{EDGE}([\w.+/=-]*{DIGIT_TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{DIGIT_TURN}[\w.+/=-]*){{1,4}})"
+    rf"{EDGE}([\w.+/=-]*{TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{TURN}[\w.+/=-]*){{1,4}})"
 )
 # Base64 of ASCII: the bits that ASCII leaves empty are empty, which random characters manage once in 2**18.
 ASCII_IN_BASE64 = pattern(

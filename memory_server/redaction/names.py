@@ -20,7 +20,7 @@ class Promise(IntEnum):
 
 
 PASSWORDS = frozenset(
-    "password passwords passwd passwort kennwort passphrase passphrases passcode passcodes pass pwd pwds pw userpass"
+    "password passwords passwd passwort kennwort passphrase passphrases passcode passcodes psk pass pwd pwds pw userpass"
     " contraseña contrasena motdepasse senha wachtwoord 密码 口令 パスワード пароль 비밀번호".split()
 )
 SECRETS = frozenset(
@@ -32,7 +32,7 @@ SECRET_ENDS = ("secret", "token", "apikey", "secretkey", "accesskey", "privateke
 KEY_WORDS = frozenset(("key", "keys"))
 SECRET_KEYS = frozenset(  # words before `key` that make it one which opens something
     "api access auth private secret signing sign encryption encrypt decryption master service role shared account client"
-    " app deploy deployment hmac admin license licence webhook root ssh gpg pgp jwt aes rsa tls ssl server write ingest"
+    " role app deploy deployment hmac admin license licence webhook root ssh gpg pgp jwt aes rsa tls ssl server write ingest"
     " integration application subscription consumer personal user team live test prod production x".split()
 )
 SOME = frozenset("key keys session sid sessionid cookie code signature sig credential webhook connection".split())
@@ -49,8 +49,8 @@ LAST_WORDS = frozenset(
 HARMLESS_WORDS = frozenset(
     "max min num n total input output prompt completion cache cached context budget used avg per special pad eos bos unk"
     " stop next page continuation design syntax public primary foreign sort partition object map dict row group unique"
-    " hot idempotency translation i18n query react registry column hash range lookup event shortcut storage sequence"
-    " state arrow host known entry composite natural surrogate node config json metadata label tag index route".split()
+    " hot idempotency translation i18n query react registry column hash range lookup event shortcut sequence"
+    " state host known entry composite natural surrogate node config json metadata label tag index route".split()
 )
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")  # a name has 80 characters at most
 
@@ -63,10 +63,12 @@ def promise_of(name: str) -> Promise:
     joined = "".join(words)
     if not PASSWORDS.isdisjoint(words) or joined in PASSWORDS or any(word.endswith(PASSWORD_ENDS) for word in words):
         return Promise.NOTHING if words[-1] in LAST_WORDS else Promise.PASSWORD
-    if words[-1] in LAST_WORDS or not HARMLESS_WORDS.isdisjoint(words):
+    if words[-1] in LAST_WORDS:
+        return Promise.NOTHING
+    if words[-1] in KEY_WORDS and len(words) > 1 and words[-2] in SECRET_KEYS:
+        return Promise.SECRET
+    if not HARMLESS_WORDS.isdisjoint(words):
         return Promise.NOTHING
     if not SECRETS.isdisjoint(words) or joined in SECRETS or any(word.endswith(SECRET_ENDS) for word in words):
         return Promise.SECRET
-    if words[-1] in KEY_WORDS or not KEY_WORDS.isdisjoint(words):
-        return Promise.SOME if SECRET_KEYS.isdisjoint(words) else Promise.SECRET
     return Promise.SOME if words[-1] in SOME else Promise.NOTHING

@@ -7,10 +7,8 @@ from itertools import pairwise
 from memory_server.redaction.span import pattern
 
 # Words, abbreviations, small numbers: `sk-learn-contrib`, `md:text-gray-500`, `getToken2`.
-WORDED = pattern(
-    r"(?:[A-Z]?[a-z]{0,15}|[A-Z]{1,15}|(?:[A-Z]?[a-z]{2,15}){1,5})\d{0,4}"
-    r"(?:[-_.:/]+(?:[A-Z]?[a-z]{0,15}|[A-Z]{1,15}|(?:[A-Z]?[a-z]{2,15}){1,5})\d{0,4})*"
-)
+PART = r"(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18}|[a-z]{0,15}(?:[A-Z][a-z]{1,15}){1,5})\d{0,4}"
+WORDED = pattern(rf"{PART}(?:[-_.:/]+{PART})*")
 HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
 SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 to .65, words with numbers below .15
 
@@ -18,7 +16,7 @@ SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 t
 def is_random(text: str, *, least: int) -> bool:
     """Whether a run of at least `least` letters and digits changes its kind as often as drawn characters do."""
     drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or len(part) > 20)
-    if len(drawn) < max(least, 0.6 * len(text)):
+    if len(text) < least or len(drawn) < 0.6 * len(text):
         return False
     kinds = [kind_of(c) for c in drawn]
     turns = sum(a != b for a, b in pairwise(kinds)) / len(kinds)

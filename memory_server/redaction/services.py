@@ -67,8 +67,8 @@ def shapes() -> Shapes:
 
 # Words that services put before the random part of what is secret, and of what merely names a thing.
 SECRET_HEADS = frozenset(
-    "sk rk pat pats tok token tkn secret sec key apikey api live test prod production sandbox oauth pw pwd pass psk auth"
-    " access refresh personal admin bot webhook signing service cli sdk client integration pt st sa".split()
+    "sk rk ak ck pk pat pats aat sat oat uat at rt pt ct dt st tok token tkn secret sec key apikey api live test prod production sandbox oauth pw pwd pass psk auth"
+    " access refresh personal admin bot webhook signing service cli sdk client integration sa".split()
 )
 HEX_HEADS = frozenset("sk rk pat tok token tkn secret pw pwd psk apikey".split())
 ID_HEADS = frozenset(
@@ -76,18 +76,21 @@ ID_HEADS = frozenset(
     " thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po sub"
     " subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel room"
     " dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg rtb igw"
-    " node pod release rel cache chunk css sc jsx style styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag"
+    " node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag"
     " commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets main index"
     " vendor page pages app test tests fixture data block row item entry node edge object obj doc document note agent"
     " plan todo order invoice pay payment charge refund product sku link url path dir tmp temp backup lib pkg package"
     " version v component class div icon font svg el elem element field form input btn button widget".split()
 )
-WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|v\d|e2b|o1)"
-DIGIT_TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z])"  # twice in whatever is random, seldom in names of code
+WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|v\d|\d{1,2})"
+# Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
+TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
 VENDOR = pattern(
-    rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w-]*{DIGIT_TURN}[\w-]*{DIGIT_TURN}[\w+/~-]*(?:\.[\w+/~-]{{16,}})*={{0,2}})"
+    rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w-]*{TURN}[\w-]*{TURN}[\w+/~-]*(?:\.[\w+/~-]{{16,}})*={{0,2}})"
 )
 LEAST_RANDOM = 20  # characters of the random part; 16 behind a word that says what it is
+LEAST_HEX = 28  # hexadecimal digits behind an underscore; hashes stand behind a hyphen, or a word that names a thing
+LONGEST_ID = 40  # characters that no id of a thing has
 
 
 def vendor_tokens(data: bytes) -> Iterator[Span]:
@@ -101,10 +104,10 @@ def vendor_tokens(data: bytes) -> Iterator[Span]:
 def is_vendor_token(prefix: str, body: str) -> bool:
     heads = [head.lower() for head in plain_parts(prefix)]
     says_so = not SECRET_HEADS.isdisjoint(heads)
-    if not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS):
-        return False
+    names_a_thing = not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS)
     if is_placeholder_token(prefix + body):
         return False
     if is_hex(body):
-        return not HEX_HEADS.isdisjoint(heads) and len(body) >= 24
-    return is_random(body, least=16 if says_so else LEAST_RANDOM)
+        long = 24 if not HEX_HEADS.isdisjoint(heads) else LEAST_HEX if prefix.endswith("_") and not names_a_thing else 999
+        return len(body) >= long
+    return is_random(body, least=16 if says_so else LONGEST_ID if names_a_thing else LEAST_RANDOM)

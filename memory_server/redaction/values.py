@@ -15,7 +15,7 @@ PLACEHOLDER = pattern(
     r"|example|placeholder|redacted|xxxx|\.\.\.|…|\*\*\*\*|<[a-z_-]+>|your[-_]|change[-_]?me"
 )
 CODE = pattern(
-    r"[()\[\]{}]|<[A-Za-z]|=>|->|::|\.(?:get|set|env|data|value|length|map|trim|encode|toString)\b|^[A-Z][A-Z0-9_]{3,}$"
+    r"[()\[\]{}]|<[A-Za-z]|=>|->|::|\.(?:get|set|env|data|value|length|map|trim|encode|toString)\b|^[A-Z][A-Z_]{3,}\d{0,2}$|^[A-Z]+(?:_[A-Z0-9]+)+$"
     r"|^[A-Za-z_]+(?:\.[A-Za-z_]+)+$|\.(?:py|js|ts|go|md|json|ya?ml|toml|txt|sh|env|pem|key|crt|html|rs|java)\b"
 )
 # Versions, addresses, dates and plain numbers, paths, names of types, and names that say `token` once more.
