@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from memory_server.redaction.names import Promise, promise_of
-from memory_server.redaction.randomness import entropy, is_hex, is_random, is_worded, mixes_kinds
+from memory_server.redaction.randomness import entropy, is_random, is_worded, mixes_kinds
 from memory_server.redaction.span import Span, pattern
-from memory_server.redaction.values import HARMLESS, JOINED, TYPE_NAME, is_code, is_placeholder
+from memory_server.redaction.values import JOINED, is_harmless
 
 STEM = (
     r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
     r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort|senha"
     r"|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
-    r"|mnemonic|seed|sid|session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
+    r"|mnemonic|seed|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
 )
 GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
 SIGN = (
@@ -26,8 +26,9 @@ SIGN = (
     rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
     r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
 )
-NAMED = pattern(
-    rf"(?i)([\w.$-]*{STEM}[\w.-]*)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
+NAME = pattern(rf"(?i)[\w.$-]*{STEM}[\w.-]*")
+ASSIGNED = pattern(
+    rf"(?i)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
     r"((?:\[\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
     r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
 )
@@ -44,28 +45,28 @@ LONGEST_NAME = 80
 def find(data: bytes) -> Iterator[Span]:
     """The values of all names that promise a secret."""
     position = 0
-    while match := NAMED.search(data, position):
-        position = match.end(1)
-        name = match[1][-LONGEST_NAME:].decode(errors="replace")
-        promise = promise_of(name)
-        if promise:
-            for span in _values(data, match, name, promise):
+    for name in NAME.finditer(data):
+        if name.start() >= position and (promise := promise_of(name[0][-LONGEST_NAME:].decode(errors="replace"))):
+            for span in _values(data, name, promise):
                 yield span
-                position = max(position, span.end)
+                position = span.end
 
 
-def _values(data: bytes, match: Any, name: str, promise: Promise) -> Iterator[Span]:
-    opened, sign = match[4], match[3].decode().strip().lower().rsplit(" ", 1)[-1]
+def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
+    match = ASSIGNED.match(data, name.end())
+    if not match:
+        return
+    opened, sign = match[3], match[2].decode().strip().lower().rsplit(" ", 1)[-1]
     is_quoted = opened.endswith((b'"', b"'", b"`", b"%22", b"&quot;"))
     at = match.end()
     if sign in (":", "：") and not is_quoted:
-        block = BLOCK.match(data, match.end(3), match.end(3) + 20_000)
+        block = BLOCK.match(data, match.end(2), match.end(2) + 20_000)
         if block:
             for line in LINE.finditer(data, *block.span(1)):
                 if is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=b"|" in block[0][:8], is_weak=True):
                     yield Span(*line.span(), "secret")
             return
-    is_option = name.startswith("-") and sign in ("", "=")
+    is_option = name[0].startswith(b"-") and sign in ("", "=")
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
     while value := (QUOTED if is_quoted else VALUE).match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
@@ -90,19 +91,17 @@ def unquoted(value: str) -> str:
 def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: bool) -> bool:
     """Whether a value that is assigned to a name is a secret rather than code, a placeholder or an identifier."""
     value = value.rstrip(".,;:!?")
-    if len(value) < 4 or is_placeholder(value) or HARMLESS.search(value):
-        return False
-    if (is_code(value) and not value.endswith("=")) or (not is_quoted and TYPE_NAME.search(value)):
-        return False
     if promise is Promise.SOME:
-        return not is_hex(value) and is_random(value, least=16)
-    if is_weak and not is_unlike_words(value):
-        return False
-    if promise is Promise.PASSWORD:
-        return is_quoted or mixes_kinds(value) or not value.isalnum()
-    if not mixes_kinds(value):
-        return is_random(value, least=12)
-    return len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
+        looks_so = len(value) >= 16 and is_random(value, least=16)
+    elif is_weak:
+        looks_so = is_unlike_words(value)
+    elif promise is Promise.PASSWORD:
+        looks_so = len(value) >= 4 and (is_quoted or mixes_kinds(value) or not value.isalnum())
+    elif mixes_kinds(value):
+        looks_so = len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
+    else:
+        looks_so = is_random(value, least=12)
+    return looks_so and not is_harmless(value, is_quoted=is_quoted)
 
 
 def is_unlike_words(value: str) -> bool:

@@ -2,72 +2,88 @@
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from memory_server.redaction.randomness import is_worded
 from memory_server.redaction.span import Span, pattern
 from memory_server.redaction.values import is_code, is_placeholder
 
 WORD = r"['\"]?([^\s'\"$][^\s'\"]{3,})"
-# Kind, words in lower case of which one is there, and the shape; the secret is group 1. Each is searched for alone: in
-# one alternation a command that never ends would hold up every match behind it.
+# Kind, how its place begins, and the rest, up to REACH bytes behind that; the secret is group 1.
 CONTEXTS = (
-    ("password-in-url", "://", r"://[^\s:/@\"'<>`$]*:([^\s/@\"'<>`][^\s@\"'<>`/]*[^\s@\"'<>`]*)@[A-Za-z0-9\[]"),
-    ("azure-sas", "sig=", r"[?&](?:sig|se_sig)=([A-Za-z0-9%+/]{30,}={0,2})"),
-    ("signed-url", "-signature=", r"-Signature=([a-fA-F0-9]{40,})"),
-    ("sql-password", "identified", r"(?i)identified\s+(?:with\s+\S+\s+)?by\s+(?:password\s+)?['\"]([^'\"\s]{4,})['\"]"),
-    ("chpasswd", "chpasswd", r"[\w.-]+:([^\s'\":]{4,})['\"]?\s*\|\s*(?:sudo\s+)?chpasswd"),
-    ("openssl-password", "pass:", r"\spass:([^\s'\"$]{4,})"),
-    ("htpasswd", "htpasswd", rf"htpasswd\s+-[A-Za-z]*b[A-Za-z]*\s+\S+\s+\S+\s+{WORD}"),
-    ("ssh-password", "sshpass", r"sshpass\s+-p\s*['\"]?([^\s'\"]+)"),
-    ("curl-user", "curl", r"curl\b[^\n|;]*?\s(?:-u|--user|--proxy-user)[ =]?['\"]?[^\s:'\"$]+:([^\s'\"]{3,})"),
-    ("mysql-password", "mysql mariadb", r"(?:mysql|mariadb)[a-z]*\b[^\n|;&]*?\s-p([^\s'\"$][^\s'\"]{3,})"),
-    ("redis-password", "redis-cli", rf"redis-cli\b[^\n|;&]*?\s-a\s+{WORD}"),
-    ("docker-login", "login", rf"login\b[^\n|;&]*?\s-p\s+{WORD}"),
-    ("basic-auth", "basic", r"(?i:\bbasic)\s+([A-Za-z0-9+/]{12,}={0,2})"),
-    ("bearer-token", "bearer", r"(?i:\bbearer)\s+([\w.~+/-]{16,}={0,2})"),
-    ("netrc", "machine", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)"),
-    ("pgpass", ":5432: :*:", r"(?m)^[\w.*-]+:(?:5432|\*):[\w*-]+:[\w*-]+:(\S+)$"),
+    ("password-in-url", r"://", r"[^\s:/@\"'<>`$]*:([^\s/@\"'<>`][^\s@\"'<>`/]*[^\s@\"'<>`]*)@[A-Za-z0-9\[]"),
+    ("azure-sas", r"[?&](?:se_)?sig=", r"([A-Za-z0-9%+/]{30,}={0,2})"),
+    ("signed-url", r"-signature=", r"([a-fA-F0-9]{40,})"),
+    ("sql-password", r"identified\s", r"\s*(?:with\s+\S+\s+)?by\s+(?:password\s+)?['\"]([^'\"\s]{4,})['\"]"),
+    ("chpasswd", r"echo\s", r"\s*['\"]?[\w.-]+:([^\s'\":]{4,})['\"]?\s*\|\s*(?:sudo\s+)?chpasswd"),
+    ("openssl-password", r"\spass:", r"([^\s'\"$]{4,})"),
+    ("htpasswd", r"htpasswd\s", rf"\s*-[a-z]*b[a-z]*\s+\S+\s+\S+\s+{WORD}"),
+    ("ssh-password", r"sshpass\s", r"\s*-p\s*['\"]?([^\s'\"]+)"),
+    ("curl-user", r"\bcurl\s", r"[^\n|;]*?(?:-u|--user|--proxy-user)[ =]?['\"]?[^\s:'\"$]+:([^\s'\"]{3,})"),
+    ("mysql-password", r"\b(?:mysql|mariadb)[a-z]*\s", r"[^\n|;&]*?-p([^\s'\"$][^\s'\"]{3,})"),
+    ("redis-password", r"redis-cli\s", rf"[^\n|;&]*?-a\s+{WORD}"),
+    ("docker-login", r"\blogin\s", rf"[^\n|;&]*?-p\s+{WORD}"),
+    ("basic-auth", r"\bbasic\s", r"\s*([A-Za-z0-9+/]{12,}={0,2})"),
+    ("bearer-token", r"\bbearer\s", r"\s*([\w.~+/-]{16,}={0,2})"),
+    ("netrc", r"\bmachine\s", r"\s*\S+\s+login\s+\S+\s+password\s+(\S+)"),
+    ("pgpass", r":(?:5432|\*):", r"[\w*-]+:[\w*-]+:(\S+)"),
     (
         "private-key",
-        "-----begin",
-        r"(-----BEGIN[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\[nrt])*[A-Z][A-Za-z-]+: [^\n\\]*)*"
+        r"-----begin[a-z0-9 ]*private key(?: block)?-----",
+        r"((?:(?:\s|\\[nrt])*[A-Z][A-Za-z-]+: [^\n\\]*)*"
         r"(?:[^-]{24,}-----END[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{24,})+))",
     ),
-    ("putty-key", "private-lines", r"Private-Lines: \d+\s+((?:[A-Za-z0-9+/=]+\s*)+)"),
-    ("seed-phrase", "mnemonic phrase", r"(?i:mnemonic|(?:seed|recovery)[ _-]?phrase)[\"'`]?\s*(?:[:=]|is)\s*[\"'`]?"
-     r"((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})"),
-    ("cookie", "cookie", r"(?i)cookie['\"]?:\s*['\"]?([^\n\"']{8,})"),
-    ("terraform-default", "variable", r"variable\s+\"[^\"]*(?:password|secret|token|key)[^\"]*\"\s*\{[^}]*?"
-     r"default\s*=\s*\"([^\"\s]{6,})\""),
-    ("private-key", "kty", r"[\"'](?:d|p|q|dp|dq|qi|k)\\?[\"']\s*:\s*\\?[\"']([\w-]{20,})"),
-)  # fmt: skip
+    ("putty-key", r"private-lines: \d+\s", r"((?:\s*[A-Za-z0-9+/=]+)+)"),
+    (
+        "seed-phrase",
+        r"(?:mnemonic|(?:seed|recovery)[ _-]?phrase)",
+        r"[\"'`]?\s*(?:[:=]|is)\s*[\"'`]?((?:[a-z]{3,8}[ \t]+){11,23}[a-z]{3,8})",
+    ),
+    ("cookie", r"cookie['\"]?:\s", r"\s*['\"]?([^\n\"']{8,})"),
+    (
+        "terraform-default",
+        r"variable\s+\"[^\"\s]*(?:password|secret|token|key)[^\"\s]*\"",
+        r"\s*\{[^}]*?default\s*=\s*\"([^\"\s]{6,})\"",
+    ),
+    ("private-key", r"\"(?:d|p|q|dp|dq|qi|k)\\?\"\s?:", r"\s*\\?\"([\w-]{20,})"),
+)
+REACH = 400  # bytes; private keys have PEM_REACH, and a JSON Web Key says `kty`
+PEM_REACH = 20_000
 COOKIE = pattern(r"(?i)[\w.-]*(?:sess|sid|token|auth|jwt)[\w.-]*=([^\s;,]{8,})")
 WHOLE = frozenset("private-key putty-key seed-phrase azure-sas signed-url".split())  # no plain value to doubt
+LONG = frozenset(("private-key", "putty-key"))
 RANDOM_ONLY = frozenset(("basic-auth", "bearer-token"))  # the word before them stands in prose too
 
 
-class Context(NamedTuple):
-    kind: str
-    words: tuple[bytes, ...]
-    shape: Any
+class Contexts:
+    """One pattern that finds where a place begins, and one a row for the rest."""
+
+    def __init__(self) -> None:
+        self._rows = tuple((kind, pattern(f"(?i){rest}")) for kind, _, rest in CONTEXTS)
+        self._begins = tuple(pattern(f"(?i){begin}") for _, begin, _ in CONTEXTS)
+        self._any = pattern("(?i)" + "|".join(begin for _, begin, _ in CONTEXTS))
+
+    def find(self, data: bytes) -> Iterator[Span]:
+        for begin in self._any.finditer(data):
+            row = next(i for i, pattern in enumerate(self._begins) if pattern.match(data, begin.start(), begin.end()))
+            yield from self._secrets(data, begin, row)
+
+    def _secrets(self, data: bytes, begin: Any, row: int) -> Iterator[Span]:
+        kind, rest = self._rows[row]
+        at = begin.end()
+        match = rest.match(data, at, at + (PEM_REACH if kind in LONG else REACH))
+        if not match:
+            return
+        if kind == "cookie":
+            yield from (Span(*part.span(1), kind) for part in COOKIE.finditer(data, *match.span(1)))
+        elif is_secret(kind, match[1].decode(errors="replace")):
+            yield Span(begin.start() if begin[0].startswith(b"-----") else match.start(1), match.end(1), kind)
 
 
 @cache
-def contexts() -> tuple[Context, ...]:
+def contexts() -> Contexts:
     """The table, compiled once."""
-    return tuple(Context(kind, tuple(words.encode().split(b" ")), pattern(shape)) for kind, words, shape in CONTEXTS)
-
-
-def find(data: bytes) -> Iterator[Span]:
-    lower = data.lower()
-    for context in contexts():
-        if any(word in lower for word in context.words):
-            for match in context.shape.finditer(data):
-                if context.kind == "cookie":
-                    yield from (Span(*part.span(1), "cookie") for part in COOKIE.finditer(data, *match.span(1)))
-                elif is_secret(context.kind, match[1].decode(errors="replace")):
-                    yield Span(*match.span(1), context.kind)
+    return Contexts()
 
 
 def is_secret(kind: str, value: str) -> bool:

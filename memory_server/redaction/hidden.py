@@ -13,6 +13,7 @@ from memory_server.redaction.span import Span, pattern
 
 Finder = Callable[[bytes], Iterable[Span]]
 
+REACH = 2_000  # bytes before a mark in which a token may begin
 ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)"
 MARKS = pattern(
     rf"{ESCAPE}\[[0-9;?]*[A-Za-z]|{ESCAPE}\][^\x07\x1b]{{0,200}}(?:\x07|\x1b\\)|\\u(?:200[b-fB-F]|2060|[fF][eE][fF][fF])"
@@ -30,9 +31,16 @@ ASCII_IN_BASE64 = pattern(
 
 
 def without_marks(data: bytes, find: Finder) -> Iterator[Span]:
-    """What shows once colours and invisible characters are taken out."""
-    if MARKS.search(data):
-        yield from _in_pieces(data, MARKS, find)
+    """What shows in the lines with colours or invisible characters once those are taken out."""
+    end = 0
+    for match in MARKS.finditer(data):
+        if match.start() < end:
+            continue
+        start = max(end, data.rfind(b"\n", max(0, match.start() - REACH), match.start()) + 1, match.start() - REACH)
+        end = data.find(b"\n", match.end())
+        end = len(data) if end < 0 else end
+        for span in _in_pieces(data[start:end], MARKS, find):
+            yield Span(start + span.start, start + span.end, span.kind)
 
 
 def wrapped(data: bytes) -> Iterator[Span]:

@@ -6,8 +6,7 @@ A name is read as its words: `dbPassword`, `DB_PASSWORD` and `db.password` are t
 
 import re
 from enum import IntEnum
-
-from memory_server.redaction.span import pattern
+from functools import lru_cache
 
 
 class Promise(IntEnum):
@@ -55,6 +54,7 @@ HARMLESS_WORDS = frozenset(
 WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")  # a name has 80 characters at most
 
 
+@lru_cache(maxsize=4096)  # names come again and again
 def promise_of(name: str) -> Promise:
     """What a value under this name is, as far as the name tells."""
     words = [word.lower() for word in WORDS.findall(name)]

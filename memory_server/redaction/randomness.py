@@ -16,7 +16,7 @@ SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 t
 def is_random(text: str, *, least: int) -> bool:
     """Whether a run of at least `least` letters and digits changes its kind as often as drawn characters do."""
     drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or len(part) > 20)
-    if len(text) < least or len(drawn) < 0.6 * len(text):
+    if len(text) < least or len(drawn) < 0.6 * len(text) or is_hex(drawn):
         return False
     kinds = [kind_of(c) for c in drawn]
     turns = sum(a != b for a, b in pairwise(kinds)) / len(kinds)

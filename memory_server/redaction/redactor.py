@@ -109,7 +109,7 @@ def _found(text: str) -> list[Span]:
 def _visible(data: bytes) -> Iterator[Span]:
     yield from shapes().find(data)
     yield from vendor_tokens(data)
-    yield from contexts.find(data)
+    yield from contexts.contexts().find(data)
     yield from assignments.find(data)
 
 

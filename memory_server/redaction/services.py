@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_server.redaction.randomness import is_hex, is_random, is_worded, plain_parts
+from memory_server.redaction.randomness import is_hex, is_random, is_worded
 from memory_server.redaction.span import Span, pattern
 
 # What may stand before a token: no letter or digit, but the end of an escape (`\n`, `%3D`, `\u0022`, an ANSI colour).
@@ -102,10 +102,10 @@ def vendor_tokens(data: bytes) -> Iterator[Span]:
 
 
 def is_vendor_token(prefix: str, body: str) -> bool:
-    heads = [head.lower() for head in plain_parts(prefix)]
+    heads = prefix.lower().replace("-", "_").replace(".", "_").strip("_").split("_")
     says_so = not SECRET_HEADS.isdisjoint(heads)
     names_a_thing = not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS)
-    if is_placeholder_token(prefix + body):
+    if len(body) < (LONGEST_ID if names_a_thing else 16) or is_placeholder_token(prefix + body):
         return False
     if is_hex(body):
         long = 24 if not HEX_HEADS.isdisjoint(heads) else LEAST_HEX if prefix.endswith("_") and not names_a_thing else 999

@@ -1,6 +1,5 @@
-"""Whether a value that stands beside a secret's name is the secret: no placeholder, no code, no word of a sentence."""
+"""What stands where a secret would and is none: placeholders, code, paths, versions, dates."""
 
-from memory_server.redaction.randomness import entropy, is_hex, is_worded, mixes_kinds
 from memory_server.redaction.span import pattern
 
 PLACEHOLDER = pattern(
@@ -25,7 +24,6 @@ HARMLESS = pattern(
     r"|^/(?:[\w.@-]+/)+[\w.@-]*$|^/[a-z_.@-]+$"
 )
 TYPE_NAME = pattern(r"^[A-Z]?[a-z]+(?:\d{1,2}|[A-Z][a-z]{2,})+$")  # harmless without quotes
-UUID = pattern(r"(?i)^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
 JOINED = pattern(r"[a-z]{2}[-_/.:][A-Za-z]{2}|^[A-Za-z]+\d{1,3}$")
 
 
@@ -35,3 +33,10 @@ def is_placeholder(value: str) -> bool:
 
 def is_code(value: str) -> bool:
     return CODE.search(value) is not None
+
+
+def is_harmless(value: str, *, is_quoted: bool) -> bool:
+    """Whether a value beside a secret's name is code, a placeholder or an identifier."""
+    if is_placeholder(value) or HARMLESS.search(value) or (is_code(value) and not value.endswith("=")):
+        return True
+    return not is_quoted and TYPE_NAME.search(value) is not None
