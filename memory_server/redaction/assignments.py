@@ -24,11 +24,12 @@ SIGN = (
     r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
     r"|%3[da]|:-|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
     rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
+    r"|[ \t]+--(?:body|value)[ =]|\"(?:\r?\n){2}"
     r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
 )
 NAME = pattern(rf"(?i)[\w.$-]*{STEM}[\w.-]*")
 ASSIGNED = pattern(
-    rf"(?i)((?:[\\\"'`\])*]|&quot;){{0,6}}(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
+    rf"(?i)((?:[\\\"'`\])*]|&quot;){{0,6}}?(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
     r"((?:\[\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
     r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
 )
@@ -66,6 +67,8 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
                 if is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=b"|" in block[0][:8], is_weak=True):
                     yield Span(*line.span(), "secret")
             return
+    if sign == "(" and (not is_quoted or not promise_of(name[0].decode(errors="replace").rpartition(".")[2])):
+        return  # a call of something that has a secret
     is_option = name[0].startswith(b"-") and sign in ("", "=")
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
     while value := (QUOTED if is_quoted else VALUE).match(data, at, at + LONGEST):
@@ -96,7 +99,7 @@ def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: b
     elif is_weak:
         looks_so = is_unlike_words(value)
     elif promise is Promise.PASSWORD:
-        looks_so = len(value) >= 4 and (is_quoted or mixes_kinds(value) or not value.isalnum())
+        looks_so = len(value) >= 4 and (is_quoted or (value.isalnum() and mixes_kinds(value)) or not is_worded(value))
     elif mixes_kinds(value):
         looks_so = len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
     else:

@@ -61,7 +61,7 @@ def encoded(data: bytes, find: Finder) -> Iterator[Span]:
 
 def _tokens(data: bytes) -> Iterator[Span]:
     yield from shapes().find(data)
-    yield from vendor_tokens(data)
+    yield from vendor_tokens(data, must_say_so=True)
 
 
 def _in_pieces(data: bytes, cut: "re2._Regexp", find: Finder) -> Iterator[Span]:  # type: ignore[name-defined]  # as in span.py

@@ -7,6 +7,7 @@ A name is read as its words: `dbPassword`, `DB_PASSWORD` and `db.password` are t
 import re
 from enum import IntEnum
 from functools import lru_cache
+from itertools import pairwise
 
 
 class Promise(IntEnum):
@@ -23,11 +24,12 @@ PASSWORDS = frozenset(
     " contraseña contrasena motdepasse senha wachtwoord 密码 口令 パスワード пароль 비밀번호".split()
 )
 SECRETS = frozenset(
-    "secret secrets token tokens credential credentials cred creds apikey apikeys pat pats jwt bearer auth authorization"
+    "secret secrets token tokens credential credentials cred creds apikey apikeys pat pats jwt"
     " mnemonic otp dsn sas seed authtoken accesstoken secretkey accesskey privatekey authkey 密钥 令牌".split()
 )
 PASSWORD_ENDS = ("password", "passwd", "passwort", "passphrase")  # of words that are written as one: PGPASSWORD
 SECRET_ENDS = ("secret", "token", "apikey", "secretkey", "accesskey", "privatekey", "authkey")
+LAST_SECRETS = frozenset("auth authorization bearer".split())  # secret at the end of a name only
 KEY_WORDS = frozenset(("key", "keys"))
 SECRET_KEYS = frozenset(  # words before `key` that make it one which opens something
     "api access auth private secret signing sign encryption encrypt decryption master service role shared account client"
@@ -43,7 +45,7 @@ LAST_WORDS = frozenset(
     " method methods status state error errors valid validity rotation reset strength input output label placeholder hint"
     " regex pattern validator provider index kind source description duration timeout age cost price program address"
     " addr service len max min number num position pos offset char chars text parser stream list map set by for is"
-    " changed missing invalid ring board code codes bytes tokenizer encoder scheme location created updated rate".split()
+    " link links network enc alg changed missing invalid ring board code codes bytes tokenizer encoder scheme location created updated rate".split()
 )
 HARMLESS_WORDS = frozenset(
     "max min num n total input output prompt completion cache cached context budget used avg per special pad eos bos unk"
@@ -60,12 +62,14 @@ def promise_of(name: str) -> Promise:
     words = [word.lower() for word in WORDS.findall(name)]
     if not words:
         return Promise.NOTHING
+    if words == ["pass"] or words[-1] in LAST_SECRETS:  # tests pass, too
+        return Promise.SECRET
     joined = "".join(words)
     if not PASSWORDS.isdisjoint(words) or joined in PASSWORDS or any(word.endswith(PASSWORD_ENDS) for word in words):
         return Promise.NOTHING if words[-1] in LAST_WORDS else Promise.PASSWORD
     if words[-1] in LAST_WORDS:
         return Promise.NOTHING
-    if words[-1] in KEY_WORDS and len(words) > 1 and words[-2] in SECRET_KEYS:
+    if any(word in KEY_WORDS and before in SECRET_KEYS for before, word in pairwise(words)):
         return Promise.SECRET
     if not HARMLESS_WORDS.isdisjoint(words):
         return Promise.NOTHING

@@ -7,7 +7,7 @@ from itertools import pairwise
 from memory_server.redaction.span import pattern
 
 # Words, abbreviations, small numbers: `sk-learn-contrib`, `md:text-gray-500`, `getToken2`.
-PART = r"(?:[A-Z]?[a-z]{0,18}|[A-Z]{1,18}|[a-z]{0,15}(?:[A-Z][a-z]{1,15}){1,5})\d{0,4}"
+PART = r"(?:[A-Z]?[a-z]{0,18}\d{0,4}(?:[A-Z][a-z]{1,15}\d{0,4}){0,5}|(?:[A-Z]{1,18}\d{0,4}){1,2})"
 WORDED = pattern(rf"{PART}(?:[-_.:/]+{PART})*")
 HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
 SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 to .65, words with numbers below .15
@@ -15,7 +15,7 @@ SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 t
 
 def is_random(text: str, *, least: int) -> bool:
     """Whether a run of at least `least` letters and digits changes its kind as often as drawn characters do."""
-    drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or len(part) > 20)
+    drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or (len(part) < 3 and not part.islower()))
     if len(text) < least or len(drawn) < 0.6 * len(text) or is_hex(drawn):
         return False
     kinds = [kind_of(c) for c in drawn]

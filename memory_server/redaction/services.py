@@ -6,6 +6,7 @@ then a long random piece. What merely looks random stays: hashes, UUIDs and ids 
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -77,37 +78,60 @@ ID_HEADS = frozenset(
     " subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel room"
     " dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg rtb igw"
     " node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag"
-    " commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets main index"
+    " commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets env environment main index"
     " vendor page pages app test tests fixture data block row item entry node edge object obj doc document note agent"
     " plan todo order invoice pay payment charge refund product sku link url path dir tmp temp backup lib pkg package"
     " version v component class div icon font svg el elem element field form input btn button widget".split()
 )
-WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|v\d|\d{1,2})"
+WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
 # Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
 TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
-VENDOR = pattern(
-    rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w-]*{TURN}[\w-]*{TURN}[\w+/~-]*(?:\.[\w+/~-]{{16,}})*={{0,2}})"
-)
+VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
+SEGMENTS = re.compile(r"([+/=~.:!]+)")
+NODE_ID = pattern(r"[A-Z]+_(?:kw|lA|lQ)[A-Z]")  # of GitHub's API: `PRRT_kwDOQ6DXvM5v7Yjy`
 LEAST_RANDOM = 20  # characters of the random part; 16 behind a word that says what it is
 LEAST_HEX = 28  # hexadecimal digits behind an underscore; hashes stand behind a hyphen, or a word that names a thing
+LONGEST_DOTTED = 5  # letters of a word before a dot: `hvs.`, `dp.pt.`; names of code are longer
 LONGEST_ID = 40  # characters that no id of a thing has
 
 
-def vendor_tokens(data: bytes) -> Iterator[Span]:
-    """Tokens of services that nobody listed."""
+def vendor_tokens(data: bytes, *, must_say_so: bool = False) -> Iterator[Span]:
+    """Tokens of services that nobody listed; where `must_say_so`, a word before them says what they are."""
     for match in VENDOR.finditer(data):
-        prefix, body = match[1].decode(), match[2].decode()
-        if is_vendor_token(prefix, body):
-            yield Span(match.start(1), match.end(2), "token")
+        body = without_path(match[2].decode())
+        if is_vendor_token(match[1].decode(), body, must_say_so=must_say_so):
+            yield Span(match.start(1), match.start(2) + len(body), "token")
 
 
-def is_vendor_token(prefix: str, body: str) -> bool:
+def without_path(body: str) -> str:
+    """A token without the words behind it: a path, a name before a value, the end of the sentence."""
+    kept = ""
+    for segment in SEGMENTS.split(body):
+        is_name = is_worded(segment) and not any(map(str.isdigit, segment))
+        if is_name and len(segment) >= (4 if kept else 2):
+            break
+        kept += segment
+    return kept.rstrip(".:!/~")
+
+
+def is_vendor_token(prefix: str, body: str, *, must_say_so: bool = False) -> bool:
     heads = prefix.lower().replace("-", "_").replace(".", "_").strip("_").split("_")
     says_so = not SECRET_HEADS.isdisjoint(heads)
+    if (must_say_so and not says_so) or ("." in prefix and max(map(len, heads)) > LONGEST_DOTTED):
+        return False
     names_a_thing = not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS)
     if len(body) < (LONGEST_ID if names_a_thing else 16) or is_placeholder_token(prefix + body):
         return False
+    if NODE_ID.match(prefix + body):
+        return False
+    if "." in body and all(len(part) >= 16 and is_hex(part) for part in body.split(".")):
+        return True  # an id and its secret
     if is_hex(body):
-        long = 24 if not HEX_HEADS.isdisjoint(heads) else LEAST_HEX if prefix.endswith("_") and not names_a_thing else 999
-        return len(body) >= long
-    return is_random(body, least=16 if says_so else LONGEST_ID if names_a_thing else LEAST_RANDOM)
+        known = not HEX_HEADS.isdisjoint(heads)
+        return len(body) >= 24 if known else len(body) >= LEAST_HEX and is_underscored(prefix) and not names_a_thing
+    return is_random(body, least=16 if says_so or is_underscored(prefix) else LONGEST_ID if names_a_thing else LEAST_RANDOM)
+
+
+def is_underscored(prefix: str) -> bool:
+    """Whether a prefix is written as services write theirs: two letters or more, then `_`."""
+    return prefix.endswith("_") and any(len(head) > 1 and head.isalpha() for head in prefix.split("_"))

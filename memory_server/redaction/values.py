@@ -19,10 +19,11 @@ CODE = pattern(
 )
 # Versions, addresses, dates and plain numbers, paths, names of types, and names that say `token` once more.
 HARMLESS = pattern(
-    r"(?i)^(?:v?\d+(?:\.\d+)+[\w.-]*|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\d{4}-\d\d-\d\d\S*|[0-9.,:_-]+[a-z%]{0,3}"
+    r"(?i)^(?:v?\d{1,4}(?:\.\d{1,5})+(?:[-+.]\w[\w.-]{0,20})?|(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?|\d{4}-\d\d-\d\d\S*|\d{1,11}|\d+[a-z%]{1,3}|[0-9,:_-]*[.,:_-][0-9.,:_-]*[a-z%]{0,3}"
     r"|[a-z_.-]*(?:passw|secret|token|key|auth)[a-z_.-]*)$"
     r"|^/(?:[\w.@-]+/)+[\w.@-]*$|^/[a-z_.@-]+$"
 )
+BASE64 = pattern(r"^[\w+/-]{16,}={1,2}$")
 TYPE_NAME = pattern(r"^[A-Z]?[a-z]+(?:\d{1,2}|[A-Z][a-z]{2,})+$")  # harmless without quotes
 JOINED = pattern(r"[a-z]{2}[-_/.:][A-Za-z]{2}|^[A-Za-z]+\d{1,3}$")
 
@@ -37,6 +38,6 @@ def is_code(value: str) -> bool:
 
 def is_harmless(value: str, *, is_quoted: bool) -> bool:
     """Whether a value beside a secret's name is code, a placeholder or an identifier."""
-    if is_placeholder(value) or HARMLESS.search(value) or (is_code(value) and not value.endswith("=")):
+    if is_placeholder(value) or HARMLESS.search(value) or (is_code(value) and not BASE64.search(value)):
         return True
     return not is_quoted and TYPE_NAME.search(value) is not None
