@@ -7,20 +7,29 @@ from itertools import pairwise
 from memory_server.redaction.span import pattern
 
 # Words, abbreviations, small numbers: `sk-learn-contrib`, `md:text-gray-500`, `getToken2`.
-PART = r"(?:[A-Z]?[a-z]{0,18}\d{0,4}(?:[A-Z][a-z]{1,15}\d{0,4}){0,5}|(?:[A-Z]{1,18}\d{0,4}){1,2})"
+PART = r"(?:[A-Z]?[a-z]{0,18}\d{0,4}(?:[A-Z][a-z]{1,15}\d{0,4}){0,5}|(?:[A-Z]{1,12}\d{0,4}){1,2})"
 WORDED = pattern(rf"{PART}(?:[-_.:/]+{PART})*")
 HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
-SHARE_OF_TURNS = 0.22  # of neighbours that differ in kind: random text has .4 to .65, words with numbers below .15
+TURNS_OF_DRAWN = 0.15  # share of neighbours that differ in kind: drawn characters have .25 to .65, words and numbers less
+TURNS_OF_LETTERS = 0.4  # the same where no digit stands among them: names of code have .3
+VOWELS_OF_WORDS = 0.25  # share of letters; drawn ones have .19, and those of one case with few digits show it by this alone
 
 
 def is_random(text: str, *, least: int) -> bool:
-    """Whether a run of at least `least` letters and digits changes its kind as often as drawn characters do."""
+    """Whether a run of at least `least` letters and digits was drawn, rather than written."""
     drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or (len(part) < 3 and not part.islower()))
     if len(text) < least or len(drawn) < 0.6 * len(text) or is_hex(drawn):
         return False
-    kinds = [kind_of(c) for c in drawn]
-    turns = sum(a != b for a, b in pairwise(kinds)) / len(kinds)
-    return turns >= (SHARE_OF_TURNS if "digit" in kinds else 0.4)
+    if not any(map(str.isdigit, drawn)):
+        return share_of_turns(drawn) >= TURNS_OF_LETTERS
+    vowels = sum(c in "aeiouAEIOU" for c in drawn) / sum(map(str.isalpha, drawn))
+    return share_of_turns(drawn) >= TURNS_OF_DRAWN or vowels <= VOWELS_OF_WORDS
+
+
+def share_of_turns(text: str) -> float:
+    """How often a character is of another kind than the one before it."""
+    kinds = [kind_of(c) for c in text]
+    return sum(a != b for a, b in pairwise(kinds)) / len(kinds)
 
 
 def kind_of(character: str) -> str:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_server.redaction.randomness import is_hex, is_random, is_worded
+from memory_server.redaction.randomness import TURNS_OF_LETTERS, is_hex, is_random, is_worded, share_of_turns
 from memory_server.redaction.span import Span, pattern
 
 # What may stand before a token: no letter or digit, but the end of an escape (`\n`, `%3D`, `\u0022`, an ANSI colour).
@@ -49,7 +49,8 @@ class Shapes:
 
 def is_placeholder_token(token: str) -> bool:
     """Whether words or a filler stand where the random part of a token would."""
-    return len(set(token)) < FEWEST_CHARACTERS or "xxxx" in token.lower() or is_worded(token)
+    is_words = ("-" in token or "_" in token) and not any(map(str.isdigit, token)) and is_worded(token)
+    return len(set(token)) < FEWEST_CHARACTERS or "xxxx" in token.lower() or is_words
 
 
 @cache
@@ -71,7 +72,7 @@ SECRET_HEADS = frozenset(
     "sk rk ak ck pk pat pats aat sat oat uat at rt pt ct dt st tok token tkn secret sec key apikey api live test prod production sandbox oauth pw pwd pass psk auth"
     " access refresh personal admin bot webhook signing service cli sdk client integration sa".split()
 )
-HEX_HEADS = frozenset("sk rk pat tok token tkn secret pw pwd psk apikey".split())
+HEX_HEADS = frozenset("sk rk pat sat aat tok token tkn secret pw pwd psk apikey api sdk access sandbox".split())
 ID_HEADS = frozenset(
     "id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion run"
     " thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po sub"
@@ -86,7 +87,7 @@ ID_HEADS = frozenset(
 WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
 # Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
 TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
-VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
+VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.:~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
 SEGMENTS = re.compile(r"([+/=~.:!]+)")
 NODE_ID = pattern(r"[A-Z]+_(?:kw|lA|lQ)[A-Z]")  # of GitHub's API: `PRRT_kwDOQ6DXvM5v7Yjy`
 LEAST_RANDOM = 20  # characters of the random part; 16 behind a word that says what it is
@@ -107,8 +108,7 @@ def without_path(body: str) -> str:
     """A token without the words behind it: a path, a name before a value, the end of the sentence."""
     kept = ""
     for segment in SEGMENTS.split(body):
-        is_name = is_worded(segment) and not any(map(str.isdigit, segment))
-        if is_name and len(segment) >= (4 if kept else 2):
+        if (len(segment) > 3 or (not kept and segment.isupper())) and is_worded(segment) and share_of_turns(segment) < TURNS_OF_LETTERS:
             break
         kept += segment
     return kept.rstrip(".:!/~")
