@@ -17,7 +17,7 @@ STEM = (
     r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
     r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort|senha"
     r"|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
-    r"|mnemonic|seed|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
+    r"|mnemonic|seed|_session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
 )
 GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
 SIGN = (
@@ -39,7 +39,8 @@ NEXT_ITEM = pattern(r"[\"'`]?\s*,\s*[\"'`]")
 BLOCK = pattern(r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)")
 LINE = pattern(r"[^\s\\]{8,}")
 WEAK_SIGNS = frozenset((">", "|", "to", "as", ",", "", "(", "is", "was", "are", "->"))  # they stand between words too
-LONGEST = 512  # characters of a value that are judged
+LONGEST = 256  # bytes of a value that are judged; what is secret is masked to its end
+BLOCK_REACH = 4_000
 LONGEST_NAME = 80
 
 
@@ -61,22 +62,26 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
     is_quoted = opened.endswith((b'"', b"'", b"`", b"%22", b"&quot;"))
     at = match.end()
     if sign in (":", "：") and not is_quoted:
-        block = BLOCK.match(data, match.end(2), match.end(2) + 20_000)
+        block = BLOCK.match(data, match.end(2), match.end(2) + BLOCK_REACH)
         if block:
             for line in LINE.finditer(data, *block.span(1)):
-                if is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=b"|" in block[0][:8], is_weak=True):
-                    yield Span(*line.span(), "secret")
+                if not is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=False, is_weak=True):
+                    return
+                yield Span(*line.span(), "secret")
             return
     if sign == "(" and (not is_quoted or not promise_of(name[0].decode(errors="replace").rpartition(".")[2])):
         return  # a call of something that has a secret
     is_option = name[0].startswith(b"-") and sign in ("", "=")
     is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
-    while value := (QUOTED if is_quoted else VALUE).match(data, at, at + LONGEST):
+    shape = QUOTED if is_quoted else VALUE
+    while value := shape.match(data, at, at + LONGEST):
         text = value[0].decode(errors="replace")
-        text = text if is_quoted else unquoted(text)
-        if not is_secret_value(promise, text, is_quoted=is_quoted or is_option, is_weak=is_weak):
+        kept = text if is_quoted else unquoted(text)
+        if not is_secret_value(promise, kept, is_quoted=is_quoted or is_option, is_weak=is_weak):
             return
-        yield Span(at, at + len(text.encode(errors="replace")), "secret")
+        if value.end() == at + LONGEST:
+            value = shape.match(data, at)
+        yield Span(at, value.end() - len(text[len(kept) :].encode()), "secret")
         following = NEXT_ITEM.match(data, value.end()) if b"[" in opened else None
         if not following:
             return
@@ -100,6 +105,8 @@ def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: b
         looks_so = is_unlike_words(value)
     elif promise is Promise.PASSWORD:
         looks_so = len(value) >= 4 and (is_quoted or (value.isalnum() and mixes_kinds(value)) or not is_worded(value))
+    elif value.isdigit():
+        looks_so = len(value) >= 12
     elif mixes_kinds(value):
         looks_so = len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
     else:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import re2
+
 from memory_server.redaction.randomness import is_worded
 from memory_server.redaction.span import Span, pattern
 from memory_server.redaction.values import is_code, is_placeholder
@@ -54,6 +56,7 @@ CONTEXTS = (
 REACH = 400  # bytes; private keys have PEM_REACH, and a JSON Web Key says `kty`
 PEM_REACH = 20_000
 COOKIE = pattern(r"(?i)[\w.-]*(?:sess|sid|token|auth|jwt)[\w.-]*=([^\s;,]{8,})")
+COOKIE_HEADER = pattern("(?i)cookie")
 WHOLE = frozenset("private-key putty-key seed-phrase azure-sas signed-url".split())  # no plain value to doubt
 LONG = frozenset(("private-key", "putty-key"))
 RANDOM_ONLY = frozenset(("basic-auth", "bearer-token"))  # the word before them stands in prose too
@@ -64,13 +67,21 @@ class Contexts:
 
     def __init__(self) -> None:
         self._rows = tuple((kind, pattern(f"(?i){rest}")) for kind, _, rest in CONTEXTS)
-        self._begins = tuple(pattern(f"(?i){begin}") for _, begin, _ in CONTEXTS)
+        self._begins = re2.Set.FullMatchSet()
+        for _, begin, _ in CONTEXTS:
+            self._begins.Add(f"(?i){begin}")
+        self._begins.Compile()
         self._any = pattern("(?i)" + "|".join(begin for _, begin, _ in CONTEXTS))
 
     def find(self, data: bytes) -> Iterator[Span]:
+        position = 0
         for begin in self._any.finditer(data):
-            row = next(i for i, pattern in enumerate(self._begins) if pattern.match(data, begin.start(), begin.end()))
-            yield from self._secrets(data, begin, row)
+            if begin.start() < position:
+                continue  # in a header or a key that was searched as a whole
+            row = min(self._begins.Match(begin[0]))
+            for span in self._secrets(data, begin, row):
+                yield span
+                position = span.end if self._rows[row][0] in LONG else position
 
     def _secrets(self, data: bytes, begin: Any, row: int) -> Iterator[Span]:
         kind, rest = self._rows[row]
@@ -79,7 +90,9 @@ class Contexts:
         if not match:
             return
         if kind == "cookie":
-            yield from (Span(*part.span(1), kind) for part in COOKIE.finditer(data, *match.span(1)))
+            last = COOKIE_HEADER.search(data, *match.span(1))
+            end = last.start() if last else match.end(1)  # the next header is searched for itself
+            yield from (Span(*part.span(1), kind) for part in COOKIE.finditer(data, match.start(1), end))
         elif is_secret(kind, match[1].decode(errors="replace")):
             yield Span(begin.start() if begin[0].startswith(b"-----") else match.start(1), match.end(1), kind)
 

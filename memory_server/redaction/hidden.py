@@ -8,7 +8,8 @@ import base64
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
-from memory_server.redaction.services import EDGE, TURN, shapes, vendor_tokens
+from memory_server.redaction.randomness import TURN
+from memory_server.redaction.services import EDGE, shapes, vendor_tokens
 from memory_server.redaction.span import Span, pattern
 
 Finder = Callable[[bytes], Iterable[Span]]

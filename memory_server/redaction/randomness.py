@@ -10,6 +10,9 @@ from memory_server.redaction.span import pattern
 PART = r"(?:[A-Z]?[a-z]{0,18}\d{0,4}(?:[A-Z][a-z]{1,15}\d{0,4}){0,5}|(?:[A-Z]{1,12}\d{0,4}){1,2})"
 WORDED = pattern(rf"{PART}(?:[-_.:/]+{PART})*")
 HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
+# Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
+TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
+TURNS = pattern(TURN)
 TURNS_OF_DRAWN = 0.15  # share of neighbours that differ in kind: drawn characters have .25 to .65, words and numbers less
 TURNS_OF_LETTERS = 0.4  # the same where no digit stands among them: names of code have .3
 VOWELS_OF_WORDS = 0.25  # share of letters; drawn ones have .19, and those of one case with few digits show it by this alone
@@ -17,8 +20,10 @@ VOWELS_OF_WORDS = 0.25  # share of letters; drawn ones have .19, and those of on
 
 def is_random(text: str, *, least: int) -> bool:
     """Whether a run of at least `least` letters and digits was drawn, rather than written."""
+    if len(text) < least or not TURNS.search(text):
+        return False
     drawn = "".join(part for part in plain_parts(text) if not is_worded(part) or (len(part) < 3 and not part.islower()))
-    if len(text) < least or len(drawn) < 0.6 * len(text) or is_hex(drawn):
+    if len(drawn) < 0.6 * len(text) or is_hex(drawn):
         return False
     if not any(map(str.isdigit, drawn)):
         return share_of_turns(drawn) >= TURNS_OF_LETTERS

@@ -9,6 +9,7 @@ nested JSON only.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -137,9 +138,11 @@ def _without_mask_names(data: bytes) -> bytes:
 def _without_overlap(spans: Iterable[Span], text: str) -> list[Span]:
     """The spans in order, the longest of those that overlap; what is masked already stays as it is."""
     masks = [match.span() for match in MASK.finditer(text)] if "[redacted:" in text else []
+    ends = [end for _, end in masks]
     chosen: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
-        if any(start < span.end and span.start < end for start, end in masks):
+        nearest = bisect_right(ends, span.start)
+        if nearest < len(masks) and masks[nearest][0] < span.end:
             continue
         if chosen and span.start < chosen[-1].end:
             if span.end > chosen[-1].end:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memory_server.redaction.randomness import TURNS_OF_LETTERS, is_hex, is_random, is_worded, share_of_turns
+from memory_server.redaction.randomness import TURN, TURNS_OF_LETTERS, is_hex, is_random, is_worded, share_of_turns
 from memory_server.redaction.span import Span, pattern
 
 # What may stand before a token: no letter or digit, but the end of an escape (`\n`, `%3D`, `\u0022`, an ANSI colour).
@@ -85,8 +85,6 @@ ID_HEADS = frozenset(
     " version v component class div icon font svg el elem element field form input btn button widget".split()
 )
 WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
-# Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
-TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
 VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.:~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
 SEGMENTS = re.compile(r"([+/=~.:!]+)")
 NODE_ID = pattern(r"[A-Z]+_(?:kw|lA|lQ)[A-Z]")  # of GitHub's API: `PRRT_kwDOQ6DXvM5v7Yjy`
