@@ -9,8 +9,8 @@ back, and a test says so. A shape or a form counts as masked where nothing of it
 brackets the 95 % interval by bootstrap over them.
 
 5,000 harmless lines (documents, code, logs, prose, and lines that resemble secrets) and the identifiers of the
-exact-search sets should stay as they are. DIR is the folder of test data; TREE is another checkout, measured on the same
-texts.
+exact-search sets should stay as they are. DIR is the folder of test data; TREE is another checkout, measured on the
+same texts.
 """
 
 import argparse
@@ -22,10 +22,10 @@ import lzma
 import os
 import random
 import re
+import resource
 import string
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,16 +40,21 @@ from memory_server.redaction import Redactor
 SEEDS = range(3)
 # Services with a rule of their own, or named as missing one, before the list was split.
 KNOWN_BEFORE = frozenset(
-    "1password age airtable anthropic artifactory atlassian aws azure brevo sendinblue cargo crates cerebras cloudflare"
-    " databricks digitalocean discord docker doppler dropbox e2b easypost facebook figma fireworks gcp github gitlab"
-    " google grafana groq grokxaiapikey hashicorp heroku huggingface jwt langchain langsmith linear mailchimp mailgun neon"
-    " netlify new newrelic notion npm nvidia openai openrouter perplexity pinecone planetscale posthog postman pulumi pypi"
-    " replicate resend rubygems sendgrid sentry shopify slack square stripe supabase tailscale tavily telegram terraform"
-    " twilio vault vercel xai".split()
+    "1password age airtable anthropic artifactory atlassian aws azure brevo sendinblue cargo crates cerebras"
+    " cloudflare databricks digitalocean discord docker doppler dropbox e2b easypost facebook figma fireworks gcp"
+    " github gitlab google grafana groq grokxaiapikey hashicorp heroku huggingface jwt langchain langsmith linear"
+    " mailchimp mailgun neon netlify new newrelic notion npm nvidia openai openrouter perplexity pinecone"
+    " planetscale posthog postman pulumi pypi replicate resend rubygems sendgrid sentry shopify slack square"
+    " stripe supabase tailscale tavily telegram terraform twilio vault vercel xai".split()
 )
-CONTEXTS = ("I put {} into the settings, does that work?", 'client = Client("{}")', "{}", "url: https://x.org/?k={}&n=1")
+CONTEXTS = (
+    "I put {} into the settings, does that work?",
+    'client = Client("{}")',
+    "{}",
+    "url: https://x.org/?k={}&n=1",
+)
 NAMED_FORMS = ('{name} = "{}"', "{name}={}", '"{lower}": "{}"', "{lower}: {}")
-HARMLESS_LINES = {"documents": 1_250, "code": 1_250, "logs": 1_000, "prose": 1_000, "lookalikes": 500}
+HARMLESS_LINES = {"documents": 1_300, "code": 1_300, "logs": 1_000, "prose": 1_020, "lookalikes": 380}
 CLASS = re.compile(r"\[([^\]]+)\](?:\{(\d+)\})?")
 
 
@@ -66,7 +71,7 @@ class Masked(NamedTuple):
 
     share: float
     interval: tuple[float, float]
-    count: int
+    of: int
     missed: tuple[str, ...]
 
 
@@ -141,9 +146,14 @@ def redact_in(tree: Path, texts: Sequence[str]) -> list[str]:
     )
     environment = os.environ | {"PYTHONPATH": str(tree.resolve())}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tree, env=environment, input=json.dumps(texts), capture_output=True, text=True,
+        [sys.executable, "-c", program],
+        cwd=tree,
+        env=environment,
+        input=json.dumps(texts),
+        capture_output=True,
+        text=True,
         check=True,
-    )  # fmt: skip
+    )
     redacted: list[str] = json.loads(done.stdout)
     return redacted
 
@@ -217,7 +227,9 @@ def value_of(make: str, maker: Maker) -> tuple[str, str]:
     """What stands in the text, and which of it must not show."""
     token = "ghp_" + maker.alnum(36)
     key = "sk-ant-api03-" + maker.urlsafe(90)
-    dashes = "-" * 5
+    begin, end = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
+    body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
+    configuration = f'{{"user": "ci", "password": "{maker.password()}"}}'
     made: dict[str, Callable[[], str]] = {
         "alnum": lambda: maker.alnum(32),
         "hex": lambda: maker.hex(64),
@@ -229,14 +241,12 @@ def value_of(make: str, maker: Maker) -> tuple[str, str]:
         "password": maker.password,
         "password beside": maker.password,
         "uuid": lambda: "-".join(maker.hex(n) for n in (8, 4, 4, 4, 12)),
-        "pem": lambda: f"{dashes}BEGIN PRIVATE KEY{dashes}\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC{maker.base64(24)}\n"
-        f"{maker.base64(48)}\n{dashes}END PRIVATE KEY{dashes}",
-        "pem in one line": lambda: f"{dashes}BEGIN PRIVATE KEY{dashes}\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC{maker.base64(24)}\\n"
-        f"{maker.base64(48)}\\n{dashes}END PRIVATE KEY{dashes}\\n",
+        "pem": lambda: f"{begin}\n{body}{maker.base64(24)}\n{maker.base64(48)}\n{end}",
+        "pem in one line": lambda: f"{begin}\\n{body}{maker.base64(24)}\\n{maker.base64(48)}\\n{end}\\n",
         "openssh body": lambda: "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n"
         + maker.base64(51) + "\n" + maker.base64(51),
         "base64 of a key": lambda: base64.b64encode(key.encode()).decode(),
-        "base64 of a name": lambda: base64.b64encode(f'{{"user": "ci", "password": "{maker.password()}"}}'.encode()).decode(),
+        "base64 of a name": lambda: base64.b64encode(configuration.encode()).decode(),
     }  # fmt: skip
     broken = {
         "token with a colour": f"{token[:12]}\x1b[1;32m{token[12:]}",
@@ -253,24 +263,57 @@ def value_of(make: str, maker: Maker) -> tuple[str, str]:
 
 
 LOOKALIKES = (
-    "key: cache-key-[0-9a-f]{32}", "restore-keys: node-modules-[0-9a-f]{64}", "pip install sk-learn-contrib-imbalanced-ensemble",
-    '<div class="md:text-gray-500-hover:bg-blue-[0-9]{3} css-[0-9a-z]{6} sc-[a-zA-Z]{6}-[0-9]{1}">', "commit [0-9a-f]{40}",
-    "index [0-9a-f]{7}..[0-9a-f]{7} 100644", '"integrity": "sha512-[A-Za-z0-9+/]{86}=="', "lodash@4.17.21 sha256:[0-9a-f]{64}",
-    "checksum = \"[0-9a-f]{64}\"", "name = \"serde\" version = \"1.0.[0-9]{3}\"", "session [0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}",
-    'api_key = os.environ["X_TOKEN"]', "token: ${{ secrets.NPM_TOKEN }}", "const token = process.env.TOKEN;", "API_KEY=YOUR_API_KEY",
-    "password: ${TOKEN}", "TOKEN=<your-token-here>", "toolu_01[A-Za-z0-9]{22} finished", "msg_01[A-Za-z0-9]{22}", "request_id=req_011C[A-Za-z0-9]{20}",
-    "customer cus_[A-Za-z0-9]{14} paid pi_[A-Za-z0-9]{24}", "Merge pull request #[0-9]{4} from feature/token-refresh", "max_tokens: [0-9]{4}, n_tokens=[0-9]{5}",
-    "class PasswordResetTokenGenerator extends BaseTokenService {", "def test_the_secret_key_is_read_from_the_environment_2(self):",
-    "GET /assets/index-[A-Za-z0-9]{8}.js 200 12ms", "pod/web-7d4b9c6f5d-[a-z0-9]{5} Running", "arn:aws:iam::[0-9]{12}:role/deploy",
-    "i-0[0-9a-f]{16} subnet-0[0-9a-f]{16}", "image: nginx@sha256:[0-9a-f]{64}", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA[A-Za-z0-9+/]{60}",
-    "https://www.youtube.com/watch?v=[A-Za-z0-9_-]{11}", "https://docs.google.com/document/d/1[A-Za-z0-9_-]{43}/edit", "ETag: W/\"[0-9a-f]{8}-[A-Za-z0-9+/]{27}\"",
-    "The password must have 12 characters and a digit.", "public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA[A-Za-z0-9+/]{44} amy@host",
-    "fingerprint SHA256:[A-Za-z0-9+/]{43}", "at Object.<anonymous> (/app/node_modules/jest-[0-9a-z]{8}/build/index.js:[0-9]{2}:[0-9]{2})",
-    "uuid = \"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\"", "localStorage.getItem('auth_token_expires_at')", "secretName: tls-cert-[0-9]{4}",
-    "keyId: [0-9a-f]{16}", "primary key (tenant_id, token_hash)", "passwordless login with passkeys", "author: Web3AuthVerifierService",
-    "SELECT token_count, key_name FROM usage WHERE id = [0-9]{6}", "--- a/src/auth/token_store.rs\t2026-01-[0-9]{2}", "x-request-id: [0-9a-f]{32}",
-    "traceparent: 00-[0-9a-f]{32}-[0-9a-f]{16}-01", "chatcmpl-[A-Za-z0-9]{29}",
-)  # fmt: skip
+    "key: cache-key-[0-9a-f]{32}",
+    "restore-keys: node-modules-[0-9a-f]{64}",
+    "pip install sk-learn-contrib-imbalanced-ensemble",
+    '<div class="md:text-gray-500-hover:bg-blue-[0-9]{3} css-[0-9a-z]{6} sc-[a-zA-Z]{6}-[0-9]{1}">',
+    "commit [0-9a-f]{40}",
+    "index [0-9a-f]{7}..[0-9a-f]{7} 100644",
+    '"integrity": "sha512-[A-Za-z0-9+/]{86}=="',
+    "lodash@4.17.21 sha256:[0-9a-f]{64}",
+    'checksum = "[0-9a-f]{64}"',
+    'name = "serde" version = "1.0.[0-9]{3}"',
+    "session [0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}",
+    'api_key = os.environ["X_TOKEN"]',
+    "token: ${{ secrets.NPM_TOKEN }}",
+    "const token = process.env.TOKEN;",
+    "API_KEY=YOUR_API_KEY",
+    "password: ${TOKEN}",
+    "TOKEN=<your-token-here>",
+    "toolu_01[A-Za-z0-9]{22} finished",
+    "msg_01[A-Za-z0-9]{22}",
+    "request_id=req_011C[A-Za-z0-9]{20}",
+    "customer cus_[A-Za-z0-9]{14} paid pi_[A-Za-z0-9]{24}",
+    "Merge pull request #[0-9]{4} from feature/token-refresh",
+    "max_tokens: [0-9]{4}, n_tokens=[0-9]{5}",
+    "class PasswordResetTokenGenerator extends BaseTokenService {",
+    "def test_the_secret_key_is_read_from_the_environment_2(self):",
+    "GET /assets/index-[A-Za-z0-9]{8}.js 200 12ms",
+    "pod/web-7d4b9c6f5d-[a-z0-9]{5} Running",
+    "arn:aws:iam::[0-9]{12}:role/deploy",
+    "i-0[0-9a-f]{16} subnet-0[0-9a-f]{16}",
+    "image: nginx@sha256:[0-9a-f]{64}",
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAA[A-Za-z0-9+/]{60}",
+    "https://www.youtube.com/watch?v=[A-Za-z0-9_-]{11}",
+    "https://docs.google.com/document/d/1[A-Za-z0-9_-]{43}/edit",
+    'ETag: W/"[0-9a-f]{8}-[A-Za-z0-9+/]{27}"',
+    "The password must have 12 characters and a digit.",
+    "public_key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA[A-Za-z0-9+/]{44} amy@host",
+    "fingerprint SHA256:[A-Za-z0-9+/]{43}",
+    "at Object.<anonymous> (/app/node_modules/jest-[0-9a-z]{8}/build/index.js:[0-9]{2}:[0-9]{2})",
+    'uuid = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"',
+    "localStorage.getItem('auth_token_expires_at')",
+    "secretName: tls-cert-[0-9]{4}",
+    "keyId: [0-9a-f]{16}",
+    "primary key (tenant_id, token_hash)",
+    "passwordless login with passkeys",
+    "author: Web3AuthVerifierService",
+    "SELECT token_count, key_name FROM usage WHERE id = [0-9]{6}",
+    "--- a/src/auth/token_store.rs\t2026-01-[0-9]{2}",
+    "x-request-id: [0-9a-f]{32}",
+    "traceparent: 00-[0-9a-f]{32}-[0-9a-f]{16}-01",
+    "chatcmpl-[A-Za-z0-9]{29}",
+)
 
 
 def harmless_lines(data: Path) -> dict[str, list[str]]:
@@ -340,15 +383,23 @@ def identifiers(data: Path) -> list[str]:
 def speed(data: Path, redact: Redact) -> dict[str, float]:
     """MB a second of one core, over whole transcripts and over a megabyte of lines that nearly match."""
     files = sorted((data / "transcripts").rglob("*.jsonl*"), key=lambda path: -path.stat().st_size)[:6]
-    texts = {"transcripts": [text_of(path) for path in files], "httpclient": ["httpclient.GetResponse(" * 4_000 + "\n"]}
-    texts["httpclient"] = ["\n".join(['x = httpclient.GetResponse("https://example.org/items", token)'] * 1_500)]
+    texts = {
+        "transcripts": [text_of(path) for path in files],
+        "lines of code": ['x = httpclient.GetResponse("https://example.org/items")\n' * (200_000 // 56)],
+        "one line": ["httpclient.GetResponse(" * (200_000 // 23)],
+    }
     return {name: round(mb_per_second(pieces, redact), 2) for name, pieces in texts.items()}
 
 
 def mb_per_second(texts: Sequence[str], redact: Redact) -> float:
-    started = time.process_time()
+    """By the processor's clock, since other work takes turns on it; children count once they have ended."""
+    started = processor_seconds()
     redact(texts)
-    return sum(len(text.encode()) for text in texts) / 1e6 / (time.process_time() - started)
+    return sum(len(text.encode()) for text in texts) / 1e6 / max(1e-9, processor_seconds() - started)
+
+
+def processor_seconds() -> float:
+    return sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def show(report: dict[str, Any]) -> None:
@@ -361,7 +412,7 @@ def show(report: dict[str, Any]) -> None:
 def figure_text(figure: dict[str, Any]) -> str:
     if "share" in figure:
         low, high = figure["interval"]
-        return f"{figure['share']:6.1%} ({low:.1%}-{high:.1%}) of {figure['count']}".ljust(36)
+        return f"{figure['share']:6.1%} ({low:.1%}-{high:.1%}) of {figure['of']}".ljust(36)
     if "touched" in figure:
         return f"{figure['touched'] / max(1, figure['lines']):6.2%} of {figure['lines']}".ljust(36)
     return ", ".join(f"{name} {value}" for name, value in figure.items()).ljust(36)

@@ -32,7 +32,6 @@ FLOORS = {  # rooms of memory_server, from the ground up; a room imports its own
     "chunking": 2,
     "layers": 3,
     "embedding": 3,
-    "redaction_rules": 0,  # data for redaction, beside it on the ground
     "index": 4,
     "search": 5,
     "inspection": 6,

@@ -15,13 +15,14 @@ from memory_server.redaction.values import JOINED, is_harmless
 
 STEM = (
     r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
-    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort|senha"
-    r"|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
+    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort"
+    r"|senha|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
     r"|mnemonic|seed|_session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
 )
 GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
 SIGN = (
-    r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
+    r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]"
+    r"|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
     r"|%3[da]|:-|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
     rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
     r"|[ \t]+--(?:body|value)[ =]|\"(?:\r?\n){2}"
@@ -36,7 +37,9 @@ ASSIGNED = pattern(
 VALUE = pattern(r"[^\s\"'`\\,;<>(){}\[\]|]{1}[^\s\"'`\\<>|]{3,}")
 QUOTED = pattern(r"[^\s\"'`\\]{4,}")
 NEXT_ITEM = pattern(r"[\"'`]?\s*,\s*[\"'`]")
-BLOCK = pattern(r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)")
+BLOCK = pattern(
+    r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)"
+)
 LINE = pattern(r"[^\s\\]{8,}")
 WEAK_SIGNS = frozenset((">", "|", "to", "as", ",", "", "(", "is", "was", "are", "->"))  # they stand between words too
 LONGEST = 256  # bytes of a value that are judged; what is secret is masked to its end
@@ -64,10 +67,11 @@ def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
     if sign in (":", "：") and not is_quoted:
         block = BLOCK.match(data, match.end(2), match.end(2) + BLOCK_REACH)
         if block:
+            is_plain = not block[0].strip().startswith((b"|", b">", b"-"))  # a value below its name, as people write it
             for line in LINE.finditer(data, *block.span(1)):
-                if not is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=False, is_weak=True):
+                if not is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=False, is_weak=is_plain):
                     return
-                yield Span(*line.span(), "secret")
+                yield Span(line.start(), line.end(), "secret")
             return
     if sign == "(" and (not is_quoted or not promise_of(name[0].decode(errors="replace").rpartition(".")[2])):
         return  # a call of something that has a secret

@@ -36,8 +36,10 @@ CONTEXTS = (
     (
         "private-key",
         r"-----begin[a-z0-9 ]*private key(?: block)?-----",
-        r"((?:(?:\s|\\[nrt])*[A-Z][A-Za-z-]+: [^\n\\]*)*"
-        r"(?:[^-]{24,}-----END[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{24,})+))",
+        (
+            r"((?:(?:\s|\\[nrt])*[A-Z][A-Za-z-]+: [^\n\\]*)*"
+            r"(?:[^-]{24,}-----END[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|(?:(?:\s|\\[nrt])*[A-Za-z0-9+/=]{24,})+))"
+        ),
     ),
     ("putty-key", r"private-lines: \d+\s", r"((?:\s*[A-Za-z0-9+/=]+)+)"),
     (
@@ -92,7 +94,7 @@ class Contexts:
         if kind == "cookie":
             last = COOKIE_HEADER.search(data, *match.span(1))
             end = last.start() if last else match.end(1)  # the next header is searched for itself
-            yield from (Span(*part.span(1), kind) for part in COOKIE.finditer(data, match.start(1), end))
+            yield from (Span(part.start(1), part.end(1), kind) for part in COOKIE.finditer(data, match.start(1), end))
         elif is_secret(kind, match[1].decode(errors="replace")):
             yield Span(begin.start() if begin[0].startswith(b"-----") else match.start(1), match.end(1), kind)
 

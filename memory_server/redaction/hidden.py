@@ -7,6 +7,7 @@ base64. Each is looked for in the text as it was meant, and masked where it stan
 import base64
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from memory_server.redaction.randomness import TURN
 from memory_server.redaction.services import EDGE, shapes, vendor_tokens
@@ -22,9 +23,7 @@ MARKS = pattern(
 )
 BREAK = r"(?:\\?\r?\n|\\n)[ \t>+|]*"
 BREAKS = pattern(BREAK)
-WRAPPED = pattern(
-    rf"{EDGE}([\w.+/=-]*{TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{TURN}[\w.+/=-]*){{1,4}})"
-)
+WRAPPED = pattern(rf"{EDGE}([\w.+/=-]*{TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{TURN}[\w.+/=-]*){{1,4}})")
 # Base64 of ASCII: the bits that ASCII leaves empty are empty, which random characters manage once in 2**18.
 ASCII_IN_BASE64 = pattern(
     EDGE + "((?:[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]){6,}[A-Za-z0-9+/]{0,3}={0,2})"
@@ -57,7 +56,7 @@ def encoded(data: bytes, find: Finder) -> Iterator[Span]:
     for match in ASCII_IN_BASE64.finditer(data):
         text = match[1].rstrip(b"=")
         if any(find(base64.b64decode(text[: len(text) // 4 * 4]))):
-            yield Span(*match.span(1), "base64")
+            yield Span(match.start(1), match.end(1), "base64")
 
 
 def _tokens(data: bytes) -> Iterator[Span]:
@@ -65,7 +64,7 @@ def _tokens(data: bytes) -> Iterator[Span]:
     yield from vendor_tokens(data, must_say_so=True)
 
 
-def _in_pieces(data: bytes, cut: "re2._Regexp", find: Finder) -> Iterator[Span]:  # type: ignore[name-defined]  # as in span.py
+def _in_pieces(data: bytes, cut: Any, find: Finder) -> Iterator[Span]:
     """What is found once all cuts are taken out, where it stands with them."""
     pieces, joined_at, moved_by = [], [0], [0]
     position = joined = 0

@@ -13,9 +13,9 @@ HEX = pattern(r"(?:0x)?(?:[0-9a-f]|[0-9A-F]|[-_:])+")
 # Twice in whatever is random, seldom in names of code: a digit beside a letter, or cases that change as in no word.
 TURN = "(?:[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2,}[a-z])"
 TURNS = pattern(TURN)
-TURNS_OF_DRAWN = 0.15  # share of neighbours that differ in kind: drawn characters have .25 to .65, words and numbers less
+TURNS_OF_DRAWN = 0.15  # share of neighbours of another kind: drawn characters have .25 to .65, words less
 TURNS_OF_LETTERS = 0.4  # the same where no digit stands among them: names of code have .3
-VOWELS_OF_WORDS = 0.25  # share of letters; drawn ones have .19, and those of one case with few digits show it by this alone
+VOWELS_OF_WORDS = 0.25  # share of letters; of drawn ones .19, which tells one case with few digits
 
 
 def is_random(text: str, *, least: int) -> bool:

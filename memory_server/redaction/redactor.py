@@ -16,7 +16,7 @@ from typing import Any
 
 from memory_server.errors import UsageError
 from memory_server.redaction import assignments, contexts, hidden
-from memory_server.redaction.names import Promise, promise_of
+from memory_server.redaction.names import promise_of
 from memory_server.redaction.services import shapes, vendor_tokens
 from memory_server.redaction.span import Span, pattern
 
@@ -62,12 +62,8 @@ class Redactor:
         if isinstance(value, str):
             return self.redact(value).text
         if isinstance(value, dict):
-            named = str(value.get("name", value.get("key", "")))  # {"name": "API_KEY", "value": ...}
             return {
-                self.redact(str(key)).text: self._under_name(
-                    named if key == "value" else "private_key" if "kty" in value and key in JWK_NAMES else str(key), item
-                )
-                for key, item in value.items()
+                self.redact(str(key)).text: self._under_name(_name_of(key, value), item) for key, item in value.items()
             }
         if isinstance(value, list | tuple):
             return [self.redact_json(item) for item in value]
@@ -89,6 +85,13 @@ def redact(text: str) -> str:
     return Redactor().redact(text).text
 
 
+def _name_of(key: Any, pairs: dict[Any, Any]) -> str:
+    """The name that a value stands under: in `{"name": "API_KEY", "value": ...}` what stands beside it."""
+    if key == "value":
+        return str(pairs.get("name", pairs.get("key", key)))
+    return "private_key" if "kty" in pairs and key in JWK_NAMES else str(key)
+
+
 def _denied(word: str) -> re.Pattern[str]:
     if not word.startswith("re:"):
         return re.compile(re.escape(word.strip()), re.IGNORECASE)
@@ -103,7 +106,12 @@ def _denied(word: str) -> re.Pattern[str]:
 def _found(text: str) -> list[Span]:
     """Every secret, in characters."""
     data = _without_mask_names(text.encode(errors="surrogatepass"))
-    spans = [*_visible(data), *hidden.without_marks(data, _visible), *hidden.wrapped(data), *hidden.encoded(data, _visible)]
+    spans = [
+        *_visible(data),
+        *hidden.without_marks(data, _visible),
+        *hidden.wrapped(data),
+        *hidden.encoded(data, _visible),
+    ]
     return spans if text.isascii() else _in_characters(data, spans)
 
 

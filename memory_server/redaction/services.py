@@ -20,7 +20,7 @@ EDGE = r"(?:^|[^\w-]|\\[abfnrtv0]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-
 FEWEST_CHARACTERS = 8  # different ones; a placeholder such as `ghp_xxxxxxxx` has fewer
 
 
-class Service(NamedTuple):
+class ServiceToken(NamedTuple):
     """A row of the table."""
 
     kind: str
@@ -33,7 +33,7 @@ class Service(NamedTuple):
 class Shapes:
     """All rows of the table as one pattern, which finds the place, and one a row, which names it."""
 
-    def __init__(self, services: tuple[Service, ...]):
+    def __init__(self, services: tuple[ServiceToken, ...]):
         self._rows = tuple((service.kind, pattern(service.shape)) for service in services)
         self._any = pattern(EDGE + "(" + "|".join(service.shape for service in services) + ")", max_mem=64 << 20)
 
@@ -54,11 +54,11 @@ def is_placeholder_token(token: str) -> bool:
 
 
 @cache
-def table() -> tuple[Service, ...]:
+def table() -> tuple[ServiceToken, ...]:
     """The rows of `services.tsv`."""
     text = Path(__file__).with_name("services.tsv").read_text(encoding="utf-8")
     rows = csv.reader(text.splitlines()[1:], delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple(Service(*row) for row in rows)
+    return tuple(ServiceToken(*row) for row in rows)
 
 
 @cache
@@ -69,20 +69,22 @@ def shapes() -> Shapes:
 
 # Words that services put before the random part of what is secret, and of what merely names a thing.
 SECRET_HEADS = frozenset(
-    "sk rk ak ck pk pat pats aat sat oat uat at rt pt ct dt st tok token tkn secret sec key apikey api live test prod production sandbox oauth pw pwd pass psk auth"
-    " access refresh personal admin bot webhook signing service cli sdk client integration sa".split()
+    "sk rk ak ck pk pat pats aat sat oat uat at rt pt ct dt st tok token tkn secret sec key apikey api live test"
+    " prod production sandbox oauth pw pwd pass psk auth access refresh personal admin bot webhook signing service"
+    " cli sdk client integration sa".split()
 )
 HEX_HEADS = frozenset("sk rk pat sat aat tok token tkn secret pw pwd psk apikey api sdk access sandbox".split())
 ID_HEADS = frozenset(
-    "id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion run"
-    " thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po sub"
-    " subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel room"
-    " dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg rtb igw"
-    " node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag"
-    " commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets env environment main index"
-    " vendor page pages app test tests fixture data block row item entry node edge object obj doc document note agent"
-    " plan todo order invoice pay payment charge refund product sku link url path dir tmp temp backup lib pkg package"
-    " version v component class div icon font svg el elem element field form input btn button widget".split()
+    "id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion"
+    " run thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po"
+    " sub subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel"
+    " room dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg"
+    " rtb igw node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest"
+    " etag commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets"
+    " env environment main index vendor page pages app test tests fixture data block row item entry edge object"
+    " obj doc document note agent plan todo order invoice pay payment charge refund product sku link url path dir"
+    " tmp temp backup lib pkg package version v component class div icon font svg el elem element field form input"
+    " btn button widget".split()
 )
 WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
 VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.:~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
@@ -106,7 +108,11 @@ def without_path(body: str) -> str:
     """A token without the words behind it: a path, a name before a value, the end of the sentence."""
     kept = ""
     for segment in SEGMENTS.split(body):
-        if (len(segment) > 3 or (not kept and segment.isupper())) and is_worded(segment) and share_of_turns(segment) < TURNS_OF_LETTERS:
+        if (
+            (len(segment) > 3 or (not kept and segment.isupper()))
+            and is_worded(segment)
+            and share_of_turns(segment) < TURNS_OF_LETTERS
+        ):
             break
         kept += segment
     return kept.rstrip(".:!/~")
@@ -127,7 +133,9 @@ def is_vendor_token(prefix: str, body: str, *, must_say_so: bool = False) -> boo
     if is_hex(body):
         known = not HEX_HEADS.isdisjoint(heads)
         return len(body) >= 24 if known else len(body) >= LEAST_HEX and is_underscored(prefix) and not names_a_thing
-    return is_random(body, least=16 if says_so or is_underscored(prefix) else LONGEST_ID if names_a_thing else LEAST_RANDOM)
+    return is_random(
+        body, least=16 if says_so or is_underscored(prefix) else LONGEST_ID if names_a_thing else LEAST_RANDOM
+    )
 
 
 def is_underscored(prefix: str) -> bool:

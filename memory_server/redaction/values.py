@@ -8,8 +8,8 @@ PLACEHOLDER = pattern(
     r"|test(?:ing)?|demo|dummy|fake|redacted|removed|hidden|masked|placeholder|todo|here|value|yourself|process|self"
     r"|this|os|env|config|settings|request|args|options)$"
     r"|^(?:\d{2,5}/|\$|%[A-Z{(]|#\{|\{\{|<|@|&|your|my[-_]|some[-_]|insert|enter|replace|example|placeholder|env[.:(\[]"
-    r"|process\.|os\.|import\.|self\.|this\.|config\.|settings\.|options\.|args\.|req\.|request\.|ctx\.|c\.|e\.|new |await"
-    r"|get[A-Z(]|fetch|read|load|make|create|generate|parse|crypto\.|secrets?\.|vault:|urn:|op://|ref\+|arn:|https?:|file:"
+    r"|process\.|os\.|import\.|self\.|this\.|config\.|settings\.|options\.|args\.|req\.|request\.|ctx\.|c\.|e\.|new "
+    r"|await|get[A-Z(]|fetch|read|load|make|create|generate|parse|crypto\.|secrets?\.|vault:|urn:|op://|ref\+|arn:|https?:|file:"
     r"|\./|~/|\[redacted:)"
     r"|example|placeholder|redacted|xxxx|\.\.\.|…|\*\*\*\*|<[a-z_-]+>|your[-_]|change[-_]?me"
 )

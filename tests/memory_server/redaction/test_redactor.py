@@ -1,7 +1,3 @@
-import json
-import subprocess
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
