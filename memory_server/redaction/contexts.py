@@ -13,7 +13,7 @@ from memory_server.redaction.values import is_code, is_placeholder
 WORD = r"['\"]?([^\s'\"$][^\s'\"]{3,})"
 # Kind, how its place begins, and the rest, up to REACH bytes behind that; the secret is group 1.
 CONTEXTS = (
-    ("password-in-url", r"://", r"[^\s:/@\"'<>`$]*:([^\s/@\"'<>`][^\s@\"'<>`/]*[^\s@\"'<>`]*)@[A-Za-z0-9\[]"),
+    ("password-in-url", r"://[^\s:/@\"'<>`$]*:", r"([^\s/@\"'<>`][^\s@\"'<>`/]*[^\s@\"'<>`]*)@[A-Za-z0-9\[]"),
     ("azure-sas", r"[?&](?:se_)?sig=", r"([A-Za-z0-9%+/]{30,}={0,2})"),
     ("signed-url", r"-signature=", r"([a-fA-F0-9]{40,})"),
     ("sql-password", r"identified\s", r"\s*(?:with\s+\S+\s+)?by\s+(?:password\s+)?['\"]([^'\"\s]{4,})['\"]"),

@@ -75,7 +75,7 @@ SECRET_HEADS = frozenset(
 )
 HEX_HEADS = frozenset("sk rk pat sat aat tok token tkn secret pw pwd psk apikey api sdk access sandbox".split())
 ID_HEADS = frozenset(
-    "id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion"
+    "h1 did pm src si ftjob rs fc srv track id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion"
     " run thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po"
     " sub subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel"
     " room dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg"
@@ -87,9 +87,10 @@ ID_HEADS = frozenset(
     " btn button widget".split()
 )
 WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
-VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.:~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
+VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
 SEGMENTS = re.compile(r"([+/=~.:!]+)")
-NODE_ID = pattern(r"[A-Z]+_(?:kw|lA|lQ)[A-Z]")  # of GitHub's API: `PRRT_kwDOQ6DXvM5v7Yjy`
+# Ids of GitHub's API, `PRRT_kwDOQ6DXvM5v7Yjy`, and names that Kubernetes gives, `api-7d4b9c6f5d-x2x9z`.
+NAMED_BY_MACHINE = pattern(r"^[A-Z]+_(?:kw|lA|lQ)[A-Z]|-[0-9a-f]{7,10}-[0-9a-z]{5}$")
 LEAST_RANDOM = 20  # characters of the random part; 16 behind a word that says what it is
 LEAST_HEX = 28  # hexadecimal digits behind an underscore; hashes stand behind a hyphen, or a word that names a thing
 LONGEST_DOTTED = 5  # letters of a word before a dot: `hvs.`, `dp.pt.`; names of code are longer
@@ -126,7 +127,7 @@ def is_vendor_token(prefix: str, body: str, *, must_say_so: bool = False) -> boo
     names_a_thing = not says_so and (heads[0] in ID_HEADS or heads[-1] in ID_HEADS)
     if len(body) < (LONGEST_ID if names_a_thing else 16) or is_placeholder_token(prefix + body):
         return False
-    if NODE_ID.match(prefix + body):
+    if NAMED_BY_MACHINE.search(prefix + body):
         return False
     if "." in body and all(len(part) >= 16 and is_hex(part) for part in body.split(".")):
         return True  # an id and its secret
