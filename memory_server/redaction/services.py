@@ -76,7 +76,7 @@ SECRET_HEADS = frozenset(
 HEX_HEADS = frozenset("sk rk pat sat aat tok token tkn secret pw pwd psk apikey api sdk access sandbox".split())
 ID_HEADS = frozenset(
     "h1 did pm src si ftjob rs fc srv track id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion"
-    " run thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po"
+    " response call run thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po"
     " sub subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel"
     " room dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg"
     " rtb igw node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest"
