@@ -27,7 +27,7 @@ def is_random(text: str, *, least: int) -> bool:
         return False
     if not any(map(str.isdigit, drawn)):
         return share_of_turns(drawn) >= TURNS_OF_LETTERS
-    vowels = sum(c in "aeiouAEIOU" for c in drawn) / sum(map(str.isalpha, drawn))
+    vowels = sum(c in "aeiouAEIOU" for c in drawn) / max(1, sum(map(str.isalpha, drawn)))
     return share_of_turns(drawn) >= TURNS_OF_DRAWN or vowels <= VOWELS_OF_WORDS
 
 

@@ -44,7 +44,7 @@ class Shapes:
                 yield Span(start, end, self._kind(data[start:end]))
 
     def _kind(self, token: bytes) -> str:
-        return next(kind for kind, row in self._rows if row.fullmatch(token))
+        return next((kind for kind, row in self._rows if row.fullmatch(token)), "token")
 
 
 def is_placeholder_token(token: str) -> bool:
@@ -75,16 +75,16 @@ SECRET_HEADS = frozenset(
 )
 HEX_HEADS = frozenset("sk rk pat sat aat tok token tkn secret pw pwd psk apikey api sdk access sandbox".split())
 ID_HEADS = frozenset(
-    "h1 did pm src si ftjob rs fc srv track id ids uid uuid guid msg message toolu srvtoolu tool req request resp response call chatcmpl cmpl completion"
-    " response call run thread asst assistant file batch step vs cus customer pi price evt event ch in acct account seti txn po"
-    " sub subscription user usr org team proj prj project workspace ws session sess conv conversation chat channel"
-    " room dpl deployment deploy build job task trace span log img image container snap vol subnet ami vpc eni sg"
-    " rtb igw node pod release rel cache chunk style styles module hash sha sha1 sha256 sha384 sha512 md5 digest"
-    " etag commit tree blob ref branch rev revision diff patch checksum integrity nonce layer bundle asset assets"
-    " env environment main index vendor page pages app test tests fixture data block row item entry edge object"
-    " obj doc document note agent plan todo order invoice pay payment charge refund product sku link url path dir"
-    " tmp temp backup lib pkg package version v component class div icon font svg el elem element field form input"
-    " btn button widget".split()
+    "h1 did pm src si ftjob rs fc srv track id ids uid uuid guid msg message toolu srvtoolu tool req request"
+    " resp response call chatcmpl cmpl completion run thread asst assistant file batch step vs cus customer pi"
+    " price evt event ch in acct account seti txn po sub subscription user usr org team proj prj project"
+    " workspace ws session sess conv conversation chat channel room dpl deployment deploy build job task trace"
+    " span log img image container snap vol subnet ami vpc eni sg rtb igw node pod release rel cache chunk style"
+    " styles module hash sha sha1 sha256 sha384 sha512 md5 digest etag commit tree blob ref branch rev revision"
+    " diff patch checksum integrity nonce layer bundle asset assets env environment main index vendor page pages"
+    " app test tests fixture data block row item entry edge object obj doc document note agent plan todo order"
+    " invoice pay payment charge refund product sku link url path dir tmp temp backup lib pkg package version v"
+    " component class div icon font svg el elem element field form input btn button widget".split()
 )
 WORD = r"(?:[a-z]{1,12}\d{0,2}|[A-Z]{1,12}\d{0,2}|[A-Z][a-z]{1,12}|[a-z]{1,4}\d[a-z]{1,8}|\d{1,2})"
 VENDOR = pattern(rf"{EDGE}((?:{WORD}[_.~-]+){{1,4}})([\w+/=-]*{TURN}[\w+/=-]*{TURN}[\w+/=~.:!-]*)")
