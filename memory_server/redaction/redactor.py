@@ -18,9 +18,9 @@ from memory_server.errors import UsageError
 from memory_server.redaction import assignments, contexts, hidden
 from memory_server.redaction.names import promise_of
 from memory_server.redaction.services import shapes, vendor_tokens
-from memory_server.redaction.span import Span, pattern
+from memory_server.redaction.span import Span
 
-MASK = pattern(r"\[redacted:[a-z0-9-]+\]")
+MASK = re.compile(r"\[redacted:[a-z0-9-]+\]")
 SHORTEST = 8  # characters; nothing shorter holds a name and a secret, or a token
 JWK_NAMES = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
 
@@ -75,7 +75,8 @@ class Redactor:
         if not isinstance(value, str):
             return self.redact_json(value)
         promise = promise_of(name[-assignments.LONGEST_NAME :])
-        if promise and assignments.is_secret_value(promise, value, is_quoted=True, is_weak=False):
+        readable = value.encode(errors="replace").decode()  # half a character, as JSON may hold one, is no secret's
+        if promise and assignments.is_secret_value(promise, readable, is_quoted=True, is_weak=False):
             return "[redacted:secret]"
         return self.redact(value).text
 

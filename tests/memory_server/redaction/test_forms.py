@@ -96,3 +96,11 @@ def test_the_private_part_of_a_json_web_key_is_masked() -> None:
     key = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "d": RANDOM}
 
     assert Redactor().redact_json(key) == key | {"d": "[redacted:secret]"}
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud800", "token: \ud800aB3dE5fG7hJ9k", f"password: {PASSWORD} \ud800 [redacted:secret]"]
+)
+def test_half_a_character_stops_nothing(text: str) -> None:
+    assert "\ud800" in Redactor().redact(text).text
+    assert Redactor().redact_json({"password": text})
