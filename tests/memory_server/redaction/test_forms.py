@@ -102,5 +102,7 @@ def test_the_private_part_of_a_json_web_key_is_masked() -> None:
     "text", ["\ud800", "token: \ud800aB3dE5fG7hJ9k", f"password: {PASSWORD} \ud800 [redacted:secret]"]
 )
 def test_half_a_character_stops_nothing(text: str) -> None:
-    assert "\ud800" in Redactor().redact(text).text
+    once = Redactor().redact(text).text
+
+    assert Redactor().redact(once).text == once
     assert Redactor().redact_json({"password": text})
