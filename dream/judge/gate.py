@@ -31,7 +31,7 @@ from dream.statements.wording import OPENER
 from dream.statements.words import content_words
 from dream.topics import Topics
 from memory_server.escaping import HIDDEN
-from memory_server.redaction import Redactor, second_opinion
+from memory_server.redaction import Redactor
 
 
 class RefusalReason(StrEnum):
@@ -192,7 +192,7 @@ class Gate:
 
     def _holds_secret(self, candidate: Candidate) -> bool:
         texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
-        return any("[redacted:" in text or self._redactor.redact(text).spans or second_opinion(text) for text in texts)
+        return any("[redacted:" in text or self._redactor.redact(text).spans for text in texts)
 
 
 def is_said(text: str, quote: Quote) -> bool:

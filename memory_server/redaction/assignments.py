@@ -1,0 +1,124 @@
+"""Values that are secret because of the name beside them.
+
+One grammar for all forms: a name, what closes it, a sign, what opens the value, the value. It covers environment files,
+JSON, YAML, TOML, code, XML, headers, addresses, command lines, tables and sentences. A list and a block of lines below
+the name are values too. `names.py` tells what the name promises, `values.py` what is no secret.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from memory_server.redaction.names import Promise, promise_of
+from memory_server.redaction.randomness import entropy, is_random, is_worded, mixes_kinds
+from memory_server.redaction.span import Span, pattern
+from memory_server.redaction.values import JOINED, is_harmless
+
+STEM = (
+    r"(?:(?:api|access|auth|private|secret|signing|encryption|service|deploy|master|license|account|ssh|mot de"
+    r"|client|recovery)[ \t](?:keys?|passe|tokens?|secrets?)|pass(?:w(?:or)?d|wort|phrase|code)?s?|pwd?s?|psk|kennwort"
+    r"|senha|wachtwoord|contrase(?:ñ|n)a|secrets?|tokens?|creds?|credentials?|keys?|auth(?:orization)?|bearer|jwt|pats?|otp|dsn"
+    r"|mnemonic|seed|_session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
+)
+GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
+SIGN = (
+    r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]"
+    r"|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
+    r"|%3[da]|:-|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
+    rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
+    r"|[ \t]+--(?:body|value)[ =]|\"(?:\r?\n){2}"
+    r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
+)
+NAME = pattern(rf"(?i)[\w.$-]*{STEM}[\w.-]*")
+ASSIGNED = pattern(
+    rf"(?i)((?:[\\\"'`\])*]|&quot;){{0,6}}?(?:[ \t]\([^()\n]{{1,30}}\))?)({SIGN})"
+    r"((?:\[\s*)?(?:!{1,2}\w+[ \t]+)?(?:[bruf]{1,2}[\"'`])?(?:%22|&quot;|\*\*|[\\\"'`“‘«]){0,6}"
+    r"(?:(?:bearer|basic|token|api-?key|key|bot|ssws|geniekey|oauth|digest|jwt|dpop)[ \t]+)?)"
+)
+VALUE = pattern(r"[^\s\"'`\\,;<>(){}\[\]|]{1}[^\s\"'`\\<>|]{3,}")
+QUOTED = pattern(r"[^\s\"'`\\]{4,}")
+NEXT_ITEM = pattern(r"[\"'`]?\s*,\s*[\"'`]")
+BLOCK = pattern(
+    r"[ \t]*(?:[|>][+-]?\d?[ \t]*)?(?:\r?\n|\\n)+(?:```\w*\n)?((?:[ \t]*(?:[-+>] ?)*[^\s]{8,}[ \t]*(?:\r?\n|\\n|$))+)"
+)
+LINE = pattern(r"[^\s\\]{8,}")
+WEAK_SIGNS = frozenset((">", "|", "to", "as", ",", "", "(", "is", "was", "are", "->"))  # they stand between words too
+LONGEST = 256  # bytes of a value that are judged; what is secret is masked to its end
+BLOCK_REACH = 4_000
+LONGEST_NAME = 80
+
+
+def find(data: bytes) -> Iterator[Span]:
+    """The values of all names that promise a secret."""
+    position = 0
+    for name in NAME.finditer(data):
+        if name.start() >= position and (promise := promise_of(name[0][-LONGEST_NAME:].decode(errors="replace"))):
+            for span in _values(data, name, promise):
+                yield span
+                position = span.end
+
+
+def _values(data: bytes, name: Any, promise: Promise) -> Iterator[Span]:
+    match = ASSIGNED.match(data, name.end())
+    if not match:
+        return
+    opened, sign = match[3], match[2].decode().strip().lower().rsplit(" ", 1)[-1]
+    is_quoted = opened.endswith((b'"', b"'", b"`", b"%22", b"&quot;"))
+    at = match.end()
+    if sign in (":", "：") and not is_quoted:
+        block = BLOCK.match(data, match.end(2), match.end(2) + BLOCK_REACH)
+        if block:
+            is_plain = not block[0].strip().startswith((b"|", b">", b"-"))  # a value below its name, as people write it
+            for line in LINE.finditer(data, *block.span(1)):
+                if not is_secret_value(promise, line[0].decode(errors="replace"), is_quoted=False, is_weak=is_plain):
+                    return
+                yield Span(line.start(), line.end(), "secret")
+            return
+    if sign == "(" and (not is_quoted or not promise_of(name[0].decode(errors="replace").rpartition(".")[2])):
+        return  # a call of something that has a secret
+    is_option = name[0].startswith(b"-") and sign in ("", "=")
+    is_weak = sign in WEAK_SIGNS and not is_option and not (promise is Promise.PASSWORD and sign in ("is", "was"))
+    shape = QUOTED if is_quoted else VALUE
+    while value := shape.match(data, at, at + LONGEST):
+        text = value[0].decode(errors="replace")
+        kept = text if is_quoted else unquoted(text)
+        if not is_secret_value(promise, kept, is_quoted=is_quoted or is_option, is_weak=is_weak):
+            return
+        if value.end() == at + LONGEST:
+            value = shape.match(data, at)
+        yield Span(at, value.end() - len(text[len(kept) :].encode()), "secret")
+        following = NEXT_ITEM.match(data, value.end()) if b"[" in opened else None
+        if not following:
+            return
+        at = following.end()
+
+
+def unquoted(value: str) -> str:
+    """A value that no quote ends, without what ends the sentence, the map or the list around it."""
+    for opening, closing in ("()", "[]", "{}"):
+        if opening not in value:
+            value = value.partition(closing)[0]
+    return value.rstrip(".,;:!?")
+
+
+def is_secret_value(promise: Promise, value: str, *, is_quoted: bool, is_weak: bool) -> bool:
+    """Whether a value that is assigned to a name is a secret rather than code, a placeholder or an identifier."""
+    value = value.rstrip(".,;:!?")
+    if promise is Promise.SOME:
+        looks_so = len(value) >= 16 and is_random(value, least=16)
+    elif is_weak:
+        looks_so = is_unlike_words(value)
+    elif promise is Promise.PASSWORD:
+        looks_so = len(value) >= 4 and (is_quoted or (value.isalnum() and mixes_kinds(value)) or not is_worded(value))
+    elif value.isdigit():
+        looks_so = len(value) >= 12
+    elif mixes_kinds(value):
+        looks_so = len(value) >= 8 and not is_worded(value) and entropy(value) >= 2.8
+    else:
+        looks_so = is_random(value, least=12)
+    return looks_so and not is_harmless(value, is_quoted=is_quoted)
+
+
+def is_unlike_words(value: str) -> bool:
+    """Whether a value has what words and names of code lack: both cases and digits, and no separators between words."""
+    kinds = (any(map(str.isupper, value)), any(map(str.islower, value)), any(map(str.isdigit, value)))
+    return len(value) >= 8 and all(kinds) and (len(value) >= 32 or not JOINED.search(value))

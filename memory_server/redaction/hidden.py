@@ -1,0 +1,81 @@
+"""Secrets that something stands in the middle of, or that are encoded.
+
+Terminals colour tokens and wrap them, chats and editors put invisible marks into them, and Kubernetes holds them in
+base64. Each is looked for in the text as it was meant, and masked where it stands.
+"""
+
+import base64
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from memory_server.redaction.randomness import TURN
+from memory_server.redaction.services import EDGE, shapes, vendor_tokens
+from memory_server.redaction.span import Span, pattern
+
+Finder = Callable[[bytes], Iterable[Span]]
+
+REACH = 2_000  # bytes before a mark in which a token may begin
+ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)"
+MARKS = pattern(
+    rf"{ESCAPE}\[[0-9;?]*[A-Za-z]|{ESCAPE}\][^\x07\x1b]{{0,200}}(?:\x07|\x1b\\)|\\u(?:200[b-fB-F]|2060|[fF][eE][fF][fF])"
+    r"|[\x{200b}-\x{200f}\x{2060}-\x{2064}\x{feff}\x{ad}]"
+)
+BREAK = r"(?:\\?\r?\n|\\n)[ \t>+|]*"
+BREAKS = pattern(BREAK)
+WRAPPED = pattern(rf"{EDGE}([\w.+/=-]*{TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{TURN}[\w.+/=-]*){{1,4}})")
+# Base64 of ASCII: the bits that ASCII leaves empty are empty, which random characters manage once in 2**18.
+ASCII_IN_BASE64 = pattern(
+    EDGE + "((?:[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]){6,}[A-Za-z0-9+/]{0,3}={0,2})"
+)
+
+
+def without_marks(data: bytes, find: Finder) -> Iterator[Span]:
+    """What shows in the lines with colours or invisible characters once those are taken out."""
+    end = 0
+    for match in MARKS.finditer(data):
+        if match.start() < end:
+            continue
+        start = max(end, data.rfind(b"\n", max(0, match.start() - REACH), match.start()) + 1, match.start() - REACH)
+        end = data.find(b"\n", match.end())
+        end = len(data) if end < 0 else end
+        for span in _in_pieces(data[start:end], MARKS, find):
+            yield Span(start + span.start, start + span.end, span.kind)
+
+
+def wrapped(data: bytes) -> Iterator[Span]:
+    """Tokens that go on in the next line."""
+    for match in WRAPPED.finditer(data):
+        start = match.start(1)
+        for span in _in_pieces(match[1], BREAKS, _tokens):
+            yield Span(start + span.start, start + span.end, span.kind)
+
+
+def encoded(data: bytes, find: Finder) -> Iterator[Span]:
+    """Base64 of a text that holds a secret."""
+    for match in ASCII_IN_BASE64.finditer(data):
+        text = match[1].rstrip(b"=")
+        if any(find(base64.b64decode(text[: len(text) // 4 * 4]))):
+            yield Span(match.start(1), match.end(1), "base64")
+
+
+def _tokens(data: bytes) -> Iterator[Span]:
+    yield from shapes().find(data)
+    yield from vendor_tokens(data, must_say_so=True)
+
+
+def _in_pieces(data: bytes, cut: Any, find: Finder) -> Iterator[Span]:
+    """What is found once all cuts are taken out, where it stands with them."""
+    pieces, joined_at, moved_by = [], [0], [0]
+    position = joined = 0
+    for match in cut.finditer(data):
+        pieces.append(data[position : match.start()])
+        joined += match.start() - position
+        position = match.end()
+        joined_at.append(joined)
+        moved_by.append(position - joined)
+    pieces.append(data[position:])
+    for start, end, kind in find(b"".join(pieces)):
+        first = start + moved_by[bisect_right(joined_at, start) - 1]
+        last = end - 1 + moved_by[bisect_right(joined_at, end - 1) - 1]
+        yield Span(first, last + 1, kind)
