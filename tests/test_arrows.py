@@ -19,7 +19,7 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping machine root settings redaction chunking layers embedding index search
+        errors document escaping machine root settings settings_file redaction chunking layers embedding index search
         inspection reading upkeep memory faces
     """,
     "crawler": """
