@@ -22,7 +22,8 @@ from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import waiting
+from oneiros.ingest.settings import waiting
+from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
@@ -43,7 +44,7 @@ def examine(environment: Environment) -> Iterator[Check]:
     yield from _guarded("python and sqlite", _check_platform)
     yield from _guarded("settings", lambda: _check_settings(environment))
     try:
-        memory = environment.open_memory()
+        memory = open_memory(environment)
     except OneirosError as error:
         yield Check("memory", "failed", _told(error), error.remedy)
         return
@@ -185,7 +186,7 @@ def _compared(environment: Environment, memory: Memory) -> Comparison | None:
         memory.own()
         return memory.inspect().compared(SAMPLE)
     try:
-        found = Client(environment.variables, memory.root.path).ask("GET", f"/api/compare?sample={SAMPLE}")
+        found = Client.of(environment).ask("GET", f"/api/compare?sample={SAMPLE}")
     except DaemonLost:
         return None
     return Comparison(found["held"], found["wrong"], found["unreached"])

@@ -8,21 +8,17 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.embedding.model import MODELS
-from memory_server.errors import NeedsRepair
 from memory_server.root.paths import state_home
 from oneiros.claude.setup import Change, Setup
-from oneiros.client import Client, DaemonLost
+from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running, runtime_folder
-
-END_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ def planned_removal(environment: Environment) -> Removal:
                 (Path(runtime_folder(environment.variables)), "sockets of daemons"),
             )
         ),
-        changes=tuple(_setup(environment).undoing()),
+        changes=tuple(Setup.of(environment).undoing()),
         stays=tuple(
             _places(
                 *((folder, "a model; other programs may use it") for folder in _model_folders(environment)),
@@ -74,7 +70,8 @@ def planned_removal(environment: Environment) -> Removal:
 def remove(removal: Removal, environment: Environment) -> None:
     """Ends the daemons, takes the changes back and deletes what goes. Raises NeedsRepair where a daemon stays."""
     for memory in removal.memories:
-        _end_daemon(environment, memory.path)
+        if is_running(str(memory.path)):
+            end_daemon(environment.root_at(memory.path))
     for change in removal.changes:
         change.do()
     for place in removal.goes:
@@ -108,12 +105,6 @@ def _states(environment: Environment) -> Path:
     return state_home(environment.variables, environment.home)
 
 
-def _setup(environment: Environment) -> Setup:
-    notes = environment.person_file.with_name("setup.json")
-    page = environment.home / ".claude" / "CLAUDE.md"
-    return Setup(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
-
-
 def _model_folders(environment: Environment) -> Iterator[Path]:
     for card in MODELS.values():
         yield environment.hub_cache / f"models--{card.repository.replace('/', '--')}"
@@ -131,18 +122,6 @@ def _program_removal(prefix: Path) -> str:
     if prefix.parent.name == "tools":
         return "uv tool uninstall oneiros"
     return f"{prefix}/bin/python -m pip uninstall oneiros"
-
-
-def _end_daemon(environment: Environment, root: Path) -> None:
-    if not is_running(str(root)):
-        return
-    with suppress(DaemonLost):
-        Client(environment.variables, root).ask("POST", "/api/stop")
-    end = time.monotonic() + END_SECONDS
-    while is_running(str(root)):
-        if time.monotonic() > end:
-            raise NeedsRepair("the daemon does not end", where=root, remedy="`oneiros stop`, then try again")
-        time.sleep(0.05)
 
 
 def _remove_empty(folder: Path, home: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 from memory_server.errors import ContentError, UsageError
 from memory_server.machine.files import replace_file
 from oneiros.claude.plugin import adding, client_program, run_client, taking_out
+from oneiros.environment import Environment
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -51,6 +52,13 @@ class Change:
 
 class Setup:
     """Plans changes to the files of one person's client; nothing is written before `do` of a change is called."""
+
+    @classmethod
+    def of(cls, environment: Environment, page: Path | None = None) -> "Setup":
+        """The plan for the memory that is meant. `page`: another CLAUDE.md than the person's own."""
+        notes = environment.person_file.with_name("setup.json")
+        page = page or environment.home / ".claude" / "CLAUDE.md"
+        return cls(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
 
     def __init__(self, home: Path, notes: Path, page: Path, index_page: Path, variables: Mapping[str, str]):
         """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to."""

@@ -21,12 +21,13 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
-from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
-from oneiros.cli.review import TerminalReview
+from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import daemon_json
+from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
 from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
 from oneiros.environment import Environment
+from oneiros.opening import open_memory
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
@@ -148,7 +149,7 @@ def blame_line(
     if not name or not number.isdigit():
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
     decisions = decisions_of(environment)
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         reading = memory.read(name)
     found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
     if as_json:
@@ -229,7 +230,7 @@ def page_address(environment: Environment) -> str:
     """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
     person_at_terminal(environment.variables)
     root = environment.choice.root
-    client = Client(environment.variables, root.path)
+    client = Client.of(environment)
     client.start()
     code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
     return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"
@@ -262,7 +263,7 @@ def report(
 ) -> None:
     """Show what to look at this week, and write it to reports/."""
     environment: Environment = context.obj
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         review, file = weekly_review(memory)
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})

@@ -12,7 +12,7 @@ from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, shortened, standing_shown
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
-from oneiros.cli.output import AsJson, NoColor, data, data_json, styler, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -114,7 +114,7 @@ def _asking(search: Search) -> Callable[..., None]:
 def asked(environment: Environment, question: Question, *, no_daemon: bool) -> Answer:
     """The daemon's answer; that of the memory itself where none is wanted or none can be had."""
     root = environment.choice.root
-    client = Client(environment.variables, root.path)
+    client = Client.of(environment)
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
             answer, behind = client.search(question)

@@ -10,8 +10,8 @@ from typing import Any
 import typer
 
 from memory_server.errors import Problem
-from oneiros.cli.output import AsJson, data, data_json
 from oneiros.cli.serving import daemon_json
+from oneiros.cli.terminal.output import AsJson, data, data_json
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -37,7 +37,7 @@ def _found(environment: Environment) -> dict[str, Any]:
     """How the memory stands, for programs."""
     choice = environment.choice
     ignored = str(choice.ignored) if choice.ignored else None
-    client = Client(environment.variables, choice.root.path)
+    client = Client.of(environment)
     try:
         found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
         indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)

@@ -16,8 +16,8 @@ from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
-from oneiros.ingest.behind_hooks import Note, TakingIn
-from oneiros.ingest.chosen import note_event
+from oneiros.ingest.queue import IngestQueue, Note
+from oneiros.ingest.settings import note_event
 
 logger = logging.getLogger(__name__)
 
@@ -37,15 +37,15 @@ class Hooks:
         self,
         memory: Memory,
         home: Path,
-        taking_in: TakingIn,
+        queue: IngestQueue,
         *,
         take_all: Callable[[], object],
         review: ReviewLines,
     ):
-        """`take_all` sets off the intake of everything."""
+        """`take_all` sets off the ingest of everything."""
         self._memory = memory
         self._home = home
-        self._taking_in = taking_in
+        self._queue = queue
         self._take_all = take_all
         self._review = review
         memory.root.derived.mkdir(exist_ok=True)
@@ -89,11 +89,11 @@ class Hooks:
         if call.source in LOSES_CONTEXT:
             self._receipts.forget_shown(call.session_id)
         self._receipts.prune()
-        self._taking_in.note_all()
+        self._queue.note_all()
         return answer_session_start(self._memory, call, self._home, budget, self._review)
 
     def _note(self, call: HookCall, *, has_ended: bool) -> None:
         if call.session_id and call.transcript:
-            self._taking_in.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
+            self._queue.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
         elif has_ended:
             self._take_all()

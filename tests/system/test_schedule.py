@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_server.errors import UsageError
-from oneiros.schedule import JobState, read_states, schedule_file
+from oneiros.daemon.schedule import JobState, read_states, schedule_file
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.system.house import House, wait_until
 

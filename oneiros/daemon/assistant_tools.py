@@ -15,7 +15,7 @@ from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from oneiros.dreaming import archive_of, decisions_on
 from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import closed_when
+from oneiros.ingest.settings import closed_when
 
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:

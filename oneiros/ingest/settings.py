@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class IntakeOutcome:
+class IngestOutcome:
     """The reports of all roots, and what paid back ends have cost or may cost."""
 
     reports: list[IntakeReport] = field(default_factory=list)
@@ -189,14 +189,14 @@ def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
     return build_client(settings)
 
 
-def run_intake(
+def run_ingest(
     environment: Environment,
     root: MemoryRoot,
     wanted: Wanted,
     now: datetime,
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
-) -> IntakeOutcome:
+) -> IngestOutcome:
     """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's.
 
     `check` is called now and then; what it raises ends the intake, and nothing is lost.
@@ -206,7 +206,7 @@ def run_intake(
     compressor = compressor_of(environment, root, budget)
     roots = roots_wanted(environment, wanted.paths)
     machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
-    outcome = IntakeOutcome()
+    outcome = IngestOutcome()
     for machine in machines:
         settings = ingest_settings(environment, root, machine)
         report = take_in(
@@ -229,7 +229,7 @@ def run_intake(
     return outcome
 
 
-def most_it_costs(environment: Environment, outcome: IntakeOutcome) -> float:
+def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
     """The most that compressing the sessions of a run can cost: every prompt as long as it may be, asked twice."""
     person = environment.person
     sessions = sum(len(report.ingest.sessions) for report in outcome.reports)
@@ -241,7 +241,7 @@ def most_it_costs(environment: Environment, outcome: IntakeOutcome) -> float:
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
 
 
-def is_news(outcome: IntakeOutcome) -> bool:
+def is_news(outcome: IngestOutcome) -> bool:
     """Whether an intake left anything to be indexed."""
     return any(
         report.ingest.entries or report.ingest.marked or (report.compress and report.compress.written)
@@ -249,7 +249,7 @@ def is_news(outcome: IntakeOutcome) -> bool:
     )
 
 
-def news_of(outcome: IntakeOutcome, now: datetime) -> Iterator[tuple[str, bool]]:
+def news_of(outcome: IngestOutcome, now: datetime) -> Iterator[tuple[str, bool]]:
     """What is to be recorded after an intake of everything: an empty name, which stands for all, then each session that
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
@@ -262,7 +262,7 @@ def news_of(outcome: IntakeOutcome, now: datetime) -> Iterator[tuple[str, bool]]
                     yield session_id, True
 
 
-def outcome_sentence(outcome: IntakeOutcome) -> str:
+def outcome_sentence(outcome: IngestOutcome) -> str:
     """What an intake did, in one sentence."""
     entries = sum(report.ingest.entries for report in outcome.reports)
     sessions = {session for report in outcome.reports for session in report.ingest.sessions}

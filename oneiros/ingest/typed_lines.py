@@ -18,7 +18,7 @@ from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.chosen import archive_folder
+from oneiros.ingest.settings import archive_folder
 
 MAX_NOTES = 12
 MAX_TASKS = 20

@@ -22,8 +22,8 @@ from dream.proposals.placing import Manner
 from dream.proposals.rendering import hunk_lines
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
-from oneiros.cli.batch import batch_text, read_batch
-from oneiros.cli.output import data, talk
+from oneiros.cli.review.batch import batch_text, read_batch
+from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
 
 KEYS = "y,n,e,s,o,a,q,?"

@@ -13,9 +13,10 @@ from memory_server.index.build import Progress, Report
 from memory_server.search.question import with_commands
 from oneiros import doctor as checks
 from oneiros.cli.opened import bring_level
-from oneiros.cli.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.opening import open_memory
 from oneiros.replay import Replay, replay_answers, save_answers
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
@@ -33,7 +34,7 @@ def add_commands(app: typer.Typer) -> None:
 def validate(context: typer.Context, as_json: AsJson = False) -> None:
     """Check the memory's files against the schema and the limits."""
     environment: Environment = context.obj
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         problems = memory.validate()
     if as_json:
         data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
@@ -56,7 +57,7 @@ def reindex(
     if not dry_run:
         _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
         return
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         changes = memory.changes()
     planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
     if as_json:
@@ -72,13 +73,13 @@ def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[st
     """Brings the indices level, by the daemon where one runs; the report of the run."""
     if (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
         return found
-    with environment.open_memory() as memory, progress_shown() as show:
+    with open_memory(environment) as memory, progress_shown() as show:
         return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
 
 
 def _reindexed_by_daemon(environment: Environment, *, rebuild: bool) -> dict[str, Any] | None:
     """The report of a run of the daemon; None where no daemon runs, so that this process does it."""
-    client = Client(environment.variables, environment.choice.root.path)
+    client = Client.of(environment)
     try:
         state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
         with progress_shown() as show:
@@ -143,9 +144,9 @@ def queries(
         return
     path = f"/api/queries?limit={limit}&compare=true&without_hits={'true' if without_hits else 'false'}"
     try:
-        rows = Client(environment.variables, environment.choice.root.path).ask("GET", path)["queries"]
+        rows = Client.of(environment).ask("GET", path)["queries"]
     except DaemonLost:
-        with environment.open_memory() as memory:
+        with open_memory(environment) as memory:
             rows = memory.logged_queries(without_hits=without_hits, limit=limit, compare=True)
     if as_json:
         data_json({"queries": rows})
@@ -161,7 +162,7 @@ def queries(
 
 
 def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         bring_level(memory)
         if replay:
             _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
@@ -199,7 +200,7 @@ def model(
     environment: Environment = context.obj
     if pause and resume:
         raise UsageError("--pause and --resume exclude each other", remedy="Give one of them")
-    client = Client(environment.variables, environment.choice.root.path)
+    client = Client.of(environment)
     try:
         if name is not None:
             state = client.ask("POST", "/api/model", {"name": name})
@@ -222,7 +223,7 @@ def model(
 
 def _changed_here(environment: Environment, name: str | None) -> dict[str, object]:
     """Changes the model without a daemon, with a bar; resumes what was begun where no name is given."""
-    with environment.open_memory() as memory, progress_shown() as show:
+    with open_memory(environment) as memory, progress_shown() as show:
         if name is not None:
             memory.plan_model(name)
         memory.change_model(show)

@@ -13,9 +13,9 @@ from memory_server.index.typed_lines import DigestStore
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.chosen import Wanted, archive_folder, run_intake
-from oneiros.ingest.model_recording import ModelRecording, asking_of
-from oneiros.ingest.recording import Recorder
+from oneiros.ingest.model_lines import ModelLines, asking_of
+from oneiros.ingest.settings import Wanted, archive_folder, run_ingest
+from oneiros.ingest.typed_lines import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving
 from tests.memories import NOON, new_root
@@ -38,7 +38,7 @@ class House:
         self.recorder = Recorder(
             self.root, archive, self.digest, keeps_models=lambda: replace(self.environment).person.recorder == "model"
         )
-        self.models = ModelRecording(archive, self.digest, lambda pause: asking_of(self.environment, self.root, pause))
+        self.models = ModelLines(archive, self.digest, lambda pause: asking_of(self.environment, self.root, pause))
 
     def set(self, **settings: object) -> None:
         for key, value in settings.items():
@@ -50,7 +50,7 @@ class House:
 
     def take_in(self, session: str = SESSION) -> None:
         write_transcript(self.transcripts, *working_session(session=session), session=session)
-        run_intake(replace(self.environment), self.root, Wanted(), NOON)
+        run_ingest(replace(self.environment), self.root, Wanted(), NOON)
         self.recorder.bring_level()
 
     def texts(self) -> list[str]:
@@ -61,7 +61,7 @@ class House:
 def house(tmp_path: Path) -> Iterator[House]:
     made = House(tmp_path)
     yield made
-    made.models.close()
+    made.models.worker.close()
     made.digest.close()
 
 
@@ -118,10 +118,10 @@ def test_the_thread_outlives_settings_that_name_no_model_and_records_when_poked(
     house.set(recorder="model")
     with pytest.raises(UsageError):
         house.models.run_once()
-    house.models.start()
-    house.models.poke()
+    house.models.worker.start()
+    house.models.worker.poke()
 
     with serving(as_openai(json.dumps(GOOD))) as service:
         house.ask(service)
-        house.models.poke()
+        house.models.worker.poke()
         wait_until(lambda: "An idle proxy cuts the relay off." in house.texts(), 60)

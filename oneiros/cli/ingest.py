@@ -2,7 +2,6 @@
 
 import dataclasses
 import datetime as dt
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +19,13 @@ from memory_server.index import build
 from memory_server.layers.mif import parse_date
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
-from oneiros.cli.keeping import brought_level
-from oneiros.cli.output import AsJson, data, data_json, data_line, progress_shown, talk
+from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
-from oneiros.ingest.chosen import (
-    IntakeOutcome,
+from oneiros.ingest.follow import Follower, ending_on_interrupt
+from oneiros.ingest.settings import (
+    IngestOutcome,
     Wanted,
     archive_folder,
     crawl_roots,
@@ -34,11 +34,11 @@ from oneiros.ingest.chosen import (
     most_it_costs,
     outcome_sentence,
     roots_to_follow,
-    run_intake,
+    run_ingest,
     scan_references,
 )
-from oneiros.ingest.follow import Follower, ending_on_interrupt
-from oneiros.ingest.recording import recorder_on
+from oneiros.ingest.typed_lines import recorder_on
+from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6
@@ -137,7 +137,7 @@ def forget(
             data(line)
     if not dry_run:
         confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
-        with environment.open_memory() as memory:
+        with open_memory(environment) as memory:
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)
             memory.reindex()
@@ -197,18 +197,18 @@ def announce_cost(environment: Environment, wanted: Wanted) -> None:
         or not (person.compressor_usd_in or person.compressor_usd_out)
     ):
         return
-    plan = run_intake(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
+    plan = run_ingest(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
     talk(
         f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
         f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
     )
 
 
-def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IntakeOutcome:
+def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IngestOutcome:
     """One intake with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
     root = environment.choice.root
     with reading_shown() as show:
-        outcome = run_intake(environment, root, wanted, now(), show)
+        outcome = run_ingest(environment, root, wanted, now(), show)
     references = indexed = None
     if not wanted.dry_run:
         references = scan_references(environment, root)
@@ -236,9 +236,9 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
     """
     folders = [one.folder for one in roots_to_follow(environment, wanted.paths)]
     with Follower(folders) as follower, ending_on_interrupt(follower):
-        talk(f"Following {len(folders)} folders by {follower.manner}; ^C ends it.")
+        talk(f"Following {len(folders)} folders by {follower.events.manner}; ^C ends it.")
         while True:
-            outcome = run_intake(environment, environment.choice.root, wanted, now())
+            outcome = run_ingest(environment, environment.choice.root, wanted, now())
             if is_news(outcome):
                 brought_level(environment)
                 recorded(environment)
@@ -252,11 +252,11 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
 
 def recorded(environment: Environment) -> None:
     """Has what was taken in typed by the recorder's rules, so that recall can be asked by type."""
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         recorder_on(memory).bring_level()
 
 
-def say_json(outcome: IntakeOutcome, *, one_line: bool) -> None:
+def say_json(outcome: IngestOutcome, *, one_line: bool) -> None:
     (data_line if one_line else data_json)(outcome_json(outcome))
 
 
@@ -270,17 +270,6 @@ def day_of(text: str) -> dt.datetime | None:
     return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Asks before something is destroyed. Raises UsageError where nobody can answer."""
-    if yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "this removes what was kept, and nobody can be asked here", remedy="Look with --dry-run, then --yes"
-        )
-    typer.confirm(question, default=False, err=True, abort=True)
-
-
 @contextmanager
 def reading_shown() -> Iterator[Callable[[IngestProgress], None]]:
     """The progress of an ingest as megabytes of transcripts on disk."""
@@ -290,7 +279,7 @@ def reading_shown() -> Iterator[Callable[[IngestProgress], None]]:
         )
 
 
-def outcome_lines(outcome: IntakeOutcome) -> Iterator[str]:
+def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
     """What an ingest did, for a person."""
     for report in outcome.reports:
         taken = report.ingest
@@ -328,7 +317,7 @@ def refusal_lines(refused: Iterable[RefusedFile]) -> Iterator[str]:
         yield f"{shown_line(str(paths[0]))}: refused, {reason}{more}."
 
 
-def outcome_json(outcome: IntakeOutcome) -> dict[str, object]:
+def outcome_json(outcome: IngestOutcome) -> dict[str, object]:
     """What an ingest did, for programs; sums over all roots."""
     taken = [report.ingest for report in outcome.reports]
     made = [report.compress for report in outcome.reports if report.compress is not None]
