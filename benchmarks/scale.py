@@ -40,7 +40,7 @@ from memory_server.search.ranking.arms import SemanticArm, scope_of
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
-from oneiros.daemon.indexer import Indexer
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.watching import Watcher
 from oneiros.light.endpoint import daemon_state
 
@@ -173,7 +173,7 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
 
 def save_to_search(memory: Memory) -> float:
     """Median seconds from the end of a save to the first search that finds the new words."""
-    indexer = Indexer(memory)
+    indexer = IndexRuns(memory)
     watcher = Watcher(memory, indexer.poke)
     indexer.worker.start()
     watcher.worker.start()

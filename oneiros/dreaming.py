@@ -23,7 +23,12 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_folder, closed_when, model_client_of, spending
+from oneiros.ingest.settings import (
+    archive_folder,
+    closed_when,
+    model_client_of,
+    spending,
+)
 from oneiros.opening import open_memory
 
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for

@@ -113,15 +113,15 @@ def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
     environment: Environment = context.obj
     findings = list(checks.examine(environment))
     if as_json:
-        data_json({"checks": [dataclasses.asdict(finding) for finding in findings]})
+        data_json({"checks": [{"check": name, **dataclasses.asdict(finding)} for name, finding in findings]})
     else:
         console = styled(no_color=no_color)
-        for finding in findings:
+        for name, finding in findings:
             colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
-            console.print(f"{finding.state:<8} {finding.check}: {finding.detail}", style=colour)
+            console.print(f"{finding.state:<8} {name}: {finding.detail}", style=colour)
             if finding.repair:
                 console.print(f"         {finding.repair}")
-    if any(finding.state == "failed" for finding in findings):
+    if any(finding.state == "failed" for _, finding in findings):
         raise typer.Exit(3)
 
 

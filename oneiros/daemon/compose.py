@@ -7,7 +7,7 @@ from functools import partial
 from crawler.archive.store import Archive
 from memory_server.faces.mcp_server import create_server
 from oneiros.daemon.assistant_tools import assistant_tools
-from oneiros.daemon.indexer import Indexer
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
 from oneiros.daemon.parts import Activity, Ending, Parts
 from oneiros.daemon.schedule import Schedule, schedule_file
@@ -53,7 +53,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
 
     root, activity = environment.root_at(sockets.root), Activity()
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
-        indexer = Indexer(memory, activity.note, watching=lambda: watcher.manner)
+        indexer = IndexRuns(memory, activity.note, watching=lambda: watcher.manner)
         watcher = Watcher(memory, indexer.poke)
         recorder = recorder_on(memory)
         model_lines = ModelLines(Archive(archive_folder(root)), memory.digest, partial(asking_of, environment, root))

@@ -11,7 +11,14 @@ from memory_server.memory import Memory
 from oneiros.daemon.schedule import At, Every, Job, When
 from oneiros.dreaming import has_waiting, weekly_review
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import Wanted, is_news, news_of, outcome_sentence, run_ingest, scan_references
+from oneiros.ingest.run import (
+    Wanted,
+    is_news,
+    news_of,
+    outcome_sentence,
+    run_ingest,
+    scan_references,
+)
 
 FLAG_MINUTES = 60.0
 REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest

@@ -9,7 +9,7 @@ from typing import Any
 from mcp.server import MCPServer
 
 from memory_server.memory import Memory
-from oneiros.daemon.indexer import Indexer
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
@@ -49,7 +49,7 @@ class Parts:
     sockets: Listening
     environment: Environment
     memory: Memory
-    indexer: Indexer
+    indexer: IndexRuns
     hooks: Hooks
     mcp: MCPServer[Any]
     activity: Activity

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
+from crawler.closed import note_end
+from crawler.transcripts.tail import is_uuid
 from memory_server.memory import Memory
 from oneiros.environment import now
 from oneiros.hooks.after_tool import answer_after_tool
@@ -17,7 +19,6 @@ from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
 from oneiros.ingest.queue import IngestQueue, Note
-from oneiros.ingest.settings import note_event
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Hooks:
         """What the hook prints; empty where there is nothing to say."""
         try:
             call = parse_call(event, told)
-            answer = self._answered(call, told)
+            answer = self._answered(call)
             if answer.context and not self._is_repeated(call, answer):
                 self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
             return answer.as_json(call.event)
@@ -66,13 +67,15 @@ class Hooks:
             logger.warning("the hook %s had no answer: %r", event, error)
             return ""
 
-    def _answered(self, call: HookCall, told: object) -> HookAnswer:
+    def _answered(self, call: HookCall) -> HookAnswer:
         budget = self._memory.person.hook_bytes
         if call.event == "SessionStart":
             return self._start(call, budget)
         if call.event in ("Stop", "PreCompact", "SessionEnd"):
-            note_event(self._memory.root, call.event, told, now())
-            self._note(call, has_ended=call.event == "SessionEnd")
+            has_ended = call.event == "SessionEnd"
+            if has_ended and is_uuid(call.session_id):
+                note_end(self._memory.root.ended, call.session_id, now())
+            self._note(call, has_ended=has_ended)
             return NOTHING  # an answer to Stop would make the model go on
         if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
             self._note(call, has_ended=False)

@@ -52,13 +52,16 @@ class Follower:
 
     def wait(self) -> bool:
         """Returns when it is time for a look; false where the follower was closed."""
-        if self._is_closed:
-            return False
-        self.events.watch(folder for folder in self._folders if folder.is_dir())  # others at a later look
-        if self._is_told(LOOK_SECONDS if self.events.are_coming else POLL_SECONDS):
+        if self.watch() and self._is_told(LOOK_SECONDS if self.events.are_coming else POLL_SECONDS):
             end = time.monotonic() + REST_SECONDS
             while not self._is_closed and (left := end - time.monotonic()) > 0:
                 self._is_told(left)
+        return not self._is_closed
+
+    def watch(self) -> bool:
+        """Watches every folder that is there; one that comes later at a later look. False where it was closed."""
+        if not self._is_closed:
+            self.events.watch(folder for folder in self._folders if folder.is_dir())
         return not self._is_closed
 
     def _is_told(self, seconds: float) -> bool:

@@ -19,7 +19,12 @@ from memory_server.index.typed_lines import DigestStore
 from memory_server.layers.sessions import project_name
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_folder, closed_when, model_client_of, spending
+from oneiros.ingest.settings import (
+    archive_folder,
+    closed_when,
+    model_client_of,
+    spending,
+)
 from oneiros.ingest.typed_lines import is_by_rules, marked_by, typed_lines
 from oneiros.worker import Worker
 

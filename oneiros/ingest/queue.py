@@ -19,14 +19,12 @@ from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
+from oneiros.ingest.run import Wanted, news_of, run_ingest
 from oneiros.ingest.settings import (
-    Wanted,
     closed_when,
     compressor_of,
     crawl_roots,
     ingest_settings,
-    news_of,
-    run_ingest,
     spending,
     this_machine,
 )

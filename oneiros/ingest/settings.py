@@ -1,36 +1,29 @@
-"""The intake as this person has set it up: which folders, which back end, which limits.
+"""What the person's settings say of ingest: which folders, which back end, which limits.
 
-Command line, daemon and doctor all start here, so that they take in the same sessions. Nothing here prints.
+Command line, daemon and doctor all start here, so that they ingest the same sessions.
 """
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from crawler.archive.append import IngestProgress, IngestSettings
+from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.waiting import Waiting, cleanup_days, count_waiting
-from crawler.closed import note_end, read_ends, read_markers
+from crawler.closed import read_ends, read_markers
 from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCompressor, build_client
-from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model.budget import Budget, Price
-from crawler.compress.model.compressor import ModelClient, ModelCompressor
-from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
+from crawler.compress.model.compressor import Busy, Completion, ModelClient, ModelCompressor
+from crawler.compress.model.prompt import Prompt
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import IntakeReport, take_in
-from crawler.references import ReferenceSettings, ScanReport, pairs_of, scan
-from crawler.transcripts.tail import is_uuid
-from memory_server.errors import Problem, UsageError
-from memory_server.layers.blackboard import KEPT_DAYS
+from crawler.references import ReferenceSettings, pairs_of
+from memory_server.errors import OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.places import require_memory
 from oneiros.environment import Environment
-from oneiros.ingest.forgetting import forgetter_of
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
-from oneiros.ingest.trainer_compressor import TrainerModelClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +32,6 @@ class CrawlRoot:
 
     folder: Path
     machine: str
-
-
-@dataclass(slots=True)
-class Wanted:
-    """What a person asks an ingest for; empty fields leave nothing out."""
-
-    paths: Sequence[Path] = ()
-    project: str = ""
-    since: datetime | None = None
-    limit: int | None = None
-    dry_run: bool = False
-
-
-@dataclass(slots=True)
-class IngestOutcome:
-    """The reports of all roots, and what paid back ends have cost or may cost."""
-
-    reports: list[IntakeReport] = field(default_factory=list)
-    spent_usd: float = 0.0
-    estimate_usd: float = 0.0  # the most that the sessions read can cost
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What somebody may want to mend, each once."""
-        return list(dict.fromkeys(problem for report in self.reports for problem in report.problems))
 
 
 def this_machine(environment: Environment) -> str:
@@ -83,32 +51,6 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
             raise UsageError(f"crawl_roots holds {entry!r}", remedy="Give a whole path, or machine=/a/whole/path")
         roots.append(CrawlRoot(path, name if separator else machine))
     return roots
-
-
-def roots_wanted(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
-    """The roots to read: those named, each with the machine of the crawl root it lies in, else all of them.
-
-    Raises UsageError for a named path that does not exist.
-    """
-    known = crawl_roots(environment)
-    if not paths:
-        return [root for root in known if root.folder.exists()]
-    found = []
-    for path in paths:
-        whole = environment.working_folder / path.expanduser()
-        if not whole.exists():
-            raise UsageError("there is no such file or folder", where=whole, remedy="Name a transcript or a folder")
-        machine = next((root.machine for root in known if whole.is_relative_to(root.folder)), this_machine(environment))
-        found.append(CrawlRoot(whole, machine))
-    return found
-
-
-def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
-    """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
-    if not paths:
-        return crawl_roots(environment)
-    roots = roots_wanted(environment, paths)
-    return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
 
 
 def archive_folder(root: MemoryRoot) -> Path:
@@ -138,23 +80,9 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
     return aliases.get(str(repository), str(repository))
 
 
-def ends_file(root: MemoryRoot) -> Path:
-    """Where the ends of sessions are noted that the client told."""
-    return root.ended
-
-
-def note_event(root: MemoryRoot, event: str, told: object, now: datetime) -> bool:
-    """Takes note of what a hook was told; True where a session has ended, so that there is something to take in."""
-    session_id = told.get("session_id") if isinstance(told, dict) else None
-    if event != "SessionEnd" or not isinstance(session_id, str) or not is_uuid(session_id):
-        return False
-    note_end(ends_file(root), session_id, now)
-    return True
-
-
 def closed_when(environment: Environment, root: MemoryRoot, now: datetime) -> ClosedWhen:
     """What this machine knows about which sessions are over."""
-    ended = read_ends(ends_file(root))
+    ended = read_ends(root.ended)
     markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
     return ClosedWhen(now, ended, markers, idle_hours=environment.person.idle_hours)
 
@@ -189,87 +117,20 @@ def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
     return build_client(settings)
 
 
-def run_ingest(
-    environment: Environment,
-    root: MemoryRoot,
-    wanted: Wanted,
-    now: datetime,
-    progress: Callable[[IngestProgress], None] | None = None,
-    check: Callable[[], None] = lambda: None,
-) -> IngestOutcome:
-    """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's.
+@dataclass(frozen=True, slots=True)
+class TrainerModelClient:
+    """Compression by the models that trainers serve: asks the first machine that can answer."""
 
-    `check` is called now and then; what it raises ends the intake, and nothing is lost.
-    """
-    require_memory(root)
-    budget = spending(environment, root, now)
-    compressor = compressor_of(environment, root, budget)
-    roots = roots_wanted(environment, wanted.paths)
-    machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
-    outcome = IngestOutcome()
-    for machine in machines:
-        settings = ingest_settings(environment, root, machine)
-        report = take_in(
-            [one.folder for one in roots if one.machine == machine],
-            settings,
-            root.sessions,
-            compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
-            closed_when(environment, root, now),
-            since=wanted.since,
-            limit=wanted.limit,
-            project=wanted.project,
-            dry_run=wanted.dry_run,
-            progress=progress,
-            check=check,
-            forget_marked=forgetter_of(root, environment.person, settings),
-        )
-        outcome.reports.append(report)
-    outcome.spent_usd = budget.spent_in_run
-    outcome.estimate_usd = most_it_costs(environment, outcome)
-    return outcome
+    trainers: TrainerClient
+    price: Price = field(default_factory=Price)  # machines of our own cost nothing a token
+    name: str = "trainer"
 
-
-def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
-    """The most that compressing the sessions of a run can cost: every prompt as long as it may be, asked twice."""
-    person = environment.person
-    sessions = sum(len(report.ingest.sessions) for report in outcome.reports)
-    read = sum(report.ingest.bytes_read for report in outcome.reports)
-    price = Price(person.compressor_usd_in, person.compressor_usd_out)
-    if person.compressor == "extractive" or not sessions:
-        return 0.0
-    prompts = min(read, sessions * PROMPT_CHARS) + sessions * (len(INSTRUCTIONS) + MAX_CHARS)
-    return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
-
-
-def is_news(outcome: IngestOutcome) -> bool:
-    """Whether an intake left anything to be indexed."""
-    return any(
-        report.ingest.entries or report.ingest.marked or (report.compress and report.compress.written)
-        for report in outcome.reports
-    )
-
-
-def news_of(outcome: IngestOutcome, now: datetime) -> Iterator[tuple[str, bool]]:
-    """What is to be recorded after an intake of everything: an empty name, which stands for all, then each session that
-    it found to be over and that began lately enough for the next ones to care; with whether it has ended.
-    """
-    yield "", False
-    earliest = (now - timedelta(days=KEPT_DAYS)).date().isoformat()
-    for report in outcome.reports:
-        if report.compress is not None:
-            for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):
-                if file.name >= earliest:  # a name begins with the date
-                    yield session_id, True
-
-
-def outcome_sentence(outcome: IngestOutcome) -> str:
-    """What an intake did, in one sentence."""
-    entries = sum(report.ingest.entries for report in outcome.reports)
-    sessions = {session for report in outcome.reports for session in report.ingest.sessions}
-    written = sum(len(report.compress.written) for report in outcome.reports if report.compress)
-    spent = f", {outcome.spent_usd:.2f} USD spent" if outcome.spent_usd else ""
-    found = f"; {count} problems, which `oneiros ingest` names" if (count := len(outcome.problems)) else ""
-    return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}{found}"
+    def complete(self, prompt: Prompt) -> Completion:
+        messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.session}]
+        try:
+            return Completion(self.trainers.complete(messages, max_tokens=prompt.max_output_tokens))
+        except OneirosError as error:
+            raise Busy(str(error)) from error
 
 
 def reference_settings(environment: Environment) -> ReferenceSettings:
@@ -282,11 +143,6 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
         client_folder=environment.home / ".claude",
         deny_words=person.deny_words,
     )
-
-
-def scan_references(environment: Environment, root: MemoryRoot) -> ScanReport:
-    """Brings the references level with the project folders that the settings name."""
-    return scan(reference_settings(environment), root.references)
 
 
 def waiting(environment: Environment, root: MemoryRoot, now: datetime) -> Waiting:

@@ -14,7 +14,8 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.model_lines import ModelLines, asking_of
-from oneiros.ingest.settings import Wanted, archive_folder, run_ingest
+from oneiros.ingest.run import Wanted, run_ingest
+from oneiros.ingest.settings import archive_folder
 from oneiros.ingest.typed_lines import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving

@@ -11,7 +11,7 @@ from pathlib import Path
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
 from memory_server.settings import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.settings import Wanted, run_ingest
+from oneiros.ingest.run import Wanted, run_ingest
 from tests.crawler.builders import SESSION, working_session, write_transcript
 from tests.memories import new_root
 

@@ -60,7 +60,7 @@ def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(hou
     write_transcript(projects(house), *records)
     house.serve()
 
-    house.client.ask("POST", "/api/hook", {"event": "SessionEnd", "input": {"session_id": SESSION, "reason": "exit"}})
+    house.hook("SessionEnd", {"session_id": SESSION, "reason": "exit"})
 
     wait_until(lambda: state_of(house, "ingest").said != "")
     assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"

@@ -11,7 +11,7 @@ from watchdog.observers.api import BaseObserver
 
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.daemon.indexer import Indexer
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.watching import Watcher
 from tests.memories import root_at, search_exact
 from tests.observers import Exhausted
@@ -25,7 +25,7 @@ def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> It
     memory = Memory(
         root_at(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
     )
-    indexer = Indexer(memory)
+    indexer = IndexRuns(memory)
     watcher = Watcher(memory, indexer.poke, make_observer or Observer)
     with memory:
         indexer.worker.start()

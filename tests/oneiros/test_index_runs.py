@@ -12,11 +12,11 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.daemon import indexer as indexer_module
-from oneiros.daemon.indexer import Indexer
+from oneiros.daemon import index_runs as module
+from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import root_at, search_exact, search_memory
 
-asked: list[Indexer] = []  # of the memory under test, as the daemon puts them together
+asked: list[IndexRuns] = []  # of the memory under test, as the daemon puts them together
 is_asked = threading.Event()
 
 
@@ -62,8 +62,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def indexer(memory: Memory) -> Iterator[Indexer]:
-    made = Indexer(memory)
+def indexer(memory: Memory) -> Iterator[IndexRuns]:
+    made = IndexRuns(memory)
     asked.append(made)
     yield made
     HeldEngine.may_go.set()
@@ -71,9 +71,9 @@ def indexer(memory: Memory) -> Iterator[Indexer]:
 
 
 def test_a_question_waits_for_the_first_index(
-    memory: Memory, indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexer_module, "FIRST_INDEX_SECONDS", 120.0)
+    monkeypatch.setattr(module, "FIRST_INDEX_SECONDS", 120.0)
     answers = []
     indexer.worker.start()
     asking = threading.Thread(target=lambda: answers.append(search_memory(memory, "where does the relay listen")))
@@ -87,9 +87,9 @@ def test_a_question_waits_for_the_first_index(
 
 
 def test_a_question_is_told_how_far_the_first_index_is(
-    memory: Memory, indexer: Indexer, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexer_module, "FIRST_INDEX_SECONDS", 0.0)
+    monkeypatch.setattr(module, "FIRST_INDEX_SECONDS", 0.0)
     indexer.worker.start()
 
     answer = search_memory(memory, "where does the relay listen")
@@ -103,7 +103,7 @@ def test_without_an_indexer_files_that_wait_are_counted_not_asked_for(memory: Me
     assert answer.note == "Nothing is indexed yet: the indices are 2 files behind; bring them level: oneiros reindex."
 
 
-def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, indexer: Indexer) -> None:
+def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, indexer: IndexRuns) -> None:
     HeldEngine.may_go.set()
     memory.reindex()
     memory.indices.ledger.connection.execute("pragma user_version = 99")

@@ -28,7 +28,7 @@ START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon
 END_SECONDS = 30.0  # for the batch under way when it is closed
 
 
-class Indexer:
+class IndexRuns:
     """Runs while its worker does."""
 
     def __init__(
