@@ -181,7 +181,8 @@ def exchange(
     """A request whose answer has the status 200; everything else becomes TrainerUnreachable."""
     import httpx  # noqa: PLC0415  more than all the rest of a command that asks no trainer
 
-    headers, timeout = {"Authorization": f"Bearer {machine.token}"}, httpx.Timeout(seconds, connect=CONNECT_SECONDS)
+    headers = {"Authorization": f"Bearer {machine.token}"} if machine.token else {}
+    timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
     try:
         with (
             httpx.Client(headers=headers, timeout=timeout, trust_env=False) as client,
