@@ -2,15 +2,14 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dream.blame import Blame, blame
-from dream.decisions.accept import Decided, Decisions
+from dream.decisions.accept import Decided
 from dream.decisions.presence import person_at_terminal
 from dream.export import export_approved
 from dream.proposals.hunk import Hunk, State
@@ -57,9 +56,13 @@ def dream(
     environment: Environment = context.obj
     if context.invoked_subcommand:
         return
-    with sessions_shown() as show:
+    with progress_shown() as show:
         report = dream_once(
-            environment, max_sessions=sessions, max_seconds=seconds, with_open=with_open, on_session=show
+            environment,
+            max_sessions=sessions,
+            max_seconds=seconds,
+            with_open=with_open,
+            on_session=lambda done, total: show(Progress("reading", done, total)),
         )
     if as_json:
         data_json(dataclasses.asdict(report))
@@ -74,8 +77,7 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     talk(
         f"{report.sessions} sessions read in {report.seconds:.1f} s, {report.left} left; {report.found} hunks are new."
     )
-    withdrawn = {"expired": offer.expired, "retired": offer.retired}
-    for what, count in withdrawn.items():
+    for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
     waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
@@ -88,13 +90,6 @@ def _show_run(report: DreamReport, a_day: int) -> None:
 
 def _waiting_text(queued: int, a_day: int) -> str:
     return f"{queued} wait for another day: at most {a_day} a day are proposed (oneiros config dream_hunks_a_day)"
-
-
-@contextmanager
-def sessions_shown() -> Iterator[Callable[[int, int], None]]:
-    """The progress of a run, as that of indexing."""
-    with progress_shown() as show:
-        yield lambda done, total: show(Progress("reading", done, total))
 
 
 def apply(
@@ -153,7 +148,7 @@ def blame_line(
         reading = memory.read(name)
     found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
     if as_json:
-        data_json({"path": reading.path, "line": int(number), "behind": [blame_json(one) for one in found]})
+        data_json({"path": reading.path, "line": int(number), "behind": [_blame_json(one) for one in found]})
     else:
         for one in found:
             _show_blame(one)
@@ -172,8 +167,7 @@ def _show_blame(found: Blame) -> None:
             data(f"    > {line}")
 
 
-def blame_json(found: Blame) -> dict[str, object]:
-    """What stands behind a line, for programs."""
+def _blame_json(found: Blame) -> dict[str, object]:
     sources = [
         {
             "session": source.session_id,
@@ -203,7 +197,7 @@ def review(
         data(page_address(environment))
         talk("Open it within two minutes; it works once.")
         return
-    hunks = open_hunks(decisions)
+    hunks = [one for proposal in decisions.store.proposals() for one in proposal.hunks if one.state is State.PENDING]
     queue = decisions.store.queue()
     queued = sum(hunk.state is State.QUEUED for hunk in queue)
     waiting = f" {_waiting_text(queued, environment.person.dream_hunks_a_day)}." if queued else ""
@@ -212,11 +206,12 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-    sitting = TerminalReview(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+    person = partial(person_at_terminal, environment.variables)
+    sitting = TerminalReview(decisions, archive_of(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
     talk("Before the first decision a word is shown, which you type back; nothing is decided without it.")
-    sitting.settle_doubts(decisions.unexplained())
-    sitting.settle_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
+    sitting.ask_about_doubts(decisions.unexplained())
+    sitting.ask_about_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
     if editor and hunks:
         sitting.run_in_editor(hunks)
     else:
@@ -234,15 +229,6 @@ def page_address(environment: Environment) -> str:
     client.start()
     code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
     return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"
-
-
-def open_hunks(decisions: Decisions) -> list[Hunk]:
-    """The hunks that wait for a person, proposal by proposal."""
-    return [h for proposal in decisions.store.proposals() for h in proposal.hunks if h.state is State.PENDING]
-
-
-def _person(environment: Environment) -> Any:
-    return lambda: person_at_terminal(environment.variables)
 
 
 def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
