@@ -96,5 +96,5 @@ def episode(
         if as_json:
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:
-            data(made.path)  # before anything of the indices may fail: it is taken in
+            data(made.path)  # before anything of the indices may fail: it stands
         memory.refresh(show)  # where a daemon owns the root it sees the new file by itself

@@ -48,7 +48,7 @@ class QuietServer(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        await self.on_tick(0)  # settles the headers of every answer
+        await self.on_tick(0)  # sets the headers of every answer
         await self._end.wait()
 
 

@@ -77,7 +77,7 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
 
 
 def forgetter_of(root: MemoryRoot, person: PersonSettings, settings: IngestSettings) -> Callable[[Sequence[str]], None]:
-    """What an intake forgets sessions with that a prompt leaves out."""
+    """What an ingest forgets sessions with that a prompt leaves out."""
     return lambda session_ids: carry_out(root, person, settings, plan_for(root, session_ids))
 
 

@@ -1,4 +1,4 @@
-"""One ingest, as a person or the daemon wants it: what it takes in, and what came of it. Nothing here prints."""
+"""One ingest, as a person or the daemon wants it: what it reads, and what came of it. Nothing here prints."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,9 +88,9 @@ def run_ingest(
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> IngestOutcome:
-    """Takes in what is new below the wanted paths and compresses what is closed. The indices are the caller's.
+    """Ingests what is new below the wanted paths and compresses what is closed. The indices are the caller's.
 
-    `check` is called now and then; what it raises ends the intake, and nothing is lost.
+    `check` is called now and then; what it raises ends it, and nothing is lost.
     """
     require_memory(root)
     budget = spending(environment, root, now)
@@ -133,7 +133,7 @@ def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
 
 
 def is_news(outcome: IngestOutcome) -> bool:
-    """Whether an intake left anything to be indexed."""
+    """Whether an ingest left anything to be indexed."""
     return any(
         report.ingest.entries or report.ingest.marked or (report.compress and report.compress.written)
         for report in outcome.reports
@@ -141,7 +141,7 @@ def is_news(outcome: IngestOutcome) -> bool:
 
 
 def news_of(outcome: IngestOutcome, now: datetime) -> Iterator[tuple[str, bool]]:
-    """What is to be recorded after an intake of everything: an empty name, which stands for all, then each session that
+    """What is to be recorded after an ingest of everything: an empty name, which stands for all, then each session that
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
     yield "", False
@@ -154,7 +154,7 @@ def news_of(outcome: IngestOutcome, now: datetime) -> Iterator[tuple[str, bool]]
 
 
 def outcome_sentence(outcome: IngestOutcome) -> str:
-    """What an intake did, in one sentence."""
+    """What an ingest did, in one sentence."""
     entries = sum(report.ingest.entries for report in outcome.reports)
     sessions = {session for report in outcome.reports for session in report.ingest.sessions}
     written = sum(len(report.compress.written) for report in outcome.reports if report.compress)

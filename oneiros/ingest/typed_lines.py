@@ -1,6 +1,6 @@
 """Brings the recorder's lines and the blackboard level with the archive, a session at a time.
 
-Behind the intake in the daemon: it never stands in a session's way, and what is lost is made again from the archive.
+Behind the ingest in the daemon: it never stands in a session's way, and what is lost is made again from the archive.
 """
 
 import datetime as dt

@@ -193,7 +193,7 @@ def _asked(connection: _socket.socket, root: str, event: str, told: bytes, secon
 
 
 def _note_end(told: bytes, state: str) -> None:
-    """Notes that a session is over as `crawler.closed.note_end` does, for whoever takes sessions in next.
+    """Notes that a session is over as `crawler.closed.note_end` does, for the next ingest.
 
     An empty line is passed over by its reader, and keeps a line that a kill tore from running into this one.
     """

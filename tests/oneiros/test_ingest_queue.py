@@ -1,4 +1,4 @@
-"""Sessions are taken in behind the hooks, whatever the client has written down by then."""
+"""Sessions are ingested behind the hooks, whatever the client has written down by then."""
 
 import datetime as dt
 import json
@@ -30,7 +30,7 @@ NO_PROCESS = 2**22 + 1  # beyond the highest number that Linux gives
 
 
 class Ingesting:
-    """A memory whose sessions are taken in, and what came of it."""
+    """A memory whose sessions are ingested, and what came of it."""
 
     def __init__(self, home: Path):
         self.root: MemoryRoot = new_root(home / "memory")
@@ -53,7 +53,7 @@ def house(tmp_path: Path) -> Iterator[Ingesting]:
     made.queue.worker.close()
 
 
-def test_a_prompt_that_is_written_behind_its_hook_and_after_an_older_reply_is_taken_in(house: Ingesting) -> None:
+def test_a_prompt_that_is_written_behind_its_hook_and_after_an_older_reply_is_ingested(house: Ingesting) -> None:
     file = write_transcript(house.transcripts, person(1, "first"), assistant(2, "one"))
     house.queue.worker.start()
     house.queue.note(Note(SESSION, str(file)))
@@ -106,7 +106,7 @@ def test_a_session_that_said_it_ended_is_compressed_once_its_client_is_gone(hous
     assert len(house.compressed()) == 1
 
 
-def test_whatever_is_new_in_all_folders_is_taken_in(house: Ingesting) -> None:
+def test_whatever_is_new_in_all_folders_is_ingested(house: Ingesting) -> None:
     write_transcript(house.transcripts, person(1, "first"))
     house.queue.note_all()
 

@@ -49,7 +49,7 @@ class House:
         """Sets the service as the model."""
         self.set(recorder="model", compressor="openai-url", compressor_url=f"{service.url}/v1", compressor_model="m")
 
-    def take_in(self, session: str = SESSION) -> None:
+    def ingest(self, session: str = SESSION) -> None:
         write_transcript(self.transcripts, *working_session(session=session), session=session)
         run_ingest(replace(self.environment), self.root, Wanted(), NOON)
         self.recorder.bring_level()
@@ -69,7 +69,7 @@ def house(tmp_path: Path) -> Iterator[House]:
 def test_by_default_no_model_is_asked(house: House) -> None:
     with serving(as_openai(json.dumps(GOOD))) as service:
         house.set(compressor_url=f"{service.url}/v1")
-        house.take_in()
+        house.ingest()
 
         assert house.models.run_once() == 0
 
@@ -77,7 +77,7 @@ def test_by_default_no_model_is_asked(house: House) -> None:
 
 
 def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does(house: House) -> None:
-    house.take_in()
+    house.ingest()
     plain = house.texts()
 
     with serving(as_openai(json.dumps(GOOD))) as service:
@@ -92,8 +92,8 @@ def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does
 
 
 def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets_its_turn(house: House) -> None:
-    house.take_in()
-    house.take_in(OTHER_SESSION)
+    house.ingest()
+    house.ingest(OTHER_SESSION)
     plain = house.texts()
 
     with serving((400, {"error": "no"}), as_openai(json.dumps(GOOD))) as service:
@@ -104,7 +104,7 @@ def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets
 
 
 def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
-    house.take_in()
+    house.ingest()
     house.set(idle_hours=1e6)
 
     with serving(as_openai(json.dumps(GOOD))) as service:
@@ -115,7 +115,7 @@ def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
 
 
 def test_the_thread_outlives_settings_that_name_no_model_and_records_when_poked(house: House) -> None:
-    house.take_in()
+    house.ingest()
     house.set(recorder="model")
     with pytest.raises(UsageError):
         house.models.run_once()

@@ -56,7 +56,7 @@ def trainer(pieces: list[str] | None) -> Iterator[str]:
 
 
 def compressed(home: Path, *urls: str) -> CompressedSession:
-    """What an intake writes of one finished session with these trainers."""
+    """What an ingest writes of one finished session with these trainers."""
     write_transcript(home / ".claude" / "projects" / "-work-app", *working_session())
     change_setting(home / ".config" / "oneiros" / "config.toml", "compressor", "trainer")
     root = new_root(home / "memory")

@@ -1,4 +1,4 @@
-"""The daemon takes in what is new by the clock, and the command line goes on while it runs."""
+"""The daemon ingests what is new by the clock, and the command line goes on while it runs."""
 
 import datetime as dt
 import json

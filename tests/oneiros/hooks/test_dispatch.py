@@ -1,4 +1,4 @@
-"""Events of a session to their answers: what is counted, what is taken in, and that nothing goes wrong aloud."""
+"""Events of a session to their answers: what is counted, what is ingested, and that nothing goes wrong aloud."""
 
 import logging
 from collections.abc import Iterator
