@@ -16,8 +16,7 @@ from memory_server.layers.validate import ValidationRule
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.root.state import states_without_root
-from oneiros.check import Check, failed, ok, warning
-from oneiros.claude.checks import check_client
+from oneiros.claude.checks import Check, check_client, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on

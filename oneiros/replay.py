@@ -69,7 +69,7 @@ class Replay:
 def save_answers(memory: Memory, file: Path) -> int:
     """Asks the logged questions, each once, newest first, and writes the answers to a file; how many there were."""
     rows = memory.logged_queries(limit=MOST_QUESTIONS)
-    asked = dict.fromkeys((Search(row["tool"]), str(row["query"])) for row in rows if row["tool"] in set(Search))
+    asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
     saved = SavedAnswers(1, memory.model.card.name, answers_now(memory, asked))
     replace_file(file, msgspec.json.format(msgspec.json.encode(saved), indent=1).decode() + "\n", follow=True)
     return len(saved.answers)

@@ -30,7 +30,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         page routes
     """,
     "oneiros": """
-        light hook worker file_events check environment client completion claude founding replay opening ingest
+        light hook worker file_events environment client completion claude founding replay opening ingest
         dreaming hooks daemon doctor uninstall cli
     """,
 }

@@ -1,13 +1,34 @@
 """What `oneiros doctor` looks at in Claude Code's own files: two memories in one session, and who writes where."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.root.paths import MemoryRoot
-from oneiros.check import Check, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles, imported_by
 
 PLUGIN = "oneiros@oneiros"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that is as it should be, or is not."""
+
+    state: str  # ok, warning, failed
+    detail: str
+    repair: str = ""
+
+
+def ok(detail: str) -> Check:
+    return Check("ok", detail)
+
+
+def warning(detail: str, repair: str) -> Check:
+    return Check("warning", detail, repair)
+
+
+def failed(detail: str, repair: str) -> Check:
+    return Check("failed", detail, repair)
 
 
 def check_client(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:

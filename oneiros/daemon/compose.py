@@ -38,7 +38,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         recorder.bring_level()
         model_lines.worker.poke()
 
-    def on_taken(session_id: str, has_ended: bool) -> None:
+    def on_ingested(session_id: str, has_ended: bool) -> None:
         """A session was ingested, or all were: what came of it is indexed and recorded."""
         indexer.poke(anyway=True)
         bring_lines_level()
@@ -57,10 +57,10 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         watcher = Watcher(memory, indexer.poke)
         recorder = recorder_on(memory)
         model_lines = ModelLines(Archive(archive_folder(root)), memory.digest, partial(asking_of, environment, root))
-        schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_taken), now)
-        queue = IngestQueue(environment, root, on_taken)
+        schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
+        queue = IngestQueue(environment, root, on_ingested)
         review = ReviewNotice(lambda: decisions_on(root, memory.person))
-        hooks = Hooks(memory, environment.home, queue, take_all=partial(schedule.ask, "ingest"), review=review)
+        hooks = Hooks(memory, environment.home, queue, review)
         behind = (schedule.worker, queue.worker, model_lines.worker, Worker("warm-up", warm_up))
         for part in (indexer, watcher, hooks, *behind):
             opened.callback(part.close)

@@ -10,36 +10,27 @@ from dataclasses import replace
 from memory_server.memory import Memory
 from oneiros.daemon.schedule import At, Every, Job, When
 from oneiros.dreaming import has_waiting, weekly_review
-from oneiros.environment import Environment, now
-from oneiros.ingest.run import (
-    Wanted,
-    is_news,
-    news_of,
-    outcome_sentence,
-    run_ingest,
-    scan_references,
-)
+from oneiros.environment import Environment
+from oneiros.ingest.run import ingest_all, outcome_sentence, scan_references
 
 FLAG_MINUTES = 60.0
 REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest
 
 
-def daemon_jobs(environment: Environment, memory: Memory, on_taken: Callable[[str, bool], object]) -> tuple[Job, ...]:
-    """The jobs of one memory. `on_taken` is told what is new."""
+def daemon_jobs(
+    environment: Environment, memory: Memory, on_ingested: Callable[[str, bool], object]
+) -> tuple[Job, ...]:
+    """The jobs of one memory. `on_ingested` is told what is new."""
     root = memory.root
 
     def ingest(check: Callable[[], None]) -> str:
-        outcome = run_ingest(replace(environment), root, Wanted(), now(), check=check)
-        if is_news(outcome):
-            for told in news_of(outcome, now()):
-                on_taken(*told)
-        return outcome_sentence(outcome)
+        return outcome_sentence(ingest_all(environment, root, on_ingested, check))
 
     def references(check: Callable[[], None]) -> str:
         check()
         report = scan_references(replace(environment), root)
         if report.written or report.moved or report.removed:
-            on_taken("", False)
+            on_ingested("", False)
         return f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
 
     def flag(check: Callable[[], None]) -> str:

@@ -104,13 +104,7 @@ class Schedule:
         self._jobs = jobs
         self._now = now
         self._states = {state.name: state for state in read_states(file)}
-        self._asked: set[str] = set()  # jobs that are due whatever the clock says
         self.worker = Worker("schedule", self._look, is_niced=True, retry_seconds=LOOK_SECONDS)
-
-    def ask(self, name: str) -> None:
-        """Runs a job soon, unless it is switched off."""
-        self._asked.add(name)
-        self.worker.poke()
 
     def run_due(self) -> list[str]:
         """Runs every job whose time has come, once; returns their names."""
@@ -127,9 +121,7 @@ class Schedule:
         bring_to_present(state, now)
         when = job.when()
         due = due_at(when, state) if when else None
-        is_asked = job.name in self._asked
-        self._asked.discard(job.name)
-        is_due = due is not None and (is_asked or due <= now)
+        is_due = due is not None and due <= now
         if is_due:
             self._run(job, state)
             when = job.when()

@@ -4,7 +4,6 @@ Nothing here may stand in a session's way: whatever goes wrong becomes one line 
 """
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 from crawler.closed import note_end
@@ -34,20 +33,10 @@ LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is go
 class Hooks:
     """Answers the hooks of every session of one memory. Safe to share between threads."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        home: Path,
-        queue: IngestQueue,
-        *,
-        take_all: Callable[[], object],
-        review: ReviewLines,
-    ):
-        """`take_all` sets off the ingest of everything."""
+    def __init__(self, memory: Memory, home: Path, queue: IngestQueue, review: ReviewLines):
         self._memory = memory
         self._home = home
         self._queue = queue
-        self._take_all = take_all
         self._review = review
         memory.root.derived.mkdir(exist_ok=True)
         self._receipts = Receipts(receipts_file(memory.root))
@@ -99,4 +88,4 @@ class Hooks:
         if call.session_id and call.transcript:
             self._queue.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
         elif has_ended:
-            self._take_all()
+            self._queue.note_all()

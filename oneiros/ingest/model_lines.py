@@ -16,7 +16,6 @@ from crawler.compress.run import last_written
 from crawler.facts import facts_of
 from crawler.model_recorder import ModelRecorder
 from memory_server.index.typed_lines import DigestStore
-from memory_server.layers.sessions import project_name
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import (
@@ -25,7 +24,7 @@ from oneiros.ingest.settings import (
     model_client_of,
     spending,
 )
-from oneiros.ingest.typed_lines import is_by_rules, marked_by, typed_lines
+from oneiros.ingest.typed_lines import is_by_rules, marked_by, turns_of, typed_lines
 from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -92,8 +91,7 @@ class ModelLines:
         return sorted(left, key=lambda one: self._attempts[one[0]])
 
     def _record(self, recorder: ModelRecorder, session_id: str, mark: str) -> None:
-        turns = list(self._archive.turns(session_id))
-        project = project_name(self._archive.record(session_id).project)
+        turns, project = turns_of(self._archive, session_id)
         lines = recorder.lines(turns, facts_of(turns), project)
         if not self.worker.is_ended and self._digest.marks().get(session_id) == mark:  # else it went on meanwhile
             typed = typed_lines(session_id, lines)

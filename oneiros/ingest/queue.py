@@ -19,7 +19,7 @@ from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.run import Wanted, news_of, run_ingest
+from oneiros.ingest.run import ingest_all
 from oneiros.ingest.settings import (
     closed_when,
     compressor_of,
@@ -55,13 +55,13 @@ EVERYTHING = Note("", "")  # whatever is new in all folders
 class IngestQueue:
     """The sessions that were noted, in the order in which they are ingested while the worker runs."""
 
-    def __init__(self, environment: Environment, root: MemoryRoot, on_taken: Callable[[str, bool], None]):
-        """`on_taken` is called with a session that has something new and whether it has ended; for everything as
+    def __init__(self, environment: Environment, root: MemoryRoot, on_ingested: Callable[[str, bool], None]):
+        """`on_ingested` is called with a session that has something new and whether it has ended; for everything as
         `news_of` says.
         """
         self._environment = environment
         self._root = root
-        self._on_taken = on_taken
+        self._on_ingested = on_ingested
         self._guard = threading.Lock()
         self._notes: dict[str, Note] = {}  # by session, in the order in which they are ingested
         self._later: dict[str, tuple[float, Note]] = {}  # with the monotonic time at which it is due
@@ -104,17 +104,15 @@ class IngestQueue:
 
     def _ingest(self, note: Note) -> None:
         if note == EVERYTHING:
-            outcome = run_ingest(self._environment_now(), self._root, Wanted(), now())
-            for told in news_of(outcome, now()):
-                self._on_taken(*told)
+            ingest_all(self._environment, self._root, self._on_ingested)
             return
         file = Path(note.transcript)
         if not self._is_ours(file):
             logger.warning("a hook named a transcript outside the client's folders; it was not read")
             return
         is_over = note.has_ended and (note.looks == len(LATER_SECONDS) or not _lives(note.client_pid))
-        if self._take_file(file, is_over=is_over) or is_over:
-            self._on_taken(note.session_id, is_over)
+        if self._ingest_file(file, is_over=is_over) or is_over:
+            self._on_ingested(note.session_id, is_over)
         if not is_over and note.looks < len(LATER_SECONDS):
             self._put_off(replace(note, looks=note.looks + 1), LATER_SECONDS[note.looks])
 
@@ -126,7 +124,7 @@ class IngestQueue:
             else:
                 self._later[note.session_id] = (time.monotonic() + seconds, note)
 
-    def _take_file(self, file: Path, *, is_over: bool) -> int:
+    def _ingest_file(self, file: Path, *, is_over: bool) -> int:
         """Ingests one transcript with its side-chains, and compresses what is over; how much of it changed."""
         environment, root, moment = self._environment_now(), self._root, now()
         settings = ingest_settings(environment, root, this_machine(environment))

@@ -15,7 +15,7 @@ from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
 from oneiros.ingest.settings import (
     CrawlRoot,
@@ -84,7 +84,7 @@ def run_ingest(
     environment: Environment,
     root: MemoryRoot,
     wanted: Wanted,
-    now: datetime,
+    moment: datetime,
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
 ) -> IngestOutcome:
@@ -93,7 +93,7 @@ def run_ingest(
     `check` is called now and then; what it raises ends it, and nothing is lost.
     """
     require_memory(root)
-    budget = spending(environment, root, now)
+    budget = spending(environment, root, moment)
     compressor = compressor_of(environment, root, budget)
     roots = roots_wanted(environment, wanted.paths)
     machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
@@ -105,7 +105,7 @@ def run_ingest(
             settings,
             root.sessions,
             compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
-            closed_when(environment, root, now),
+            closed_when(environment, root, moment),
             since=wanted.since,
             limit=wanted.limit,
             project=wanted.project,
@@ -132,6 +132,19 @@ def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
 
 
+def ingest_all(
+    environment: Environment,
+    root: MemoryRoot,
+    on_ingested: Callable[[str, bool], object],
+    check: Callable[[], None] = lambda: None,
+) -> IngestOutcome:
+    """Ingests whatever is new, with the settings as they are now, and tells of it as `news_of` says."""
+    outcome = run_ingest(replace(environment), root, Wanted(), now(), check=check)
+    for told in news_of(outcome, now()):
+        on_ingested(*told)
+    return outcome
+
+
 def is_news(outcome: IngestOutcome) -> bool:
     """Whether an ingest left anything to be indexed."""
     return any(
@@ -140,12 +153,12 @@ def is_news(outcome: IngestOutcome) -> bool:
     )
 
 
-def news_of(outcome: IngestOutcome, now: datetime) -> Iterator[tuple[str, bool]]:
+def news_of(outcome: IngestOutcome, moment: datetime) -> Iterator[tuple[str, bool]]:
     """What is to be recorded after an ingest of everything: an empty name, which stands for all, then each session that
     it found to be over and that began lately enough for the next ones to care; with whether it has ended.
     """
     yield "", False
-    earliest = (now - timedelta(days=KEPT_DAYS)).date().isoformat()
+    earliest = (moment - timedelta(days=KEPT_DAYS)).date().isoformat()
     for report in outcome.reports:
         if report.compress is not None:
             for session_id, file in zip(report.compress.session_ids, report.compress.written, strict=True):

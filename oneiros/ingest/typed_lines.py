@@ -61,12 +61,11 @@ class Recorder:
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
         """Tells other sessions of one: what it said so far, or what it leaves."""
         try:
-            turns = list(self._archive.turns(session_id))
+            turns, project = turns_of(self._archive, session_id)
         except ContentError:  # likewise
             return
         if not turns:
             return
-        project = project_name(self._archive.record(session_id).project)
         lines = digest_lines(turns, facts_of(turns), project)
         tasks = open_tasks(turns)
         self._board.begin(session_id, project, now)
@@ -76,8 +75,7 @@ class Recorder:
         self._board.tidy(now)
 
     def _record(self, session_id: str, mark: str) -> None:
-        turns = list(self._archive.turns(session_id))
-        project = project_name(self._archive.record(session_id).project)
+        turns, project = turns_of(self._archive, session_id)
         lines = digest_lines(turns, facts_of(turns), project)
         self._digest.replace(session_id, mark, project, typed_lines(session_id, lines))
 
@@ -89,6 +87,11 @@ def recorder_on(memory: Memory) -> Recorder:
     """The recorder of an open memory, by the settings that it was opened with or follows."""
     archive = Archive(archive_folder(memory.root))
     return Recorder(memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model")
+
+
+def turns_of(archive: Archive, session_id: str) -> tuple[list[Turn], str]:
+    """A session's turns, and the name of its project. Raises ContentError where the archive is damaged."""
+    return list(archive.turns(session_id)), project_name(archive.record(session_id).project)
 
 
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:

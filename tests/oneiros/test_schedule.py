@@ -132,16 +132,6 @@ def test_a_job_that_is_switched_off_does_not_run_and_has_no_next_time(clock: Clo
     assert (before, read_states(file)[0].next) == ("2026-03-02T11:10:00+00:00", "")
 
 
-def test_a_job_that_is_asked_for_runs_at_once_unless_it_is_switched_off(clock: Clock, file: Path) -> None:
-    schedule = Schedule(file, [job("ingest", FOUR), job("report", None)], clock)
-    schedule.run_due()
-
-    schedule.ask("ingest")
-    schedule.ask("report")
-
-    assert [schedule.run_due(), schedule.run_due()] == [["ingest"], []]
-
-
 def test_a_job_that_no_longer_exists_is_forgotten(clock: Clock, file: Path) -> None:
     Schedule(file, [job("old", FOUR)], clock).run_due()
 

@@ -32,7 +32,7 @@ def hooks(memory: Memory, tmp_path: Path) -> Iterator[Hooks]:
     write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.reindex()
     ingest_queue = IngestQueue(Environment({}, tmp_path, tmp_path), memory.root, lambda *_: None)  # not started
-    built = Hooks(memory, tmp_path, ingest_queue, take_all=lambda: None, review=Waiting())
+    built = Hooks(memory, tmp_path, ingest_queue, Waiting())
     yield built
     built.close()
 
