@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from crawler.archive.store import Archive, SessionRecord
+from crawler.archive.store import SessionRecord
 from crawler.compress.model.compressor import PaidModel
 from crawler.compress.run import last_written
 from dream.decisions.accept import Decisions
@@ -23,8 +23,7 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import (
-    archive_folder,
+from oneiros.ingest.settings import archive_of, (
     closed_when,
     model_client_of,
     spending,
@@ -94,10 +93,6 @@ def weekly_review(memory: Memory) -> tuple[Review, Path]:
 def has_waiting(root: MemoryRoot) -> bool:
     """Whether there is something to dream, as the flag says that this raises or lowers."""
     return DreamProgress(root).refresh_flag(archive_of(root), now())
-
-
-def archive_of(root: MemoryRoot) -> Archive:
-    return Archive(archive_folder(root))
 
 
 def bring_level(environment: Environment) -> None:

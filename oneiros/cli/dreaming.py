@@ -24,8 +24,9 @@ from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
-from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
+from oneiros.dreaming import decisions_of, dream_once, weekly_review
 from oneiros.environment import Environment
+from oneiros.ingest.settings import archive_of
 from oneiros.opening import open_memory
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]

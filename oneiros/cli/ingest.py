@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
-from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from memory_server.errors import UsageError
@@ -34,7 +33,7 @@ from oneiros.ingest.run import (
     run_ingest,
     scan_references,
 )
-from oneiros.ingest.settings import archive_folder, crawl_roots, ingest_settings
+from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 
@@ -101,7 +100,7 @@ def drill(
     """Read a session at one of four depths; each names the next."""
     environment: Environment = context.obj
     root = environment.choice.root
-    reader = SessionReader(Archive(archive_folder(root)), root.sessions)
+    reader = SessionReader(archive_of(root), root.sessions)
     data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
 
 
@@ -174,7 +173,7 @@ def redact(
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Read every object of the archive again, and report what is missing or damaged."""
     environment: Environment = context.obj
-    kept = Archive(archive_folder(environment.choice.root))
+    kept = archive_of(environment.choice.root)
     problems = kept.verify()
     if as_json:
         data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})

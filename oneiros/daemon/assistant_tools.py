@@ -13,9 +13,9 @@ from dream.records import Candidate
 from dream.run import Dream, Suggested
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
-from oneiros.dreaming import archive_of, decisions_on
+from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import closed_when
+from oneiros.ingest.settings import archive_of, closed_when
 
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from crawler.archive.store import Archive
 from memory_server.faces.mcp_server import create_server
 from oneiros.daemon.assistant_tools import assistant_tools
 from oneiros.daemon.index_runs import IndexRuns
@@ -20,7 +19,7 @@ from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.tool import hook_tool
 from oneiros.ingest.model_lines import ModelLines, asking_of
 from oneiros.ingest.queue import IngestQueue
-from oneiros.ingest.settings import archive_folder
+from oneiros.ingest.settings import archive_of
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 from oneiros.worker import Worker
@@ -56,7 +55,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         indexer = IndexRuns(memory, activity.note, watching=lambda: watcher.manner)
         watcher = Watcher(memory, indexer.poke)
         recorder = recorder_on(memory)
-        model_lines = ModelLines(Archive(archive_folder(root)), memory.digest, partial(asking_of, environment, root))
+        model_lines = ModelLines(archive_of(root), memory.digest, partial(asking_of, environment, root))
         schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
         queue = IngestQueue(environment, root, on_ingested)
         review = ReviewNotice(lambda: decisions_on(root, memory.person))

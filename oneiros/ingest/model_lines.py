@@ -19,7 +19,7 @@ from memory_server.index.typed_lines import DigestStore
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import (
-    archive_folder,
+    archive_of,
     closed_when,
     model_client_of,
     spending,
@@ -48,7 +48,7 @@ def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Askin
     if environment.person.recorder != "model":
         return None
     budget = spending(environment, root, now())
-    closed, archive = closed_when(environment, root, now()), Archive(archive_folder(root))
+    closed, archive = closed_when(environment, root, now()), archive_of(root)
     model = PaidModel(model_client_of(environment, root), budget, pause=pause)
     return Asking(model, lambda session_id: closed.holds_for(session_id, last_written(archive, session_id)))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from crawler.archive.append import IngestSettings
 from crawler.archive.choice import Choice, git_common_directory
+from crawler.archive.store import Archive
 from crawler.archive.waiting import Waiting, cleanup_days, count_waiting
 from crawler.closed import read_ends, read_markers
 from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCompressor, build_client
@@ -56,6 +57,11 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
 def archive_folder(root: MemoryRoot) -> Path:
     """Where layer 3 of a memory lies."""
     return root.path / "sessions" / "archive"
+
+
+def archive_of(root: MemoryRoot) -> Archive:
+    """Layer 3 of a memory."""
+    return Archive(archive_folder(root))
 
 
 def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "") -> IngestSettings:

@@ -18,7 +18,7 @@ from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.settings import archive_folder
+from oneiros.ingest.settings import archive_of
 
 MAX_NOTES = 12
 MAX_TASKS = 20
@@ -85,7 +85,7 @@ class Recorder:
 
 def recorder_on(memory: Memory) -> Recorder:
     """The recorder of an open memory, by the settings that it was opened with or follows."""
-    archive = Archive(archive_folder(memory.root))
+    archive = archive_of(memory.root)
     return Recorder(memory.root, archive, memory.digest, keeps_models=lambda: memory.person.recorder == "model")
 
 
