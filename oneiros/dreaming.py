@@ -23,7 +23,8 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of, (
+from oneiros.ingest.settings import (
+    archive_of,
     closed_when,
     model_client_of,
     spending,
