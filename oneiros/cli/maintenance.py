@@ -1,4 +1,4 @@
-"""Keeping a memory in order: `reindex`, `validate`, `doctor`, `queries`, `model`."""
+"""What holds a memory in order: `reindex`, `validate`, `doctor`, `queries`, `model`."""
 
 import dataclasses
 import time
@@ -55,7 +55,16 @@ def reindex(
     """Bring the indices level with the disk."""
     environment: Environment = context.obj
     if not dry_run:
-        _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
+        report = brought_level(environment, rebuild=rebuild)
+        if as_json:
+            data_json(report)
+            return
+        for problem in report["problems"]:
+            talk(str(Problem(**problem)))
+        talk(
+            f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
+            f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
+        )
         return
     with open_memory(environment) as memory:
         changes = memory.changes()
@@ -70,42 +79,23 @@ def reindex(
 
 
 def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[str, Any]:
-    """Brings the indices level, by the daemon where one runs; the report of the run."""
-    if (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
-        return found
-    with open_memory(environment) as memory, progress_shown() as show:
-        return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
-
-
-def _reindexed_by_daemon(environment: Environment, *, rebuild: bool) -> dict[str, Any] | None:
-    """The report of a run of the daemon; None where no daemon runs, so that this process does it."""
+    """Brings the indices level, by the daemon where one runs, and shows how far it is; the report of the run."""
     client = Client.of(environment)
-    try:
-        state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
-        with progress_shown() as show:
+    with progress_shown() as show:
+        try:
+            state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
             while not state.get("done") and (state["stage"] != "idle" or "done" in state) and not state["error"]:
                 if state["total"]:
                     show(Progress(state["stage"], state["progress"], state["total"]))
                 time.sleep(STEP_SECONDS)
                 state = client.ask("GET", "/api/indexing")
-    except DaemonLost:
-        return None
+        except DaemonLost:
+            with open_memory(environment) as memory:
+                return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
     if state["error"]:
         raise NeedsRepair(str(state["error"]), remedy="Run `oneiros doctor`")
     report: dict[str, Any] = state["last_report"] or dataclasses.asdict(Report())
     return report
-
-
-def _show_report(report: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        data_json(report)
-        return
-    for problem in report["problems"]:
-        talk(str(Problem(**problem)))
-    talk(
-        f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
-        f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
-    )
 
 
 def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
@@ -140,7 +130,12 @@ def queries(
     """
     environment: Environment = context.obj
     if save or replay:
-        _replayed(environment, save, replay, as_json=as_json)
+        with open_memory(environment) as memory:
+            bring_level(memory)
+            if replay:
+                _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
+            if save:
+                talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
         return
     path = f"/api/queries?limit={limit}&compare=true&without_hits={'true' if without_hits else 'false'}"
     try:
@@ -159,15 +154,6 @@ def queries(
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
     talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")
-
-
-def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:
-    with open_memory(environment) as memory:
-        bring_level(memory)
-        if replay:
-            _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
-        if save:
-            talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
 
 
 def _show_replay(found: Replay, *, as_json: bool) -> None:
@@ -211,7 +197,12 @@ def model(
     except DaemonLost:
         if pause or resume:
             raise NeedsRepair("no daemon runs, so nothing is under way", remedy="Start it: oneiros serve") from None
-        state = _changed_here(environment, name)
+        with open_memory(environment) as memory, progress_shown() as show:
+            if name is not None:
+                memory.plan_model(name)
+            memory.change_model(show)  # one that was begun, too
+            files, following = memory.model.card.name, memory.next_model
+        state = {"model": files, "next_model": following, "paused": False, "stage": "idle"}
     if as_json:
         data_json(state)
         return
@@ -219,12 +210,3 @@ def model(
     if state["next_model"]:
         rest = "  (paused)" if state["paused"] else ""
         data(f"next      {state['next_model']}: {state['stage']} {state['progress']} of {state['total']}{rest}")
-
-
-def _changed_here(environment: Environment, name: str | None) -> dict[str, object]:
-    """Changes the model without a daemon, with a bar; resumes what was begun where no name is given."""
-    with open_memory(environment) as memory, progress_shown() as show:
-        if name is not None:
-            memory.plan_model(name)
-        memory.change_model(show)
-        return {"model": memory.model.card.name, "next_model": memory.next_model, "paused": False, "stage": "idle"}

@@ -7,7 +7,6 @@ only before its first piece: half an answer is never continued by another model.
 
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -81,7 +80,6 @@ class TrainerClient:
         self.machines = tuple(machines)
         self._clock = clock
         self._resting: dict[str, float] = {}  # name to the time when it may be asked again
-        self._guard = threading.Lock()
 
     def complete(
         self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0
@@ -111,10 +109,10 @@ class TrainerClient:
                 fetched(machine, "/health")  # one that hangs is found out in seconds here, in minutes by its answer
                 first = next(pieces, None)
             except TrainerUnreachable as error:
-                self._rest(machine)
+                self._resting[machine.name] = self._clock() + REST_SECONDS
                 failures.append(f"{machine.name}: {error}")
                 continue
-            self._welcome(machine)
+            self._resting[machine.name] = 0.0
             if first is not None:
                 yield first
                 yield from pieces
@@ -135,17 +133,7 @@ class TrainerClient:
     def _in_order(self) -> list[TrainerMachine]:
         """The machines in their order, those that failed lately at the end rather than not at all."""
         now = self._clock()
-        with self._guard:
-            resting = {name for name, until in self._resting.items() if until > now}
-        return sorted(self.machines, key=lambda machine: machine.name in resting)
-
-    def _rest(self, machine: TrainerMachine) -> None:
-        with self._guard:
-            self._resting[machine.name] = self._clock() + REST_SECONDS
-
-    def _welcome(self, machine: TrainerMachine) -> None:
-        with self._guard:
-            self._resting.pop(machine.name, None)
+        return sorted(self.machines, key=lambda machine: self._resting.get(machine.name, 0.0) > now)
 
 
 def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:

@@ -24,7 +24,6 @@ MAX_NOTES = 12
 MAX_TASKS = 20
 MARK_EDGE = "\n"  # between a state of the archive and the model that wrote lines from it; a state never holds one
 TASK_TOOLS = ("TodoWrite",)
-SECTION_OF = {"accomplished": ("Outcome", "Work done"), "blocked": ("Errors and fixes",), "next": ("Open items",)}
 
 
 class Recorder:
@@ -142,23 +141,18 @@ def open_tasks(turns: Sequence[Turn]) -> list[str]:
 def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:
     """What a session leaves, from its compressed file and its last list of tasks."""
 
-    def lines(key: str) -> list[str]:
-        return [
-            statement.text
-            for section in session.sections
-            if section.title in SECTION_OF[key]
-            for statement in section.statements
-        ]
+    def said(*titles: str) -> list[str]:
+        sections = [section for section in session.sections if section.title in titles]
+        return [statement.text for section in sections for statement in section.statements]
 
     pending = [task.partition(": ")[2] for task in tasks if task.startswith("pending")]
-    decisions = [one.text for section in session.sections if section.title == "Decisions" for one in section.statements]
     return Handoff(
         session_id=session.session_id,
         ended=session.ended or now,
         project=project_name(session.project),
-        accomplished=[*lines("accomplished"), *decisions][:MAX_NOTES],
+        accomplished=[*said("Outcome", "Work done"), *said("Decisions")][:MAX_NOTES],
         in_progress=[task.partition(": ")[2] for task in tasks if task.startswith("in_progress")],
-        blocked=lines("blocked")[:MAX_NOTES],
-        next_steps=[*lines("next"), *pending][:MAX_NOTES],
+        blocked=said("Errors and fixes")[:MAX_NOTES],
+        next_steps=[*said("Open items"), *pending][:MAX_NOTES],
         context=[session.title, *(f"touched {file}" for file in session.files_touched[:5])],
     )

@@ -266,22 +266,15 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
             except OSError:
                 time.sleep(0.02)  # another process is starting it
             else:
-                if not connected_once(variables, root, kind):
-                    spawn(variables, root, max(0.1, end - time.monotonic()))
+                if found := connected(variables, root, kind):
+                    return found
+                spawn(variables, root, max(0.1, end - time.monotonic()))
                 fcntl.flock(lock, fcntl.LOCK_UN)
             if found := connected(variables, root, kind):
                 return found
     finally:
         os.close(lock)
     raise DaemonUnreachable(f"the daemon did not start in time. See {log_file(variables, root)}.")
-
-
-def connected_once(variables: Mapping[str, str], root: str, kind: str) -> bool:
-    """Whether a daemon takes connections."""
-    found = connected(variables, root, kind)
-    if found is not None:
-        found.close()
-    return found is not None
 
 
 def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
