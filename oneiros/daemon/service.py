@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.to_thread import current_default_thread_limiter
@@ -18,9 +18,6 @@ from oneiros.daemon.mcp_lines import LineServer
 from oneiros.daemon.parts import Parts
 from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +115,7 @@ class Service:
             logger.warning("the settings stay as they were: %s", error)
 
 
-def _http_server() -> "Callable[[Parts], Awaitable[None]]":
+def _http_server() -> Callable[[Parts], Awaitable[None]]:
     from oneiros.daemon.http_service import serve_http  # noqa: PLC0415  FastAPI, for which MCP clients need not wait
 
     return serve_http

@@ -141,7 +141,7 @@ def open_tasks(turns: Sequence[Turn]) -> list[str]:
 def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:
     """What a session leaves, from its compressed file and its last list of tasks."""
 
-    def said(*titles: str) -> list[str]:
+    def lines_of(*titles: str) -> list[str]:
         sections = [section for section in session.sections if section.title in titles]
         return [statement.text for section in sections for statement in section.statements]
 
@@ -150,9 +150,9 @@ def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetim
         session_id=session.session_id,
         ended=session.ended or now,
         project=project_name(session.project),
-        accomplished=[*said("Outcome", "Work done"), *said("Decisions")][:MAX_NOTES],
+        accomplished=[*lines_of("Outcome", "Work done"), *lines_of("Decisions")][:MAX_NOTES],
         in_progress=[task.partition(": ")[2] for task in tasks if task.startswith("in_progress")],
-        blocked=said("Errors and fixes")[:MAX_NOTES],
-        next_steps=[*said("Open items"), *pending][:MAX_NOTES],
+        blocked=lines_of("Errors and fixes")[:MAX_NOTES],
+        next_steps=[*lines_of("Open items"), *pending][:MAX_NOTES],
         context=[session.title, *(f"touched {file}" for file in session.files_touched[:5])],
     )
