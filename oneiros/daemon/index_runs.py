@@ -125,12 +125,7 @@ class IndexRuns:
 
     def _run(self) -> float | None:
         """One run; in how many seconds it is to be tried again where it failed."""
-        try:
-            if not self._memory.indices.own():
-                self._error = ""
-                return ROOT_RETRY_SECONDS
-        except OneirosError as error:
-            self._error = str(error)
+        if not self._owns_root():
             return ROOT_RETRY_SECONDS
         self._wait_for_rest()
         ticket, rebuild, anyway = self._take_order()
@@ -147,6 +142,18 @@ class IndexRuns:
             self._retry_seconds = min(2 * retry, LAST_RETRY_SECONDS)
         self._finish(ticket)
         return retry
+
+    def _owns_root(self) -> bool:
+        """Whether the root is ours, by now."""
+        indices = self._memory.indices
+        try:
+            is_ours = indices.is_owner or indices.own()
+        except (OneirosError, OSError) as error:
+            self._error = str(error)
+            return False
+        if not is_ours:
+            self._error = ""
+        return is_ours
 
     def _wait_for_rest(self) -> None:
         """Waits until no more changes come, for a bounded time."""
