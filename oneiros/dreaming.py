@@ -6,7 +6,6 @@ from pathlib import Path
 
 from crawler.archive.store import SessionRecord
 from crawler.compress.model.compressor import PaidModel
-from crawler.compress.run import last_written
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
@@ -23,12 +22,7 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import (
-    archive_of,
-    closed_when,
-    model_client_of,
-    spending,
-)
+from oneiros.ingest.settings import archive_of, model_client_of, over_when, spending
 from oneiros.opening import open_memory
 
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
@@ -56,10 +50,10 @@ def dream_once(
     """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
     decisions = decisions_of(environment)
     archive = archive_of(decisions.root)
-    closed = closed_when(environment, decisions.root, now())
+    is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        return with_open or closed.holds_for(record.session_id, last_written(archive, record.session_id))
+        return with_open or is_over(record.session_id)
 
     redactor = Redactor(environment.person.deny_words)
     dream = Dream(

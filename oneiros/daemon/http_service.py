@@ -106,8 +106,11 @@ def create_app(parts: Parts, pages: PageSessions) -> FastAPI:
         """Takes note of an event of the client: what its hook prints, and nothing else."""
         return PlainTextResponse(parts.hooks.answer(told.event, told.told))
 
+    def bring_level() -> None:
+        indexer.wait(indexer.poke(), LEVEL_SECONDS)
+
     def decisions() -> Decisions:
-        return decisions_on(memory.root, memory.person, lambda: bring_level(parts))
+        return decisions_on(memory.root, memory.person, bring_level)
 
     add_routes(api, decisions, pages)
     # the guard has checked Host and Origin of every route, also of this one
@@ -137,10 +140,6 @@ class Hook(Body):
     def told(self) -> Any:
         """The client's own input, with the number of its process."""
         return {**self.input, "client_pid": self.client_pid} if isinstance(self.input, dict) else self.input
-
-
-def bring_level(parts: Parts) -> None:
-    parts.indexer.wait(parts.indexer.poke(), LEVEL_SECONDS)
 
 
 def _loopback_socket(port: int) -> socket.socket:

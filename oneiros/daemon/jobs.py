@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from memory_server.memory import Memory
-from oneiros.daemon.schedule import At, Every, Job, When
+from oneiros.daemon.schedule import At, Every, Job
 from oneiros.dreaming import has_waiting, weekly_review
 from oneiros.environment import Environment
 from oneiros.ingest.run import ingest_all, outcome_sentence, scan_references
@@ -20,7 +20,7 @@ REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest
 def daemon_jobs(
     environment: Environment, memory: Memory, on_ingested: Callable[[str, bool], object]
 ) -> tuple[Job, ...]:
-    """The jobs of one memory. `on_ingested` is told what is new."""
+    """The jobs of one memory; an empty time and 0 minutes switch one off. `on_ingested` is told what is new."""
     root = memory.root
 
     def ingest(check: Callable[[], None]) -> str:
@@ -43,18 +43,8 @@ def daemon_jobs(
         return f"{len(review.findings)} findings in reports/{file.name}"
 
     return (
-        Job("ingest", lambda: daily(memory.person.daily_at), ingest),
-        Job("references", lambda: every(memory.person.reference_minutes), references),
+        Job("ingest", lambda: At(dt.time.fromisoformat(at)) if (at := memory.person.daily_at) else None, ingest),
+        Job("references", lambda: Every(often) if (often := memory.person.reference_minutes) else None, references),
         Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
         Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
     )
-
-
-def daily(text: str) -> When | None:
-    """The rule of a setting `04:00`; None for an empty one, which switches the job off."""
-    return At(dt.time.fromisoformat(text)) if text else None
-
-
-def every(minutes: float) -> When | None:
-    """The rule of a setting in minutes; None for 0, which switches the job off."""
-    return Every(minutes) if minutes else None

@@ -18,12 +18,7 @@ from crawler.model_recorder import ModelRecorder
 from memory_server.index.typed_lines import DigestStore
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import (
-    archive_of,
-    closed_when,
-    model_client_of,
-    spending,
-)
+from oneiros.ingest.settings import model_client_of, over_when, spending
 from oneiros.ingest.typed_lines import is_by_rules, marked_by, turns_of, typed_lines
 from oneiros.worker import Worker
 
@@ -48,9 +43,7 @@ def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Askin
     if environment.person.recorder != "model":
         return None
     budget = spending(environment, root, now())
-    closed, archive = closed_when(environment, root, now()), archive_of(root)
-    model = PaidModel(model_client_of(environment, root), budget, pause=pause)
-    return Asking(model, lambda session_id: closed.holds_for(session_id, last_written(archive, session_id)))
+    return Asking(PaidModel(model_client_of(environment, root), budget, pause=pause), over_when(environment, root))
 
 
 class ModelLines:

@@ -20,14 +20,7 @@ from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
 from oneiros.ingest.run import ingest_all
-from oneiros.ingest.settings import (
-    closed_when,
-    compressor_of,
-    crawl_roots,
-    ingest_settings,
-    spending,
-    this_machine,
-)
+from oneiros.ingest.settings import closed_when, compressor_of, crawl_roots, ingest_settings, spending, this_machine
 from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)

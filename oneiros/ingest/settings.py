@@ -5,7 +5,7 @@ Command line, daemon and doctor all start here, so that they ingest the same ses
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -19,11 +19,11 @@ from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCom
 from crawler.compress.model.budget import Budget, Price
 from crawler.compress.model.compressor import Busy, Completion, ModelClient, ModelCompressor
 from crawler.compress.model.prompt import Prompt
-from crawler.compress.run import ClosedWhen
+from crawler.compress.run import ClosedWhen, last_written
 from crawler.references import ReferenceSettings, pairs_of
 from memory_server.errors import OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
 
 
@@ -86,18 +86,24 @@ def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
     return aliases.get(str(repository), str(repository))
 
 
-def closed_when(environment: Environment, root: MemoryRoot, now: datetime) -> ClosedWhen:
+def closed_when(environment: Environment, root: MemoryRoot, moment: datetime) -> ClosedWhen:
     """What this machine knows about which sessions are over."""
     ended = read_ends(root.ended)
     markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
-    return ClosedWhen(now, ended, markers, idle_hours=environment.person.idle_hours)
+    return ClosedWhen(moment, ended, markers, idle_hours=environment.person.idle_hours)
 
 
-def spending(environment: Environment, root: MemoryRoot, now: datetime) -> Budget:
+def over_when(environment: Environment, root: MemoryRoot) -> Callable[[str], bool]:
+    """Whether a session in the archive is over, by what this machine knows just now."""
+    closed, archive = closed_when(environment, root, now()), archive_of(root)
+    return lambda session_id: closed.holds_for(session_id, last_written(archive, session_id))
+
+
+def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Budget:
     """The money of one run, with what other runs of the day have spent."""
     person = environment.person
     limits = {"run_usd": person.budget_run_usd, "day_usd": person.budget_day_usd}
-    return Budget(root.spent, today=now.date(), **limits)
+    return Budget(root.spent, today=moment.date(), **limits)
 
 
 def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
@@ -151,9 +157,9 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
     )
 
 
-def waiting(environment: Environment, root: MemoryRoot, now: datetime) -> Waiting:
+def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Waiting:
     """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
     machine = this_machine(environment)
     folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
     keep_days = cleanup_days(environment.home / ".claude")
-    return count_waiting(folders, ingest_settings(environment, root, machine), now=now, keep_days=keep_days)
+    return count_waiting(folders, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)

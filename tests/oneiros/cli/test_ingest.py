@@ -10,14 +10,7 @@ from filelock import FileLock
 from memory_server.settings import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.crawler.builders import (
-    OTHER_SESSION,
-    SESSION,
-    assistant,
-    person,
-    working_session,
-    write_transcript,
-)
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.memories import without_daemon
 
 Oneiros = Callable[..., tuple[int, str, str]]
