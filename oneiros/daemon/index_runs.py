@@ -32,10 +32,7 @@ class IndexRuns:
     """Runs while its worker does."""
 
     def __init__(
-        self,
-        memory: Memory,
-        on_change: Callable[[], None] = lambda: None,
-        watching: Callable[[], str] = lambda: "",
+        self, memory: Memory, on_change: Callable[[], None] = lambda: None, watching: Callable[[], str] = lambda: ""
     ):
         """`on_change` is called after every run that may have taken time, so that the daemon does not count as idle;
         `watching` says how changes are seen.

@@ -49,9 +49,9 @@ class Watcher:
     def _look(self) -> float:
         self.worker.pause(COPY_SECONDS)
         self._events.watch(_folders_of(self._memory.root))
-        self._has_looked = True
-        if not self._memory.changes().is_empty:
+        if self._has_looked and not self._memory.changes().is_empty:  # the first run of the indices looks by itself
             self._poke()
+        self._has_looked = True
         return LOOK_SECONDS if self._events.are_coming else POLL_SECONDS
 
 
