@@ -157,6 +157,19 @@ def test_the_check_sees_an_import_by_name(source: str) -> None:
     assert dynamic_imports_of(source)
 
 
+def test_the_daemon_is_put_together_by_constructors_alone() -> None:
+    text = (ROOT / "oneiros" / "daemon" / "compose.py").read_text(encoding="utf-8")
+    targets = [
+        target
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+    ]
+
+    assert targets
+    assert [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)] == []
+
+
 def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = {}
     for package in MAY_IMPORT.keys() - {"trainer"}:
