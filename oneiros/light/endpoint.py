@@ -15,6 +15,7 @@ import time
 
 TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does; so would these two
 if TYPE_CHECKING:
+    import _socket
     import socket
     from collections.abc import Mapping
 
@@ -340,7 +341,7 @@ def _read_until_closed(descriptor: int, seconds: float) -> bytes:
 
 
 def request(
-    connection: socket.socket, token: str, method: str, path: str, body: bytes = b"", seconds: float | None = None
+    connection: _socket.socket, token: str, method: str, path: str, body: bytes = b"", seconds: float | None = None
 ) -> tuple[int, bytes]:
     """Sends one HTTP request to the daemon and closes the connection: status and body of the answer. Raises OSError.
 
@@ -350,15 +351,18 @@ def request(
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with connection:
+    said = []
+    try:
         connection.settimeout(seconds)
         connection.sendall(head.encode("ascii") + body)
-        with connection.makefile("rb") as stream:
-            said = stream.read()
-    top, blank, content = said.partition(b"\r\n\r\n")
+        while part := connection.recv(65_536):
+            said.append(part)
+    finally:
+        connection.close()
+    top, blank, content = b"".join(said).partition(b"\r\n\r\n")
     words = top.split(None, 2)
     if not blank or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        raise OSError("the daemon closed the connection before it answered")
+        raise OSError("the daemon gave no answer before it closed the connection")
     return int(words[1]), content
 
 
