@@ -129,7 +129,7 @@ def ask_once(house: House) -> None:
     """One request as a hook makes it."""
     connection = connected(house.variables, str(house.root), "http")
     assert connection is not None
-    request(connection, read_token(house.state), "POST", "/api/hook", b'{"event": "PostCompact"}', 30)
+    request(connection, read_token(house.state), "POST", "/api/hook/output", b'{"event": "PostCompact"}', 30)
 
 
 # -- what hooks inject ----------------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ from memory_server.faces.rest import create_api
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
-from oneiros.daemon.keeper import Keeper
-from oneiros.ingest.recording import recorder_on
+from oneiros.daemon.index_runs import IndexRuns
+from oneiros.ingest.typed_lines import recorder_on
 
 ROUTES = ("recall", "search", "exact")
 EACH = 500  # questions of each search
@@ -159,7 +159,7 @@ def asked(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[st
     person = PersonSettings(embedding_share=1.0, query_log=False)
     with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: NOON, sessions=store) as memory:
         memory.indices.own()
-        api = create_api(memory, Keeper(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
+        api = create_api(memory, IndexRuns(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(api) as client:
             return [{"asked": one, "answer": answer_to(client, one)} for one in wanted]
 

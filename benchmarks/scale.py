@@ -3,7 +3,7 @@
     python -m benchmarks.scale --chunks 30000 --json FILE [--data ../shared/data/docs] [--keep FOLDER]
 
 Latencies are taken in one process on a synthetic corpus (see `synthetic.py`); `embedder_share` and `rebuild_speedup` on
-2,000 chunks of `--data` that the model really embeds, and `save_to_search_s` with the daemon's own watcher and keeper
+2,000 chunks of `--data` that the model really embeds, and `save_to_search_s` with the daemon's own watcher and indexer
 on the synthetic memory. All of one run, on one machine: compare ratios, not milliseconds.
 """
 
@@ -40,7 +40,7 @@ from memory_server.search.ranking.arms import SemanticArm, scope_of
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
-from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.watching import Watcher
 from oneiros.light.endpoint import daemon_state
 
@@ -173,13 +173,13 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
 
 def save_to_search(memory: Memory) -> float:
     """Median seconds from the end of a save to the first search that finds the new words."""
-    keeper = Keeper(memory)
-    watcher = Watcher(memory, keeper.poke)
-    keeper.start()
-    watcher.start()
+    indexer = IndexRuns(memory)
+    watcher = Watcher(memory, indexer.poke)
+    indexer.worker.start()
+    watcher.worker.start()
     seconds = []
     try:
-        keeper.wait(keeper.poke(), 600)
+        indexer.wait(indexer.poke(), 600)
         for number in range(SAVES + 1):
             word = f"quixotic{number}zebra"
             file = memory.root.topics / "just-saved.md"
@@ -188,12 +188,12 @@ def save_to_search(memory: Memory) -> float:
             while not asking(memory, Search.EXACT)(word).hits and time.monotonic() - started < 60:
                 time.sleep(0.01)
             seconds.append(time.monotonic() - started)
-            keeper.wait(keeper.poke(), 60)
+            indexer.wait(indexer.poke(), 60)
         file.unlink()
-        keeper.wait(keeper.poke(), 60)
+        indexer.wait(indexer.poke(), 60)
     finally:
         watcher.close()
-        keeper.close()
+        indexer.close()
         memory.embedding = EmbeddingControl(memory.embedding.plan)
     report_step(f"saves seen after {', '.join(f'{value:.2f}' for value in seconds)} s; the first loads the model")
     return round(float(np.median(seconds[1:])), 3)

@@ -94,11 +94,13 @@ class Memory:
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+        before_search: Callable[[bool], str] = lambda _: "",
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
         `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
-        some files of layer 1 nobody has answered for.
+        some files of layer 1 nobody has answered for. `before_search` is told whether the indices were ever complete,
+        waits for the run that matters, and says in a sentence what is still missing.
         """
         self.root = require_memory(root)
         self.person = person
@@ -125,8 +127,7 @@ class Memory:
             stemmer=self._stemmer,
             control=lambda: self.embedding,
         )
-        self.before_search: Callable[[bool], str] = lambda _: ""  # is told whether the indices were ever complete,
-        # waits for the run that matters, and says in a sentence what is still missing
+        self._before_search = before_search
 
     def __enter__(self) -> "Memory":
         return self
@@ -169,7 +170,7 @@ class Memory:
 
     def search(self, question: Question) -> Answer:
         """The answer to a question of any kind; noted in the query log."""
-        under_way = self.before_search(self._upkeep.is_complete())
+        under_way = self._before_search(self._upkeep.is_complete())
         answer = self.look_up(question)
         self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
         return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)

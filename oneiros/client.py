@@ -9,6 +9,7 @@ from memory_server.document import Answer
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.search.question import Question, Search, question_json
+from oneiros.environment import Environment
 from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
@@ -26,6 +27,11 @@ class Client:
     def __init__(self, variables: Mapping[str, str], root: Path):
         self._variables = variables
         self._root = str(root)
+
+    @classmethod
+    def of(cls, environment: Environment) -> "Client":
+        """The client for the memory that is meant."""
+        return cls(environment.variables, environment.choice.root.path)
 
     def start(self) -> None:
         """Starts the daemon if there is none. Raises NeedsRepair where it does not start."""

@@ -2,9 +2,8 @@
 
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,166 +16,137 @@ from memory_server.layers.validate import ValidationRule
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.root.state import states_without_root
-from oneiros.claude.checks import check_client
+from oneiros.claude.checks import Check, check_client, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import waiting
+from oneiros.ingest.settings import waiting
+from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
+REBUILD = "oneiros reindex --rebuild"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The outcome of one check."""
-
-    check: str
-    state: str  # ok, warning, failed
-    detail: str
-    repair: str = ""
-
-
-def examine(environment: Environment) -> Iterator[Check]:
-    """All checks in order; those that need a memory are left out where none can be opened."""
-    yield from _guarded("python and sqlite", _check_platform)
-    yield from _guarded("settings", lambda: _check_settings(environment))
+def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
+    """The findings of all checks in order, by their names; where no memory can be opened, of the first alone."""
+    yield from _guarded("python and sqlite", lambda: [_platform()])
+    yield from _guarded("settings", lambda: _settings(environment))
     try:
-        memory = environment.open_memory()
+        memory = open_memory(environment)
     except OneirosError as error:
-        yield Check("memory", "failed", _told(error), error.remedy)
+        yield "memory", failed(_told(error), error.remedy)
         return
-    checks: list[tuple[str, Callable[[Memory], Iterator[Check]]]] = [
-        ("memory", _check_root),
-        ("state", _check_state),
-        ("model", _check_model),
-        ("ledger", _check_ledger),
-        ("disk", _check_disk),
-        ("words", _check_words),
-        ("meaning", lambda memory: _check_meaning(environment, memory)),
-        ("read", _check_reading),
-        ("approval", _check_approval),
-        ("archive", lambda memory: _check_archive(environment, memory)),
-        ("claude code", lambda memory: _check_client(environment, memory)),
-    ]
     with memory:
-        for name, check in checks:
-            yield from _guarded(name, lambda check=check: check(memory))  # type: ignore[misc]  # a default binds the loop's value
+        checks: dict[str, Callable[[], Iterable[Check]]] = {
+            "memory": lambda: [_files(memory)],
+            "state": lambda: _state(memory),
+            "model": lambda: [_model(memory)],
+            "ledger": lambda: [_ledger(memory)],
+            "disk": lambda: [_disk(memory)],
+            "words": lambda: [_words(memory)],
+            "meaning": lambda: [_meaning(environment, memory)],
+            "read": lambda: [_reading(memory)],
+            "approval": lambda: _approval(memory),
+            "archive": lambda: [_archive(environment, memory)],
+            "claude code": lambda: check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root),
+        }
+        for name, check in checks.items():
+            yield from _guarded(name, check)
 
 
-def _guarded(name: str, check: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[str, Check]]:
     try:
-        yield from check()
+        for finding in check():
+            yield name, finding
     except OneirosError as error:
-        yield Check(name, "failed", _told(error), error.remedy)
+        yield name, failed(_told(error), error.remedy)
     except (sqlite3.Error, OSError) as error:
         refusal = refusal_of(error, None)
-        repair = refusal.remedy if refusal else "Run `oneiros reindex --rebuild`; it loses no knowledge"
-        yield Check(name, "failed", str(error), repair)
+        yield name, failed(str(error), refusal.remedy if refusal else f"Run `{REBUILD}`; it loses no knowledge")
 
 
 def _told(error: OneirosError) -> str:
     return f"{error.where}: {error.what}" if error.where is not None else error.what
 
 
-def _check_platform() -> Iterator[Check]:
-    python = ".".join(map(str, sys.version_info[:3]))
-    version = sqlite3.sqlite_version_info
+def _platform() -> Check:
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create virtual table t using fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
-    if version < LEAST_SQLITE:
+    if sqlite3.sqlite_version_info < LEAST_SQLITE:
         least = ".".join(map(str, LEAST_SQLITE))
-        yield Check(
-            "python and sqlite", "failed", f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}"
-        )
-        return
-    yield Check("python and sqlite", "ok", f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
+        return failed(f"SQLite {sqlite3.sqlite_version}", f"Use a Python with SQLite {least}")
+    python = ".".join(map(str, sys.version_info[:3]))
+    return ok(f"Python {python}, SQLite {sqlite3.sqlite_version} with FTS5")
 
 
-def _check_settings(environment: Environment) -> Iterator[Check]:
+def _settings(environment: Environment) -> Iterator[Check]:
     where = environment.person_file if environment.person_file.exists() else "defaults"
-    yield Check("settings", "ok", f"{where}; {len(environment.person.trusted_roots)} trusted memories")
-    choice = environment.choice
-    if choice.ignored:
-        yield Check(
-            "trust", "warning", f"{choice.ignored} is not trusted and has no effect", f"oneiros trust {choice.ignored}"
-        )
+    yield ok(f"{where}; {len(environment.person.trusted_roots)} trusted memories")
+    if ignored := environment.choice.ignored:
+        yield warning(f"{ignored} is not trusted and has no effect", f"oneiros trust {ignored}")
 
 
-def _check_state(memory: Memory) -> Iterator[Check]:
-    yield Check("state", "ok", str(memory.root.state))
+def _state(memory: Memory) -> Iterator[Check]:
+    yield ok(str(memory.root.state))
     for folder, path in states_without_root(memory.root.states):
         what = f"{folder} is of a memory that is no longer at {path}"
-        yield Check("state", "warning", what, "Open that memory where it lies now, or remove the folder")
+        yield warning(what, "Open that memory where it lies now, or remove the folder")
 
 
-def _check_root(memory: Memory) -> Iterator[Check]:
+def _files(memory: Memory) -> Check:
     is_level = memory.changes().is_empty  # a run that is due writes the pointers too, and is told as such
     problems = [one for one in memory.validate() if is_level or one.rule != ValidationRule.TOPIC_UNLISTED]
     if problems:
-        repair = "oneiros validate"
-        yield Check("memory", "warning", f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", repair)
-    else:
-        yield Check("memory", "ok", f"{memory.root.path}: every file is as it should be")
+        return warning(f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", "oneiros validate")
+    return ok(f"{memory.root.path}: every file is as it should be")
 
 
-def _check_model(memory: Memory) -> Iterator[Check]:
+def _model(memory: Memory) -> Check:
     near, other, far = (
         one.vector
         for one in memory.engine().embed(["The cat sat on the mat.", "A cat is sitting on a mat.", "Tax law of 1923."])
     )
-    length = float(np.linalg.norm(near))
     name = f"{memory.model.card.name}, {memory.model.reason}"
-    if abs(length - 1) > 1e-3 or float(near @ other) <= float(near @ far):
-        yield Check("model", "failed", f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
-    else:
-        yield Check("model", "ok", f"{name}: embeds, {len(near)} dimensions")
+    if abs(float(np.linalg.norm(near)) - 1) > 1e-3 or float(near @ other) <= float(near @ far):
+        return failed(f"{name}: its vectors make no sense", "oneiros init --download, or reinstall")
+    return ok(f"{name}: embeds, {len(near)} dimensions")
 
 
-def _check_ledger(memory: Memory) -> Iterator[Check]:
-    problems = memory.inspect().damage()
-    if problems:
-        yield Check("ledger", "failed", problems[0], "oneiros reindex --rebuild")
-    else:
-        yield Check("ledger", "ok", "whole, and the keyword index agrees with the text")
+def _ledger(memory: Memory) -> Check:
+    if problems := memory.inspect().damage():
+        return failed(problems[0], REBUILD)
+    return ok("whole, and the keyword index agrees with the text")
 
 
-def _check_disk(memory: Memory) -> Iterator[Check]:
+def _disk(memory: Memory) -> Check:
     changes = memory.changes()
     if changes.is_empty:
-        yield Check("disk", "ok", f"{changes.unchanged} files, all indexed as they are")
-    elif not changes.changed and not changes.removed:
-        yield Check("disk", "warning", "a run was interrupted or is under way", "oneiros reindex")
-    else:
-        count = len(changes.changed) + len(changes.removed)
-        yield Check("disk", "warning", f"{count} files differ from the indices", "oneiros reindex")
+        return ok(f"{changes.unchanged} files, all indexed as they are")
+    if count := len(changes.changed) + len(changes.removed):
+        return warning(f"{count} files differ from the indices", "oneiros reindex")
+    return warning("a run was interrupted or is under way", "oneiros reindex")
 
 
-def _check_words(memory: Memory) -> Iterator[Check]:
+def _words(memory: Memory) -> Check:
     if unfound := memory.inspect().unfound(SAMPLE):
-        yield Check("words", "failed", f"{unfound} passages are not found by their words", "oneiros reindex --rebuild")
-    else:
-        yield Check("words", "ok", "sampled passages are found by their own words")
+        return failed(f"{unfound} passages are not found by their words", REBUILD)
+    return ok("sampled passages are found by their own words")
 
 
-def _check_meaning(environment: Environment, memory: Memory) -> Iterator[Check]:
+def _meaning(environment: Environment, memory: Memory) -> Check:
     counts = memory.inspect().counts()
-    if counts["semantic"] < counts["searchable"]:
-        left = counts["searchable"] - counts["semantic"]
-        yield Check("meaning", "warning", f"{left} passages are not indexed by meaning yet", "oneiros reindex")
-        return
+    if left := max(0, counts["searchable"] - counts["semantic"]):
+        return warning(f"{left} passages are not indexed by meaning yet", "oneiros reindex")
     found = _compared(environment, memory)
     if found is None:
-        yield Check("meaning", "warning", "another process owns the semantic index, so it was not compared", "")
-    elif found.wrong:
-        detail = f"{found.wrong} passages differ between ledger and semantic index"
-        yield Check("meaning", "failed", detail, "oneiros reindex --rebuild")
-    elif found.unreached:
-        detail = f"{found.unreached} of {SAMPLE} vectors do not find themselves"
-        yield Check("meaning", "failed", detail, "oneiros reindex --rebuild")
-    else:
-        yield Check("meaning", "ok", f"all {found.held} vectors are held, and sampled ones find themselves")
+        return warning("another process owns the semantic index, so it was not compared", "")
+    if found.wrong:
+        return failed(f"{found.wrong} passages differ between ledger and semantic index", REBUILD)
+    if found.unreached:
+        return failed(f"{found.unreached} of {SAMPLE} vectors do not find themselves", REBUILD)
+    return ok(f"all {found.held} vectors are held, and sampled ones find themselves")
 
 
 def _compared(environment: Environment, memory: Memory) -> Comparison | None:
@@ -184,48 +154,37 @@ def _compared(environment: Environment, memory: Memory) -> Comparison | None:
     with suppress(NotOwner):
         memory.own()
         return memory.inspect().compared(SAMPLE)
-    try:
-        found = Client(environment.variables, memory.root.path).ask("GET", f"/api/compare?sample={SAMPLE}")
-    except DaemonLost:
-        return None
-    return Comparison(found["held"], found["wrong"], found["unreached"])
+    with suppress(DaemonLost):
+        found = Client.of(environment).ask("GET", f"/api/compare?sample={SAMPLE}")
+        return Comparison(found["held"], found["wrong"], found["unreached"])
+    return None
 
 
-def _check_reading(memory: Memory) -> Iterator[Check]:
-    unreadable = []
+def _reading(memory: Memory) -> Check:
+    unreadable = 0
     for head in memory.topics():
         try:
             memory.read(head.path)
         except ContentError:
-            unreadable.append(head.path)
+            unreadable += 1
     if unreadable:
-        yield Check("read", "warning", f"{len(unreadable)} topics cannot be read", "oneiros validate")
-    else:
-        yield Check("read", "ok", "every topic can be read back")
+        return warning(f"{unreadable} topics cannot be read", "oneiros validate")
+    return ok("every topic can be read back")
 
 
-def _check_approval(memory: Memory) -> Iterator[Check]:
+def _approval(memory: Memory) -> Iterator[Check]:
     """Whether a person has answered for every approved file as it stands."""
     found = decisions_on(memory.root, memory.person).unexplained()
     if not found:
-        yield Check("approval", "ok", "every approved file is as you accepted, adopted or committed it")
+        yield ok("every approved file is as you accepted, adopted or committed it")
         return
-    for doubt in doubts_in_words(found):
-        yield Check("approval", "warning", doubt.what, doubt.step)
+    yield from (warning(doubt.what, doubt.step) for doubt in doubts_in_words(found))
 
 
-def _check_client(environment: Environment, memory: Memory) -> Iterator[Check]:
-    """Whether Claude Code loads this memory once and leaves its files alone."""
-    for found in check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root):
-        yield Check("claude code", found.state, found.detail, found.repair)
-
-
-def _check_archive(environment: Environment, memory: Memory) -> Iterator[Check]:
+def _archive(environment: Environment, memory: Memory) -> Check:
     """Whether sessions of this machine would be lost when the client cleans up."""
     left = waiting(environment, memory.root, now())
-    kept = memory.status().sources[Layer.RAW]
     if not left.not_archived:
-        yield Check("archive", "ok", f"{kept} sessions; none of this machine is missing")
-        return
+        return ok(f"{memory.status().sources[Layer.RAW]} sessions; none of this machine is missing")
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
-    yield Check("archive", "warning", detail, "oneiros ingest")
+    return warning(detail, "oneiros ingest")

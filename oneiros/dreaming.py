@@ -1,13 +1,11 @@
 """dream as this person has set it up: command line and daemon start here, so that they decide on the same things."""
 
-import datetime as dt
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from crawler.archive.store import Archive, SessionRecord
+from crawler.archive.store import SessionRecord
 from crawler.compress.model.compressor import PaidModel
-from crawler.compress.run import last_written
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
@@ -24,11 +22,9 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import archive_folder, closed_when, model_client_of, spending
-from oneiros.schedule import At, Every, Job
+from oneiros.ingest.settings import archive_of, model_client_of, over_when, spending
+from oneiros.opening import open_memory
 
-FLAG_MINUTES = 60.0
-REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's intake
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 
 
@@ -54,10 +50,10 @@ def dream_once(
     """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
     decisions = decisions_of(environment)
     archive = archive_of(decisions.root)
-    closed = closed_when(environment, decisions.root, now())
+    is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
-        return with_open or closed.holds_for(record.session_id, last_written(archive, record.session_id))
+        return with_open or is_over(record.session_id)
 
     redactor = Redactor(environment.person.deny_words)
     dream = Dream(
@@ -89,38 +85,16 @@ def weekly_review(memory: Memory) -> tuple[Review, Path]:
     return review, file
 
 
-def dream_jobs(memory: Memory) -> tuple[Job, ...]:
-    """What the daemon does by the clock: the flag that there is something to dream, and the weekly review."""
-
-    def flag(check: Callable[[], None]) -> str:
-        check()
-        return "sessions wait to be read" if refresh_pending(memory.root) else "nothing waits to be read"
-
-    def report(check: Callable[[], None]) -> str:
-        check()
-        review, file = weekly_review(memory)
-        return f"{len(review.findings)} findings in reports/{file.name}"
-
-    return (
-        Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
-        Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
-    )
-
-
-def refresh_pending(root: MemoryRoot) -> bool:
-    """Raises or lowers the flag that says there is something to dream; for the schedule and the start of a session."""
+def has_waiting(root: MemoryRoot) -> bool:
+    """Whether there is something to dream, as the flag says that this raises or lowers."""
     return DreamProgress(root).refresh_flag(archive_of(root), now())
-
-
-def archive_of(root: MemoryRoot) -> Archive:
-    return Archive(archive_folder(root))
 
 
 def bring_level(environment: Environment) -> None:
     """Indexes what was just written: the daemon does it where one runs, this process otherwise."""
-    client = Client(environment.variables, environment.choice.root.path)
+    client = Client.of(environment)
     try:
         client.ask("POST", "/api/reindex", {"wait_seconds": LEVEL_SECONDS}, seconds=2 * LEVEL_SECONDS)
     except DaemonLost:
-        with environment.open_memory() as memory:
+        with open_memory(environment) as memory:
             memory.refresh()

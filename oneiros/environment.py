@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.light.endpoint import runtime_folder
-
-if TYPE_CHECKING:
-    from memory_server.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -71,23 +67,6 @@ class Environment:
             "sockets": runtime_folder(self.variables),
             "models": str(self.hub_cache),
         }
-
-    def open_memory(self, root: MemoryRoot | None = None, *, as_it_is: bool = False) -> "Memory":
-        """The chosen memory, or another one by name. Raises NeedsRepair where none has been made.
-
-        Indices of another version are made anew first; `as_it_is` leaves that to the caller.
-        """
-        # half a second, which a question to the daemon does not spend
-        from oneiros.opening import bring_forward, open_memory
-
-        memory = open_memory(self, root or self.choice.root)
-        if not as_it_is:
-            try:
-                bring_forward(memory)
-            except BaseException:
-                memory.close()
-                raise
-        return memory
 
 
 def program_version() -> str:

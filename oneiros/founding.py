@@ -48,7 +48,7 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     root.topics.mkdir(exist_ok=True)
     change_setting(root.settings, "model", model)
     write_index_page(root, read_memory_settings(root.settings))
-    yield from _settle_git(root)
+    yield from _prepare_git(root)
 
 
 def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:
@@ -61,7 +61,7 @@ def trusted_without(file: Path, person: PersonSettings, path: Path) -> None:
     change_setting(file, "trusted_roots", sorted(one for one in person.trusted_roots if Path(one).resolve() != path))
 
 
-def _settle_git(root: MemoryRoot) -> Iterator[str]:
+def _prepare_git(root: MemoryRoot) -> Iterator[str]:
     """A repository of its own, or, inside a project's repository, ignore rules that keep conversations out of it."""
     inside = _git(root.path, "rev-parse", "--show-toplevel")
     is_own = inside is None or Path(inside).resolve() == root.path.resolve()

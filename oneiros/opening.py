@@ -1,9 +1,7 @@
-"""Opening a memory in this process, with everything that costs.
-
-`Environment.open_memory` imports this when it is called: whoever asks the daemon needs none of it.
-"""
+"""Opening a memory in this process, with everything that costs: whoever asks the daemon imports none of it."""
 
 import logging
+from collections.abc import Callable
 
 from crawler.archived import ArchivedSessions
 from dream.decisions.unapproved import UnapprovedFiles
@@ -19,10 +17,20 @@ from oneiros.environment import Environment, now
 logger = logging.getLogger(__name__)
 
 
-def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
-    """A memory over one environment, its indices as they are. Raises NeedsRepair where none has been made."""
+def open_memory(
+    environment: Environment,
+    root: MemoryRoot | None = None,
+    *,
+    as_it_is: bool = False,
+    before_search: Callable[[bool], str] = lambda _: "",
+) -> Memory:
+    """The chosen memory, or another one. Raises NeedsRepair where none has been made.
+
+    Indices of another version are made anew first; `as_it_is` leaves that to the caller.
+    """
     prepare_process()
-    return Memory(
+    root = root or environment.choice.root
+    memory = Memory(
         root,
         person=environment.person,
         hub_cache=environment.hub_cache,
@@ -30,14 +38,16 @@ def open_memory(environment: Environment, root: MemoryRoot) -> Memory:
         unapproved=UnapprovedFiles(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
+        before_search=before_search,
     )
-
-
-def bring_forward(memory: Memory) -> None:
-    """Makes the indices anew where another version of the program wrote them. Raises NeedsRepair where it may not."""
-    if memory.is_of_another_format():
+    if not as_it_is and memory.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
-        memory.reindex()
+        try:
+            memory.reindex()
+        except BaseException:
+            memory.close()
+            raise
+    return memory
 
 
 def torch_engine(files: ModelFiles) -> Engine:

@@ -1,13 +1,15 @@
 """Regression on one's own corpus: the logged questions asked again, before and after a change of model or ranking.
 
-`saved` notes what the memory answers now; `replayed` asks the same again and compares. Hits are known by file and
-lines, so a change of chunking can be compared too. Nothing of it is logged.
+`save_answers` notes what the memory answers now; `replay_answers` asks the same again and compares. Hits are known by
+file and lines, so a change of chunking can be compared too. Nothing of it is logged.
 """
 
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from memory_server.document import Hit
 from memory_server.errors import ContentError, OneirosError
@@ -18,16 +20,24 @@ from memory_server.search.question import Search
 
 TOP = 10
 MOST_QUESTIONS = 500
-VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One question, and the places it was answered from, best first."""
 
-    tool: str
+    tool: Search
     query: str
     hits: tuple[str, ...]  # path:first-last
+
+
+@dataclass(frozen=True, slots=True)
+class SavedAnswers:
+    """The file that answers are saved in."""
+
+    version: Literal[1]
+    model: str
+    answers: list[Answered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,45 +67,44 @@ class Replay:
 
 
 def save_answers(memory: Memory, file: Path) -> int:
-    """Asks the logged questions and writes the answers to a file; returns how many there were."""
-    asked = answers_now(memory, questions_of(memory))
-    content = {"version": VERSION, "model": memory.model.card.name, "answers": [asdict(one) for one in asked]}
-    replace_file(file, json.dumps(content, ensure_ascii=False, indent=1) + "\n", follow=True)
-    return len(asked)
+    """Asks the logged questions, each once, newest first, and writes the answers to a file; how many there were."""
+    rows = memory.logged_queries(limit=MOST_QUESTIONS)
+    asked = dict.fromkeys((Search(str(row["tool"])), str(row["query"])) for row in rows if row["tool"] in set(Search))
+    saved = SavedAnswers(1, memory.model.card.name, answers_now(memory, asked))
+    replace_file(file, msgspec.json.format(msgspec.json.encode(saved), indent=1).decode() + "\n", follow=True)
+    return len(saved.answers)
 
 
 def replay_answers(memory: Memory, file: Path) -> Replay:
     """Asks the questions of a file again and compares. Raises ContentError where it is no such file."""
-    model, before = _read(file)
+    try:
+        saved = msgspec.json.decode(file.read_bytes(), type=SavedAnswers)
+    except (OSError, msgspec.DecodeError) as error:
+        remedy = "Write one with `oneiros queries --save FILE`"
+        raise ContentError("the saved answers cannot be read", where=file, remedy=remedy) from error
+    before = saved.answers
     now = answers_now(memory, [(one.tool, one.query) for one in before])
     moved = [_moved(old, new) for old, new in zip(before, now, strict=True)]
-    same = sum(old.hits == new.hits for old, new in zip(before, now, strict=True))
     return Replay(
         questions=len(before),
-        model_before=model,
+        model_before=saved.model,
         model_now=memory.model.card.name,
-        same=same,
+        same=sum(old.hits == new.hits for old, new in zip(before, now, strict=True)),
         same_first=sum(one.first_before == one.first_now for one in moved),
         overlap=sum(one.overlap for one in moved) / len(moved) if moved else 1.0,
         moved=tuple(sorted((one for one in moved if one.gone or one.come), key=lambda one: one.overlap)),
     )
 
 
-def questions_of(memory: Memory) -> list[tuple[str, str]]:
-    """The logged questions, each once, newest first."""
-    rows = memory.logged_queries(limit=MOST_QUESTIONS)
-    return list(dict.fromkeys((str(row["tool"]), str(row["query"])) for row in rows if row["tool"] in set(Search)))
-
-
-def answers_now(memory: Memory, questions: Sequence[tuple[str, str]]) -> list[Answered]:
+def answers_now(memory: Memory, questions: Iterable[tuple[Search, str]]) -> list[Answered]:
     """What the memory answers; a question that cannot be asked any more has no hits."""
     found = []
     for tool, query in questions:
         try:
-            hits = memory.look_up(parse_query(query, Search(tool), limit=TOP)).hits
+            hits = memory.look_up(parse_query(query, tool, limit=TOP)).hits
         except OneirosError:
             hits = ()
-        found.append(Answered(tool, query, tuple(_place(hit) for hit in hits)))
+        found.append(Answered(tool, query, tuple(map(_place, hits))))
     return found
 
 
@@ -116,15 +125,3 @@ def _moved(old: Answered, new: Answered) -> Moved:
         tuple(place for name, place in before.items() if name not in now),
         tuple(place for name, place in now.items() if name not in before),
     )
-
-
-def _read(file: Path) -> tuple[str, list[Answered]]:
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        answers = [Answered(one["tool"], one["query"], tuple(one["hits"])) for one in content["answers"]]
-        if content["version"] != VERSION or any(one.tool not in set(Search) for one in answers):
-            raise ValueError("another version")
-        return str(content["model"]), answers
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        remedy = "Write one with `oneiros queries --save FILE`"
-        raise ContentError("the saved answers cannot be read", where=file, remedy=remedy) from error

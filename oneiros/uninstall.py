@@ -8,21 +8,17 @@ import json
 import os
 import shutil
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.embedding.model import MODELS
-from memory_server.errors import NeedsRepair
 from memory_server.root.paths import state_home
 from oneiros.claude.setup import Change, Setup
-from oneiros.client import Client, DaemonLost
+from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment
 from oneiros.light.endpoint import is_running, runtime_folder
-
-END_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +47,20 @@ class Removal:
 
 def planned_removal(environment: Environment) -> Removal:
     """What an uninstall would do. Raises ContentError or UsageError where a file of Claude Code cannot be read."""
+    variables, home = environment.variables, environment.home
+    own = {
+        environment.person_file.parent: "your settings",
+        state_home(variables, home): "the state of memories: what you approved and asked, tokens, logs",
+        Path(runtime_folder(variables)): "sockets of daemons",
+    }
+    models = [environment.hub_cache / f"models--{card.repository.replace('/', '--')}" for card in MODELS.values()]
+    trainer = Path(variables.get("ONEIROS_TRAINER_HOME") or home / ".cache" / "oneiros-trainer")
+    others = {**dict.fromkeys(models, "a model; other programs may use it"), trainer: "models and runs of the trainer"}
     return Removal(
-        goes=tuple(
-            _places(
-                (environment.person_file.parent, "your settings"),
-                (_states(environment), "the state of memories: what you approved and asked, tokens, logs"),
-                (Path(runtime_folder(environment.variables)), "sockets of daemons"),
-            )
-        ),
-        changes=tuple(_setup(environment).undoing()),
-        stays=tuple(
-            _places(
-                *((folder, "a model; other programs may use it") for folder in _model_folders(environment)),
-                (_trainer_home(environment), "models and runs of the trainer"),
-            )
-        ),
-        memories=tuple(_places(*((root, "a memory") for root in known_roots(environment)))),
+        goes=tuple(_places(own)),
+        changes=tuple(Setup.of(environment).undoing()),
+        stays=tuple(_places(others)),
+        memories=tuple(_places(dict.fromkeys(known_roots(environment), "a memory"))),
         program=_program_removal(Path(sys.prefix)),
     )
 
@@ -74,7 +68,8 @@ def planned_removal(environment: Environment) -> Removal:
 def remove(removal: Removal, environment: Environment) -> None:
     """Ends the daemons, takes the changes back and deletes what goes. Raises NeedsRepair where a daemon stays."""
     for memory in removal.memories:
-        _end_daemon(environment, memory.path)
+        if is_running(str(memory.path)):
+            end_daemon(environment.root_at(memory.path))
     for change in removal.changes:
         change.do()
     for place in removal.goes:
@@ -88,40 +83,20 @@ def remove(removal: Removal, environment: Environment) -> None:
 def known_roots(environment: Environment) -> list[Path]:
     """The memories of this account that exist: the chosen one, those trusted and those used before."""
     roots = {environment.choice.root.path, *map(Path, environment.person.trusted_roots)}
-    for mark in _states(environment).glob("*/root.json"):
+    for mark in state_home(environment.variables, environment.home).glob("*/root.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
             roots.add(Path(json.loads(mark.read_text(encoding="utf-8"))["path"]))
     return sorted({root.resolve() for root in roots if (root / "MEMORY.md").is_file()})
 
 
-def _places(*named: tuple[Path, str]) -> Iterator[OwnPlace]:
+def _places(named: Mapping[Path, str]) -> Iterator[OwnPlace]:
     """Those that exist, with their size. What a link leads to is not counted: it is somebody else's."""
-    for path, what in named:
+    for path, what in named.items():
         if os.path.lexists(path):
             is_folder = path.is_dir() and not path.is_symlink()
             below = sorted(path.rglob("*")) if is_folder else [path]
             files = [file for file in below if file.is_symlink() or not file.is_dir()]
             yield OwnPlace(path, what, tuple((file, file.lstat().st_size) for file in files))
-
-
-def _states(environment: Environment) -> Path:
-    return state_home(environment.variables, environment.home)
-
-
-def _setup(environment: Environment) -> Setup:
-    notes = environment.person_file.with_name("setup.json")
-    page = environment.home / ".claude" / "CLAUDE.md"
-    return Setup(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
-
-
-def _model_folders(environment: Environment) -> Iterator[Path]:
-    for card in MODELS.values():
-        yield environment.hub_cache / f"models--{card.repository.replace('/', '--')}"
-
-
-def _trainer_home(environment: Environment) -> Path:
-    named = environment.variables.get("ONEIROS_TRAINER_HOME")
-    return Path(named) if named else environment.home / ".cache" / "oneiros-trainer"
 
 
 def _program_removal(prefix: Path) -> str:
@@ -131,18 +106,6 @@ def _program_removal(prefix: Path) -> str:
     if prefix.parent.name == "tools":
         return "uv tool uninstall oneiros"
     return f"{prefix}/bin/python -m pip uninstall oneiros"
-
-
-def _end_daemon(environment: Environment, root: Path) -> None:
-    if not is_running(str(root)):
-        return
-    with suppress(DaemonLost):
-        Client(environment.variables, root).ask("POST", "/api/stop")
-    end = time.monotonic() + END_SECONDS
-    while is_running(str(root)):
-        if time.monotonic() > end:
-            raise NeedsRepair("the daemon does not end", where=root, remedy="`oneiros stop`, then try again")
-        time.sleep(0.05)
 
 
 def _remove_empty(folder: Path, home: Path) -> None:

@@ -82,6 +82,30 @@ def status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
+def reading_json(reading: Reading) -> dict[str, Any]:
+    """Lines of a source for programs."""
+    return {
+        "path": reading.path,
+        "layer": reading.layer.value,
+        "title": reading.title,
+        "first_line": reading.lines.first,
+        "last_line": reading.lines.last,
+        "of_lines": reading.last_line,
+        "text": reading.text,
+    }
+
+
+def topics_json(heads: Sequence[TopicHead]) -> dict[str, Any]:
+    """The list of topics for programs."""
+    dates = [head.date.isoformat() if head.date else None for head in heads]
+    return {
+        "topics": [
+            {"name": head.name, "title": head.title, "date": date, "summary": head.summary, "path": head.path}
+            for head, date in zip(heads, dates, strict=True)
+        ]
+    }
+
+
 def status_json(status: Status) -> dict[str, Any]:
     """The status for programs."""
     return {

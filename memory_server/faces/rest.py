@@ -22,7 +22,7 @@ from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.indexing import Indexing
-from memory_server.faces.memory_text import status_json
+from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.index.build import Changes
 from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
 from memory_server.memory import Memory
@@ -247,18 +247,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
     @api.get("/api/topics")
     def topics() -> dict[str, Any]:
         """The approved topics."""
-        return {
-            "topics": [
-                {
-                    "name": head.name,
-                    "title": head.title,
-                    "date": head.date.isoformat() if head.date else None,
-                    "summary": head.summary,
-                    "path": head.path,
-                }
-                for head in memory.topics()
-            ]
-        }
+        return topics_json(memory.topics())
 
     @api.get("/api/read")
     def read(
@@ -267,16 +256,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
         last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
     ) -> dict[str, Any]:
         """Lines of a topic or session."""
-        reading = memory.read(name, first, last)
-        return {
-            "path": reading.path,
-            "layer": reading.layer.value,
-            "title": reading.title,
-            "first_line": reading.lines.first,
-            "last_line": reading.lines.last,
-            "of_lines": reading.last_line,
-            "text": reading.text,
-        }
+        return reading_json(memory.read(name, first, last))
 
     @api.get("/api/session")
     def session(

@@ -11,27 +11,39 @@ PLUGIN = "oneiros@oneiros"
 
 
 @dataclass(frozen=True, slots=True)
-class ClientFinding:
-    """One thing about the client."""
+class Check:
+    """One thing that is as it should be, or is not."""
 
     state: str  # ok, warning, failed
     detail: str
     repair: str = ""
 
 
-def check_client(files: ClaudeFiles, root: MemoryRoot) -> Iterator[ClientFinding]:
+def ok(detail: str) -> Check:
+    return Check("ok", detail)
+
+
+def warning(detail: str, repair: str) -> Check:
+    return Check("warning", detail, repair)
+
+
+def failed(detail: str, repair: str) -> Check:
+    return Check("failed", detail, repair)
+
+
+def check_client(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
     """What is wrong with how Claude Code and this memory live together; one line where nothing is."""
     found = [*_imports(files, root), *_own_memory(files, root)]
-    yield from found or [ClientFinding("ok", "nothing of this memory is loaded twice, and nothing written into it")]
+    yield from found or [ok("nothing of this memory is loaded twice, and nothing written into it")]
 
 
-def _imports(files: ClaudeFiles, root: MemoryRoot) -> Iterator[ClientFinding]:
+def _imports(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
     """The index page and topics that come to the model by more ways than one."""
     pages = files.imports_of(root.index_page)
     if len(pages) > 1:
         names = ", ".join(str(page) for page in pages)
         repair = "Leave one import; `oneiros setup --undo` takes its own out"
-        yield ClientFinding("warning", f"MEMORY.md is loaded {len(pages)} times: {names}", repair)
+        yield warning(f"MEMORY.md is loaded {len(pages)} times: {names}", repair)
     topics = [
         target.name
         for page in files.pages()
@@ -40,10 +52,10 @@ def _imports(files: ClaudeFiles, root: MemoryRoot) -> Iterator[ClientFinding]:
     ]
     if topics:
         repair = "Take the import out: pointers lead to topics when they matter"
-        yield ClientFinding("warning", f"whole topics are loaded into every session: {', '.join(topics)}", repair)
+        yield warning(f"whole topics are loaded into every session: {', '.join(topics)}", repair)
 
 
-def _own_memory(files: ClaudeFiles, root: MemoryRoot) -> Iterator[ClientFinding]:
+def _own_memory(files: ClaudeFiles, root: MemoryRoot) -> Iterator[Check]:
     """The client's own memory: where it writes, and whether it dreams too."""
     settings = files.settings()
     folder = settings.get("autoMemoryDirectory")
@@ -51,9 +63,9 @@ def _own_memory(files: ClaudeFiles, root: MemoryRoot) -> Iterator[ClientFinding]
         place = files.home / folder[2:] if folder.startswith("~/") else Path(folder)
         if place.resolve().is_relative_to(root.path.resolve()) or root.path.resolve().is_relative_to(place.resolve()):
             repair = f"Name another folder in {files.settings_file}: the client writes there without asking"
-            yield ClientFinding("failed", f"autoMemoryDirectory is {folder}, which holds this memory", repair)
+            yield failed(f"autoMemoryDirectory is {folder}, which holds this memory", repair)
     plugins = settings.get("enabledPlugins")
     is_installed = isinstance(plugins, dict) and bool(plugins.get(PLUGIN))
     if is_installed and settings.get("autoDreamEnabled") is not False:
         repair = "oneiros setup --auto-dream-off"
-        yield ClientFinding("warning", "Claude's own auto-dream may go through the same sessions", repair)
+        yield warning("Claude's own auto-dream may go through the same sessions", repair)

@@ -17,6 +17,7 @@ from typing import Any
 from memory_server.errors import ContentError, UsageError
 from memory_server.machine.files import replace_file
 from oneiros.claude.plugin import adding, client_program, run_client, taking_out
+from oneiros.environment import Environment
 
 BEGIN = "<!-- oneiros: begin -->"
 END = "<!-- oneiros: end -->"
@@ -52,6 +53,13 @@ class Change:
 class Setup:
     """Plans changes to the files of one person's client; nothing is written before `do` of a change is called."""
 
+    @classmethod
+    def of(cls, environment: Environment, page: Path | None = None) -> "Setup":
+        """The plan for the memory that is meant. `page`: another CLAUDE.md than the person's own."""
+        notes = environment.person_file.with_name("setup.json")
+        page = page or environment.home / ".claude" / "CLAUDE.md"
+        return cls(environment.home, notes, page, environment.choice.root.index_page, environment.variables)
+
     def __init__(self, home: Path, notes: Path, page: Path, index_page: Path, variables: Mapping[str, str]):
         """`notes`: the file that remembers what stood there before; `page`: the CLAUDE.md to write to."""
         self._variables = variables
@@ -68,7 +76,7 @@ class Setup:
         if wanted != text:
             what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
             yield Change(what, lambda: self._write(self._page, wanted))
-        if auto_dream_off and self._client_settings().get(AUTO_DREAM) is not False:
+        if auto_dream_off and _read_object(self._settings).get(AUTO_DREAM) is not False:
             yield Change(f"{self._settings}: {AUTO_DREAM} = false", self._switch_off)
         if with_skill and not self._skill.exists():
             yield Change(f"{self._skill}: /dream, which points to /oneiros:dream", self._add_skill)
@@ -82,18 +90,18 @@ class Setup:
 
     def plugin(self) -> Iterator[Change]:
         """What is still to be done for the plugin: the client's own commands."""
-        if not self._read_notes().get("plugin"):
+        if not _read_object(self._notes).get("plugin"):
             yield Change("\n".join(map(shlex.join, adding())), self._add_plugin)
 
     def undoing(self) -> Iterator[Change]:
         """What takes the changes back; what a person has changed since stays."""
-        notes = self._read_notes()
+        notes = _read_object(self._notes)
         for name in notes.get("pages", []):
             page = Path(name)
             text = page.read_text(encoding="utf-8") if page.exists() else ""
             if marks_of(page)[0] in text:
                 yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
-        if "settings" in notes and self._client_settings().get(AUTO_DREAM) is False:
+        if "settings" in notes and _read_object(self._settings).get(AUTO_DREAM) is False:
             yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
         if notes.get("skill") and self._skill.exists() and self._skill.read_text(encoding="utf-8") == SKILL:
             yield Change(f"{self._skill}: gone", self._remove_skill)
@@ -107,13 +115,16 @@ class Setup:
     # -- doing --------------------------------------------------------------------------------------------------
 
     def _write(self, page: Path, text: str) -> None:
-        pages = [*self._read_notes().get("pages", []), str(page)]
-        made = [*self._read_notes().get("made", []), *([] if page.exists() else [str(page)])]
-        self._note(pages=sorted(set(pages)), made=sorted(set(made)))
+        notes = _read_object(self._notes)
+        pages, made = (
+            {*notes.get("pages", []), str(page)},
+            {*notes.get("made", []), *([] if page.exists() else [str(page)])},
+        )
+        self._note(pages=sorted(pages), made=sorted(made))
         replace_file(page, text, follow=True)
 
     def _switch_off(self) -> None:
-        settings = self._client_settings()
+        settings = _read_object(self._settings)
         self._note(settings={"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()})
         replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
 
@@ -129,13 +140,13 @@ class Setup:
 
     def _clear(self, page: Path) -> None:
         text = without_block(page.read_text(encoding="utf-8"), page)
-        if not text.strip() and str(page) in self._read_notes().get("made", []):
+        if not text.strip() and str(page) in _read_object(self._notes).get("made", []):
             page.unlink()
         else:
             replace_file(page, text, follow=True)
 
     def _switch_back(self, noted: dict[str, Any]) -> None:
-        settings = {key: value for key, value in self._client_settings().items() if key != AUTO_DREAM}
+        settings = {key: value for key, value in _read_object(self._settings).items() if key != AUTO_DREAM}
         if noted["was"] is not None:
             settings[AUTO_DREAM] = noted["was"]
         if settings or noted["had_file"]:
@@ -151,14 +162,10 @@ class Setup:
 
     # -- files --------------------------------------------------------------------------------------------------
 
-    def _client_settings(self) -> dict[str, Any]:
-        return _read_object(self._settings)
-
-    def _read_notes(self) -> dict[str, Any]:
-        return _read_object(self._notes)
-
     def _note(self, **more: object) -> None:
-        replace_file(self._notes, _as_json({**more, **self._read_notes(), **_lists(more)}), follow=True)
+        """Adds to the notes. Lists grow; of the others what was noted first is what stood there before."""
+        lists = {key: value for key, value in more.items() if isinstance(value, list)}
+        replace_file(self._notes, _as_json({**more, **_read_object(self._notes), **lists}), follow=True)
 
 
 def with_block(text: str, inside: str, where: Path) -> str:
@@ -209,11 +216,6 @@ def _read_object(file: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError("the file holds no JSON object", where=file, remedy="Mend it first")
     return found
-
-
-def _lists(notes: dict[str, object]) -> dict[str, object]:
-    """Of new notes those that grow; of the others what was noted first is what stood there before."""
-    return {key: value for key, value in notes.items() if isinstance(value, list)}
 
 
 def _as_json(value: dict[str, Any]) -> str:

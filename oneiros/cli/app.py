@@ -20,9 +20,9 @@ from memory_server.errors import OneirosError
 from memory_server.machine.files import replace_file
 from memory_server.machine.private import keep_private
 from memory_server.machine.repair import refusal_of
-from oneiros.cli.main import EXIT_INTERRUPTED, print_version
-from oneiros.cli.output import talk
-from oneiros.cli.table import GROUPS, ROWS, this_environment
+from oneiros.cli.early import EXIT_INTERRUPTED, print_version
+from oneiros.cli.table import GROUPS, ROWS, adder_of
+from oneiros.cli.terminal.output import talk
 from oneiros.completion import VARIABLE as COMPLETE
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Commands(TyperGroup):
         name, known, rest = super().resolve_command(ctx, args)
         if not known or not name:
             return None, None, rest
-        ctx.obj = ctx.obj or this_environment()
+        ctx.obj = ctx.obj or _this_environment()
         return name, loaded(name), rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as typer calls it
@@ -56,7 +56,7 @@ class Commands(TyperGroup):
 def create_app() -> TyperGroup:
     """All commands, none of them loaded. What they work on is `obj` of their context, an Environment."""
     app = _typer(help="A memory for Claude Code that knows things instead of only finding them.", cls=Commands)
-    app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(settle)
+    app.callback(no_args_is_help=True, epilog="\b\nExample: oneiros init --example")(before_command)
     group = typer.main.get_group(app)
     for row in ROWS.values():
         group.add_command(TyperCommand(row.name, help=row.sentence))
@@ -66,7 +66,7 @@ def create_app() -> TyperGroup:
 def loaded(name: str) -> Any:
     """One command, with what it imports."""
     app = _typer()
-    ROWS[name].add_to(app)
+    adder_of(ROWS[name].room)(app)
     return typer.main.get_group(app).commands[name]
 
 
@@ -85,13 +85,13 @@ def _show_version(is_wanted: bool) -> None:
         raise typer.Exit(print_version())
 
 
-def settle(
+def before_command(
     version: Annotated[  # noqa: ARG001  its callback has ended the command
         bool, typer.Option("--version", help="print the version and end", is_eager=True, callback=_show_version)
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say on stderr what is done")] = False,
 ) -> None:
-    """What is settled before every command."""
+    """Runs before every command."""
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(message)s", stream=sys.stderr)
 
 
@@ -125,6 +125,13 @@ def run_app(arguments: Sequence[str], environment: "Environment | None" = None) 
         return EXIT_BUG
 
 
+def _this_environment() -> "Environment":
+    """What commands work on where nothing else is given."""
+    from oneiros.environment import Environment
+
+    return Environment.of_process()
+
+
 def _interrupted() -> int:
     talk("Interrupted. What was done is kept; the same command goes on from there.")
     return EXIT_INTERRUPTED
@@ -140,7 +147,7 @@ def _without_reader() -> int:
 def _told(error: Exception, environment: "Environment | None") -> str:
     """What a person is told of an error that no command foresaw."""
     try:
-        root = (environment or this_environment()).choice.root
+        root = (environment or _this_environment()).choice.root
     except (OneirosError, OSError):
         root = None
     return str(refusal_of(error, root.path if root else None) or _bug_sentence(root.error_log if root else None))

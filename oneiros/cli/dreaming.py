@@ -2,15 +2,14 @@
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dream.blame import Blame, blame
-from dream.decisions.accept import Decided, Decisions
+from dream.decisions.accept import Decided
 from dream.decisions.presence import person_at_terminal
 from dream.export import export_approved
 from dream.proposals.hunk import Hunk, State
@@ -21,12 +20,14 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
-from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
-from oneiros.cli.review import TerminalReview
+from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import daemon_json
+from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
-from oneiros.dreaming import archive_of, decisions_of, dream_once, weekly_review
+from oneiros.dreaming import decisions_of, dream_once, weekly_review
 from oneiros.environment import Environment
+from oneiros.ingest.settings import archive_of
+from oneiros.opening import open_memory
 
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
@@ -56,9 +57,13 @@ def dream(
     environment: Environment = context.obj
     if context.invoked_subcommand:
         return
-    with sessions_shown() as show:
+    with progress_shown() as show:
         report = dream_once(
-            environment, max_sessions=sessions, max_seconds=seconds, with_open=with_open, on_session=show
+            environment,
+            max_sessions=sessions,
+            max_seconds=seconds,
+            with_open=with_open,
+            on_session=lambda done, total: show(Progress("reading", done, total)),
         )
     if as_json:
         data_json(dataclasses.asdict(report))
@@ -73,8 +78,7 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     talk(
         f"{report.sessions} sessions read in {report.seconds:.1f} s, {report.left} left; {report.found} hunks are new."
     )
-    withdrawn = {"expired": offer.expired, "retired": offer.retired}
-    for what, count in withdrawn.items():
+    for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
     waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
@@ -87,13 +91,6 @@ def _show_run(report: DreamReport, a_day: int) -> None:
 
 def _waiting_text(queued: int, a_day: int) -> str:
     return f"{queued} wait for another day: at most {a_day} a day are proposed (oneiros config dream_hunks_a_day)"
-
-
-@contextmanager
-def sessions_shown() -> Iterator[Callable[[int, int], None]]:
-    """The progress of a run, as that of indexing."""
-    with progress_shown() as show:
-        yield lambda done, total: show(Progress("reading", done, total))
 
 
 def apply(
@@ -148,11 +145,11 @@ def blame_line(
     if not name or not number.isdigit():
         raise UsageError(f"{place!r} names no line", remedy="Write TOPIC:LINE, such as mail:12")
     decisions = decisions_of(environment)
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         reading = memory.read(name)
     found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
     if as_json:
-        data_json({"path": reading.path, "line": int(number), "behind": [blame_json(one) for one in found]})
+        data_json({"path": reading.path, "line": int(number), "behind": [_blame_json(one) for one in found]})
     else:
         for one in found:
             _show_blame(one)
@@ -171,8 +168,7 @@ def _show_blame(found: Blame) -> None:
             data(f"    > {line}")
 
 
-def blame_json(found: Blame) -> dict[str, object]:
-    """What stands behind a line, for programs."""
+def _blame_json(found: Blame) -> dict[str, object]:
     sources = [
         {
             "session": source.session_id,
@@ -202,7 +198,7 @@ def review(
         data(page_address(environment))
         talk("Open it within two minutes; it works once.")
         return
-    hunks = open_hunks(decisions)
+    hunks = [one for proposal in decisions.store.proposals() for one in proposal.hunks if one.state is State.PENDING]
     queue = decisions.store.queue()
     queued = sum(hunk.state is State.QUEUED for hunk in queue)
     waiting = f" {_waiting_text(queued, environment.person.dream_hunks_a_day)}." if queued else ""
@@ -211,11 +207,12 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-    sitting = TerminalReview(decisions, archive_of(decisions.root), _person(environment), environment.variables)
+    person = partial(person_at_terminal, environment.variables)
+    sitting = TerminalReview(decisions, archive_of(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
     talk("Before the first decision a word is shown, which you type back; nothing is decided without it.")
-    sitting.settle_doubts(decisions.unexplained())
-    sitting.settle_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
+    sitting.ask_about_doubts(decisions.unexplained())
+    sitting.ask_about_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
     if editor and hunks:
         sitting.run_in_editor(hunks)
     else:
@@ -229,19 +226,10 @@ def page_address(environment: Environment) -> str:
     """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
     person_at_terminal(environment.variables)
     root = environment.choice.root
-    client = Client(environment.variables, root.path)
+    client = Client.of(environment)
     client.start()
     code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
     return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"
-
-
-def open_hunks(decisions: Decisions) -> list[Hunk]:
-    """The hunks that wait for a person, proposal by proposal."""
-    return [h for proposal in decisions.store.proposals() for h in proposal.hunks if h.state is State.PENDING]
-
-
-def _person(environment: Environment) -> Any:
-    return lambda: person_at_terminal(environment.variables)
 
 
 def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:
@@ -262,7 +250,7 @@ def report(
 ) -> None:
     """Show what to look at this week, and write it to reports/."""
     environment: Environment = context.obj
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         review, file = weekly_review(memory)
     if as_json:
         data_json(dataclasses.asdict(review) | {"day": review.day.isoformat(), "file": str(file)})

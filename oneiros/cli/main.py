@@ -2,13 +2,13 @@
 
 import sys
 
+from oneiros.cli.early import EXIT_INTERRUPTED, print_version
+
 TYPE_CHECKING = False  # as in typing, whose import costs as much as an empty Python
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from oneiros.environment import Environment
-
-EXIT_INTERRUPTED = 130
 
 
 def run() -> None:
@@ -26,11 +26,3 @@ def main(arguments: "Sequence[str]", environment: "Environment | None" = None) -
     from oneiros.cli.app import run_app
 
     return run_app(arguments, environment)
-
-
-def print_version() -> int:
-    """Prints the version of the installed program; the exit code."""
-    from importlib.metadata import version
-
-    print(f"oneiros {version('oneiros')}")
-    return 0

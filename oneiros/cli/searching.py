@@ -12,7 +12,7 @@ from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import answer_json, explained, shortened, standing_shown
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
-from oneiros.cli.output import AsJson, NoColor, data, data_json, styler, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -31,6 +31,7 @@ Raw = Annotated[bool, typer.Option("--raw", help="archived turns too, as layer:r
 Explain = Annotated[bool, typer.Option("--explain", help="scores of both arms and the words looked up")]
 NoDaemon = Annotated[bool, typer.Option("--no-daemon", help="open the memory here; start no daemon")]
 
+COMMANDS = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
 LEGEND = """\b
 How sure a hit is: sure (an approved topic answers, or it stands there as written),
 likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
@@ -46,75 +47,75 @@ Query syntax:
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Adds the commands of this group."""
+    """Adds the commands of this group: three names of one."""
     app.command(
         "recall",
         help="Find by meaning and words together: ask this first.",
         epilog=_ending("oneiros recall 'why do we pin the workers' --type decision --project shop"),
-    )(_asking(Search.RECALL))
+    )(search)
     app.command(
         "search",
         help="Find by meaning alone, whatever words are used.",
         epilog=_ending("oneiros search 'what happens after a crash' --layer topic"),
-    )(_asking(Search.MEANING))
+    )(search)
     app.command(
         "exact",
         help="Find words as written: names, paths, errors, numbers. Every word or quoted phrase must stand there.",
         epilog=_ending("oneiros exact '\"exit code\" NOT windows'"),
         context_settings={"ignore_unknown_options": True},  # `--flag` is something to look for
-    )(_asking(Search.EXACT))
+    )(search)
 
 
 def _ending(example: str) -> str:
     return f"{SYNTAX}\n{LEGEND}\n\b\nExample: {example}"
 
 
-def _asking(search: Search) -> Callable[..., None]:
-    """The command of one search; all of them take the same options."""
-
-    def command(
-        context: typer.Context,
-        words: Words,
-        limit: Limit = DEFAULT_LIMIT,
-        per_source: PerSource = 1,
-        layer: Narrow = None,
-        topic: Narrow = None,
-        project: Narrow = None,
-        machine: Narrow = None,
-        kind: Kinds = None,
-        tag: Narrow = None,
-        after: Day = None,
-        before: Day = None,
-        raw: Raw = False,
-        no_daemon: NoDaemon = False,
-        as_json: AsJson = False,
-        explain: Explain = False,
-        no_color: NoColor = False,
-    ) -> None:
-        types = recorded_types(kind or ())
-        kinds = [] if types else kind
-        lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "type": kinds, "tag": tag}
-        beside = filter_of({field: values or () for field, values in lists.items()} | days_of(after, before))
-        text = " ".join(words)
-        question = parse_query(
-            text, search, beside=beside, types=types, limit=limit, per_source=per_source, include_raw=raw
-        )
-        answer = asked(context.obj, question, no_daemon=no_daemon)
-        if as_json:
-            more = {"explain": explained(answer)} if explain else {}
-            data_json({"query": question.asked, **answer_json(answer), **more})
-        else:
-            print_answer(answer, styler(no_color=no_color), explain=explain)
-        if not answer.hits:
-            raise typer.Exit(1)
-
-    return command
+def search(
+    context: typer.Context,
+    words: Words,
+    limit: Limit = DEFAULT_LIMIT,
+    per_source: PerSource = 1,
+    layer: Narrow = None,
+    topic: Narrow = None,
+    project: Narrow = None,
+    machine: Narrow = None,
+    kind: Kinds = None,
+    tag: Narrow = None,
+    after: Day = None,
+    before: Day = None,
+    raw: Raw = False,
+    no_daemon: NoDaemon = False,
+    as_json: AsJson = False,
+    explain: Explain = False,
+    no_color: NoColor = False,
+) -> None:
+    """Asks, by the search that the command's name means."""
+    types = recorded_types(kind or ())
+    lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "tag": tag}
+    fields = {"type": () if types else kind, **lists, "after": after and [after], "before": before and [before]}
+    question = parse_query(
+        " ".join(words),
+        COMMANDS[context.command.name or ""],
+        beside=filter_of({field: values for field, values in fields.items() if values}),
+        types=types,
+        limit=limit,
+        per_source=per_source,
+        include_raw=raw,
+    )
+    answer = asked(context.obj, question, no_daemon=no_daemon)
+    if as_json:
+        more = {"explain": explained(answer)} if explain else {}
+        data_json({"query": question.asked, **answer_json(answer), **more})
+    else:
+        print_answer(answer, styler(no_color=no_color), explain=explain)
+    if not answer.hits:
+        raise typer.Exit(1)
 
 
 def asked(environment: Environment, question: Question, *, no_daemon: bool) -> Answer:
     """The daemon's answer; that of the memory itself where none is wanted or none can be had."""
     root = environment.choice.root
-    client = Client(environment.variables, root.path)
+    client = Client.of(environment)
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
             answer, behind = client.search(question)
@@ -142,11 +143,6 @@ def recorded_types(kinds: Sequence[str]) -> list[str]:
     if found and len(found) < len(kinds):
         raise UsageError(f"--type {found[0]} goes with its own kind alone", remedy=f"Choose of: {', '.join(TYPES)}")
     return found
-
-
-def days_of(after: str | None, before: str | None) -> dict[str, Sequence[str]]:
-    """The days as fields of a filter."""
-    return {field: [day] for field, day in (("after", after), ("before", before)) if day}
 
 
 def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) -> None:

@@ -1,22 +1,17 @@
 """The daemon: `serve`, `stop`, `mcp`; and notes by `episode`."""
 
-import os
-import signal
-import time
 from typing import Annotated
 
 import typer
 
-from memory_server.errors import NeedsRepair
 from memory_server.root.paths import MemoryRoot
-from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
 from oneiros.daemon import main as daemon
+from oneiros.daemon.sockets import end_daemon
 from oneiros.environment import Environment
 from oneiros.light import relay
 from oneiros.light.endpoint import daemon_state, is_running
-
-END_SECONDS = 20.0
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -52,7 +47,7 @@ def serve(
             talk("It runs already; `oneiros status` shows where.")
             return
         raise typer.Exit(daemon.serve(root))
-    client = Client(environment.variables, root)
+    client = Client.of(environment)
     client.start()
     client.ask("GET", "/api/indexing")  # the first answer comes when everything behind the socket is up
     state = daemon_json(environment.choice.root)
@@ -70,15 +65,7 @@ def stop(context: typer.Context) -> None:
     if not is_running(str(root)):
         talk("No daemon runs.")
         raise typer.Exit(1)
-    process = daemon_state(str(environment.choice.root.state)).get("pid")
-    if not isinstance(process, int):
-        raise NeedsRepair("the daemon has not said which process it is", where=root, remedy="Try again in a second")
-    os.kill(process, signal.SIGTERM)
-    end = time.monotonic() + END_SECONDS
-    while is_running(str(root)):
-        if time.monotonic() > end:
-            raise NeedsRepair(f"process {process} does not end", remedy=f"End it with `kill -9 {process}`")
-        time.sleep(0.05)
+    process = end_daemon(environment.choice.root)
     talk(f"Process {process} has ended.")
 
 
@@ -100,12 +87,14 @@ def episode(
 
     Its secrets are masked before it is written.
     """
+    from oneiros.opening import open_memory
+
     environment: Environment = context.obj
     note = typer.get_text_stream("stdin").read() if text == "-" else text
-    with environment.open_memory() as memory, progress_shown() as show:
+    with open_memory(environment) as memory, progress_shown() as show:
         made = memory.add_episode(note, title=title, tags=tag or (), project=project)
         if as_json:
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:
-            data(made.path)  # before anything of the indices may fail: it is taken in
+            data(made.path)  # before anything of the indices may fail: it stands
         memory.refresh(show)  # where a daemon owns the root it sees the new file by itself

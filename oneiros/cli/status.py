@@ -10,8 +10,8 @@ from typing import Any
 import typer
 
 from memory_server.errors import Problem
-from oneiros.cli.output import AsJson, data, data_json
 from oneiros.cli.serving import daemon_json
+from oneiros.cli.terminal.output import AsJson, data, data_json
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
@@ -37,7 +37,7 @@ def _found(environment: Environment) -> dict[str, Any]:
     """How the memory stands, for programs."""
     choice = environment.choice
     ignored = str(choice.ignored) if choice.ignored else None
-    client = Client(environment.variables, choice.root.path)
+    client = Client.of(environment)
     try:
         found = client.ask("GET", "/api/standing", seconds=ANSWER_SECONDS)
         indexing = client.ask("GET", "/api/indexing", seconds=ANSWER_SECONDS)
@@ -78,9 +78,10 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
 def _sources_text(found: Mapping[str, Any]) -> str:
     """How many sources of every layer there are; lessons and the page of the index are no topics."""
     sources = found["sources"]
-    named = {"topics": found["topics"], "sessions": sources["session"], "archived": sources["raw"]}
-    held = {**named, "references": sources["reference"]}
-    return ", ".join(f"{count} {name}" for name, count in held.items() if count) or "none"
+    held = {"topic": found["topics"], "session": sources["session"], "archived": sources["raw"]}
+    named = {**held, "reference": sources["reference"]}
+    ends = {name: "" if count == 1 or name == "archived" else "s" for name, count in named.items()}
+    return ", ".join(f"{count} {name}{ends[name]}" for name, count in named.items() if count) or "none"
 
 
 def _archive_text(found: Mapping[str, Any]) -> str:
@@ -89,20 +90,20 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
 
 
-def _daemon_text(process: Mapping[str, Any], keeping: Mapping[str, Any] | None) -> str:
+def _daemon_text(process: Mapping[str, Any], indexing: Mapping[str, Any] | None) -> str:
     if process["pid"] is None:
         return "none; `oneiros serve` or a client starts it"
     text = f"process {process['pid']}, http://127.0.0.1:{process['port']}" if process["port"] else "starting"
-    if keeping is None:
+    if indexing is None:
         return text
-    change = f", changing to {keeping['next_model']}" if keeping["next_model"] else ""
-    return f"{text}; {stage_text(keeping)}{change}; changes seen by {keeping['watching']}"
+    change = f", changing to {indexing['next_model']}" if indexing["next_model"] else ""
+    return f"{text}; {stage_text(indexing)}{change}; changes seen by {indexing['watching']}"
 
 
-def stage_text(keeping: Mapping[str, Any]) -> str:
-    """What the keeper of the indices is doing, and how far it is."""
-    how_far = f" {keeping['progress']} of {keeping['total']}" if keeping["total"] else ""
-    return f"{keeping['stage']}{how_far}"
+def stage_text(indexing: Mapping[str, Any]) -> str:
+    """What whoever writes the indices is doing, and how far it is."""
+    how_far = f" {indexing['progress']} of {indexing['total']}" if indexing["total"] else ""
+    return f"{indexing['stage']}{how_far}"
 
 
 def _job_text(job: Mapping[str, str]) -> str:

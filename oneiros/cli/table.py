@@ -1,16 +1,12 @@
 """What commands there are, by groups, as `oneiros --help` lists them.
 
-A command costs what it uses: its module is imported when it is meant, here alone. Each of the functions
-adds the commands of one module to an application that holds nothing else.
+A command costs what it uses: the module that adds it is imported when it is meant, here alone.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
-
-if TYPE_CHECKING:
-    from oneiros.environment import Environment
 
 
 class Row(NamedTuple):
@@ -18,124 +14,77 @@ class Row(NamedTuple):
 
     name: str
     sentence: str
-    add_to: Callable[[typer.Typer], None]
+    room: str  # the module that adds it
 
 
-def this_environment() -> "Environment":
-    """What commands work on where nothing else is given."""
-    from oneiros.environment import Environment
-
-    return Environment.of_process()
-
-
-def _asking(app: typer.Typer) -> None:
-    from oneiros.cli import searching
-
-    searching.add_commands(app)
-
-
-def _reading(app: typer.Typer) -> None:
-    from oneiros.cli import reading
-
-    reading.add_commands(app)
-
-
-def _setting_up(app: typer.Typer) -> None:
-    from oneiros.cli import settling
-
-    settling.add_commands(app)
-
-
-def _client(app: typer.Typer) -> None:
-    from oneiros.cli import claude
-
-    claude.add_commands(app)
-
-
-def _uninstalling(app: typer.Typer) -> None:
-    from oneiros.cli import uninstall
-
-    uninstall.add_commands(app)
-
-
-def _taking_in(app: typer.Typer) -> None:
-    from oneiros.cli import intake
-
-    intake.add_commands(app)
-
-
-def _deciding(app: typer.Typer) -> None:
-    from oneiros.cli import dreaming
-
-    dreaming.add_commands(app)
-
-
-def _status(app: typer.Typer) -> None:
-    from oneiros.cli import status
-
-    status.add_commands(app)
-
-
-def _keeping(app: typer.Typer) -> None:
-    from oneiros.cli import keeping
-
-    keeping.add_commands(app)
-
-
-def _serving(app: typer.Typer) -> None:
-    from oneiros.cli import serving
-
-    serving.add_commands(app)
-
-
-def _trainer(app: typer.Typer) -> None:
-    from oneiros.cli import trainer
-
-    trainer.add_commands(app)
+def adder_of(room: str) -> Callable[[typer.Typer], None]:
+    """The function by which a module adds its commands to an application."""
+    match room:
+        case "searching":
+            from oneiros.cli.searching import add_commands
+        case "reading":
+            from oneiros.cli.reading import add_commands
+        case "founding":
+            from oneiros.cli.founding import add_commands
+        case "setup":
+            from oneiros.cli.setup import add_commands
+        case "ingest":
+            from oneiros.cli.ingest import add_commands
+        case "dreaming":
+            from oneiros.cli.dreaming import add_commands
+        case "status":
+            from oneiros.cli.status import add_commands
+        case "maintenance":
+            from oneiros.cli.maintenance import add_commands
+        case "serving":
+            from oneiros.cli.serving import add_commands
+        case _:
+            from oneiros.cli.trainer import add_commands
+    return add_commands
 
 
 GROUPS = {
     "Ask and read": (
-        Row("recall", "Find by meaning and words together: ask this first.", _asking),
-        Row("search", "Find by meaning alone, whatever words are used.", _asking),
-        Row("exact", "Find words as written: names, paths, errors, numbers.", _asking),
-        Row("read", "Print a topic or session, or lines of it.", _reading),
-        Row("topics", "List the approved topics.", _reading),
+        Row("recall", "Find by meaning and words together: ask this first.", "searching"),
+        Row("search", "Find by meaning alone, whatever words are used.", "searching"),
+        Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
+        Row("read", "Print a topic or session, or lines of it.", "reading"),
+        Row("topics", "List the approved topics.", "reading"),
     ),
     "Set up": (
-        Row("init", "Make a memory, settle its model, and index what is there.", _setting_up),
-        Row("trust", "Let a memory inside a repository take effect, or no longer.", _setting_up),
-        Row("config", "Show or change a setting: yours, and the memory's own few.", _setting_up),
-        Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", _client),
-        Row("uninstall", "Remove what lies outside of your memories, which stay.", _uninstalling),
+        Row("init", "Make a memory, settle its model, and index what is there.", "founding"),
+        Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
+        Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
+        Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),
+        Row("uninstall", "Remove what lies outside of your memories, which stay.", "setup"),
     ),
     "Take conversations in and out": (
-        Row("ingest", "Take conversations in: archive, compress and index them.", _taking_in),
-        Row("drill", "Read a session at one of four depths; each names the next.", _taking_in),
-        Row("archive", "The archive of everything that was said.", _taking_in),
-        Row("redact", "Show a text as it would be kept, its secrets masked.", _taking_in),
-        Row("forget", "Remove a session from every file and index.", _taking_in),
+        Row("ingest", "Take conversations in: archive, compress and index them.", "ingest"),
+        Row("drill", "Read a session at one of four depths; each names the next.", "ingest"),
+        Row("archive", "The archive of everything that was said.", "ingest"),
+        Row("redact", "Show a text as it would be kept, its secrets masked.", "ingest"),
+        Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
     "Decide what is known": (
-        Row("dream", "Find what sessions said that topics should know; propose it.", _deciding),
-        Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", _deciding),
-        Row("report", "Show what to look at this week, and write it to reports/.", _deciding),
-        Row("export", "Write the approved statements for training.", _deciding),
+        Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
+        Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
+        Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
+        Row("export", "Write the approved statements for training.", "dreaming"),
     ),
     "Keep it in order": (
-        Row("status", "Tell what the memory holds and how its indices stand.", _status),
-        Row("reindex", "Bring the indices level with the disk.", _keeping),
-        Row("validate", "Check the memory's files against the schema and the limits.", _keeping),
-        Row("doctor", "Prove by doing that everything works, or name the repair.", _keeping),
-        Row("queries", "Show what was asked, newest first.", _keeping),
-        Row("model", "Show the embedding model and its progress, or change it.", _keeping),
+        Row("status", "Tell what the memory holds and how its indices stand.", "status"),
+        Row("reindex", "Bring the indices level with the disk.", "maintenance"),
+        Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
+        Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
+        Row("queries", "Show what was asked, newest first.", "maintenance"),
+        Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
     ),
     "Serve it": (
-        Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", _serving),
-        Row("serve", "Start the daemon of the memory, unless it runs.", _serving),
-        Row("stop", "End the daemon once what is under way is answered.", _serving),
-        Row("episode", "Take a note in: it can be found, it never decides.", _serving),
-        Row("trainer", "Watch the trainers that serve a model of this memory.", _trainer),
+        Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
+        Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
+        Row("stop", "End the daemon once what is under way is answered.", "serving"),
+        Row("episode", "Take a note in: it can be found, it never decides.", "serving"),
+        Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }
 ROWS = {row.name: row for rows in GROUPS.values() for row in rows}

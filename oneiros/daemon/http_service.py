@@ -8,26 +8,27 @@ import asyncio
 import contextlib
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 import anyio
 import uvicorn
 from fastapi import FastAPI
-from mcp.server import MCPServer
+from fastapi.responses import PlainTextResponse
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import Field
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page_sessions import PageSessions
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
-from memory_server.faces.indexing import Indexing
-from memory_server.faces.rest import create_api
-from memory_server.memory import Memory
+from memory_server.faces.rest import Body, create_api
 from oneiros.daemon.http_connections import KEEP_ALIVE_SECONDS, HttpConnection
+from oneiros.daemon.parts import Parts
+from oneiros.daemon.sockets import write_state
+from oneiros.daemon.standing import standing
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
-from oneiros.hooks.routes import add_hook_routes
 
 logger = logging.getLogger(__name__)
 
@@ -47,44 +48,26 @@ class QuietServer(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        await self.on_tick(0)  # settles the headers of every answer
+        await self.on_tick(0)  # sets the headers of every answer
         await self._end.wait()
 
 
-async def serve_http(
-    memory: Memory,
-    indexing: Indexing,
-    mcp: MCPServer[Any],
-    local: socket.socket,
-    token: str,
-    *,
-    end: asyncio.Event,
-    on_request: Callable[[], None],
-    on_restart: Callable[[], None],
-    on_port: Callable[[int], None],
-    on_hook: Callable[[str, object], str],
-    standing: Callable[[], dict[str, Any]],
-) -> None:
-    """Serves until `end` is set. `local`: the listening socket of the clients on this machine."""
+async def serve_http(parts: Parts) -> None:
+    """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    app = create_app(memory, indexing, mcp, on_stop=end.set, on_restart=on_restart, on_hook=on_hook, pages=pages)
-
-    @app.get("/api/standing")
-    def how_it_stands() -> dict[str, Any]:
-        """The status of the memory with what is not archived yet, the daemon's jobs and what hooks have cost."""
-        return standing()
+    app = create_app(parts, pages)
 
     def let_through(state: Mapping[str, Any]) -> None:
         state["let_through"]()
-        on_request()
+        parts.activity.note()
 
-    guarded = Guard(app, token, let_through, pages.holds)
-    loopback = _loopback_socket(memory.person.http_port)
-    on_port(loopback.getsockname()[1])
+    guarded = Guard(app, parts.sockets.token, let_through, pages.holds)
+    loopback = _loopback_socket(parts.memory.person.http_port)
+    write_state(parts.sockets.state, port=loopback.getsockname()[1], version=program_version())
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-            for listening in (local, loopback):
-                tasks.start_soon(server_of(guarded, end).serve, [listening])
+            for listening in (parts.sockets.http, loopback):
+                tasks.start_soon(server_of(guarded, parts.ending.told).serve, [listening])
     finally:
         loopback.close()
 
@@ -108,42 +91,55 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     return QuietServer(config, end)
 
 
-def create_app(
-    memory: Memory,
-    indexing: Indexing,
-    mcp: MCPServer[Any],
-    *,
-    on_stop: Callable[[], None] = lambda: None,
-    on_restart: Callable[[], None] = lambda: None,
-    on_hook: Callable[[str, object], str] = lambda *_: "",
-    pages: PageSessions | None = None,
-) -> FastAPI:
+def create_app(parts: Parts, pages: PageSessions) -> FastAPI:
     """REST with MCP at `/mcp` beside it; without the guard."""
+    memory, indexer, ending = parts.memory, parts.indexer, parts.ending
+    api = create_api(memory, indexer, program_version(), on_stop=ending.told.set, on_restart=ending.restart)
+
+    @api.get("/api/standing")
+    def how_it_stands() -> dict[str, Any]:
+        """The status of the memory with what is not archived yet, the daemon's jobs and what hooks have cost."""
+        return standing(parts.environment, memory)
+
+    @api.post("/api/hook/output", response_class=PlainTextResponse)
+    def hook(told: Hook) -> PlainTextResponse:
+        """Takes note of an event of the client: what its hook prints, and nothing else."""
+        return PlainTextResponse(parts.hooks.answer(told.event, told.told))
+
+    def bring_level() -> None:
+        indexer.wait(indexer.poke(), LEVEL_SECONDS)
 
     def decisions() -> Decisions:
-        return decisions_on(memory.root, memory.person, lambda: _level(indexing))
+        return decisions_on(memory.root, memory.person, bring_level)
 
-    api = create_api(memory, indexing, program_version(), on_stop=on_stop, on_restart=on_restart)
-    add_hook_routes(api, on_hook)
-    add_routes(api, decisions, pages or PageSessions(now))
+    add_routes(api, decisions, pages)
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    served = mcp.streamable_http_app(
+    served = parts.mcp.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=security, max_request_body_size=MAX_BODY_BYTES
     )
     api.router.routes.extend(served.routes)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with mcp.session_manager.run():
+        async with parts.mcp.session_manager.run():
             yield
 
     api.router.lifespan_context = lifespan
     return api
 
 
-def _level(indexing: Indexing) -> None:
-    indexing.wait(indexing.poke(), LEVEL_SECONDS)
+class Hook(Body):
+    """What a hook was told by its client."""
+
+    event: str = Field("", max_length=100)
+    client_pid: str = Field("", max_length=20)
+    input: Any = None
+
+    @property
+    def told(self) -> Any:
+        """The client's own input, with the number of its process."""
+        return {**self.input, "client_pid": self.client_pid} if isinstance(self.input, dict) else self.input
 
 
 def _loopback_socket(port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""What the daemon does by the clock: the daily intake, and the look at other people's files.
+"""What the daemon does by the clock: the daily ingest, references, the flag for dream and the weekly review.
 
 Each job reads the settings anew, so that a change counts at once. The rules of when are in `schedule.py`.
 """
@@ -7,46 +7,44 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 
-from memory_server.root.paths import MemoryRoot
-from memory_server.settings import PersonSettings
-from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import Wanted, is_news, news_of, outcome_sentence, run_intake, scan_references
-from oneiros.schedule import At, Every, Job, When
+from memory_server.memory import Memory
+from oneiros.daemon.schedule import At, Every, Job
+from oneiros.dreaming import has_waiting, weekly_review
+from oneiros.environment import Environment
+from oneiros.ingest.run import ingest_all, outcome_sentence, scan_references
+
+FLAG_MINUTES = 60.0
+REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest
 
 
 def daemon_jobs(
-    environment: Environment,
-    root: MemoryRoot,
-    person: Callable[[], PersonSettings],
-    on_taken: Callable[[str, bool], object],
+    environment: Environment, memory: Memory, on_ingested: Callable[[str, bool], object]
 ) -> tuple[Job, ...]:
-    """The jobs of one memory. `person` gives the settings as they are; `on_taken` is told what is new."""
+    """The jobs of one memory; an empty time and 0 minutes switch one off. `on_ingested` is told what is new."""
+    root = memory.root
 
     def ingest(check: Callable[[], None]) -> str:
-        outcome = run_intake(replace(environment), root, Wanted(), now(), check=check)
-        if is_news(outcome):
-            for told in news_of(outcome, now()):
-                on_taken(*told)
-        return outcome_sentence(outcome)
+        return outcome_sentence(ingest_all(environment, root, on_ingested, check))
 
     def references(check: Callable[[], None]) -> str:
         check()
         report = scan_references(replace(environment), root)
         if report.written or report.moved or report.removed:
-            on_taken("", False)
+            on_ingested("", False)
         return f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
 
+    def flag(check: Callable[[], None]) -> str:
+        check()
+        return "sessions wait to be read" if has_waiting(root) else "nothing waits to be read"
+
+    def report(check: Callable[[], None]) -> str:
+        check()
+        review, file = weekly_review(memory)
+        return f"{len(review.findings)} findings in reports/{file.name}"
+
     return (
-        Job("ingest", lambda: daily(person().daily_at), ingest),
-        Job("references", lambda: every(person().reference_minutes), references),
+        Job("ingest", lambda: At(dt.time.fromisoformat(at)) if (at := memory.person.daily_at) else None, ingest),
+        Job("references", lambda: Every(often) if (often := memory.person.reference_minutes) else None, references),
+        Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
+        Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
     )
-
-
-def daily(text: str) -> When | None:
-    """The rule of a setting `04:00`; None for an empty one, which switches the job off."""
-    return At(dt.time.fromisoformat(text)) if text else None
-
-
-def every(minutes: float) -> When | None:
-    """The rule of a setting in minutes; None for 0, which switches the job off."""
-    return Every(minutes) if minutes else None

@@ -1,116 +1,58 @@
-"""Sees what changes in a memory root and pokes the keeper.
+"""Sees what changes in a memory root and pokes the indexer.
 
 Events are hints: what has changed is decided by comparing the disk with the ledger. It need not be exact, but it must
 not miss a change for long; it looks at everything at the start, whenever a folder comes or goes, and every few minutes
 in any case. Where the system hands out no more watches it looks every two seconds instead, and says so.
 """
 
-import logging
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from memory_server.errors import OneirosError
 from memory_server.layers.topics import is_editors_file
 from memory_server.memory import Memory
-
-logger = logging.getLogger(__name__)
+from memory_server.root.paths import MemoryRoot
+from oneiros.file_events import FileEvents
+from oneiros.worker import Worker
 
 POLL_SECONDS = 2.0
 LOOK_SECONDS = 120.0  # although events come
+COPY_SECONDS = 0.05  # a copied tree comes folder by folder
 TELLING = frozenset({"created", "modified", "moved", "deleted", "closed"})  # not those of mere reading
 
 
 class Watcher:
-    """Watches one root until it is closed."""
+    """Watches one root while its worker runs."""
 
     def __init__(
         self, memory: Memory, poke: Callable[[], object], make_observer: Callable[[], BaseObserver] = Observer
     ):
         self._memory = memory
         self._poke = poke
-        self._make_observer = make_observer
-        self._observer: BaseObserver | None = None
-        self._watched: set[Path] = set()
-        self._folders_changed = threading.Event()
-        self._is_closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="watcher", daemon=True)
-        self.manner = "starting"  # events, polling (and why)
+        self.worker = Worker("watcher", self._look, retry_seconds=POLL_SECONDS)
+        handler = _Handler(memory.root.path, poke, self.worker.poke)
+        self._events = FileEvents(handler, make_observer, poll_seconds=POLL_SECONDS)
+        self._has_looked = False
 
-    def start(self) -> None:
-        self._thread.start()
+    @property
+    def manner(self) -> str:
+        """How changes are seen: starting, events, or polling and why."""
+        return self._events.manner if self._has_looked else "starting"
 
     def close(self) -> None:
-        self._is_closed.set()
-        self._folders_changed.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-        self._stop_observer()
+        self.worker.close()
+        self._events.close()
 
-    def _work(self) -> None:
-        self._watch()
-        while not self._is_closed.is_set():
-            by_events = self._observer is not None
-            changed = self._folders_changed.wait(LOOK_SECONDS if by_events else POLL_SECONDS)
-            if self._is_closed.is_set():
-                return
-            if changed:
-                self._folders_changed.clear()
-                self._is_closed.wait(0.05)  # a copied tree comes folder by folder
-                self._watch()
-            self._look()
-
-    def _look(self) -> None:
-        try:
-            if not self._memory.changes().is_empty:
-                self._poke()
-        except (OneirosError, OSError) as error:
-            logger.warning("looking for changes: %s", error)
-
-    def _watch(self) -> None:
-        """Watches every folder that holds sources; the derived one, which changes all the time, is left out."""
-        if self.manner.startswith("polling"):
-            return
-        try:
-            if self._observer is None:
-                self._observer = self._make_observer()
-                self._observer.start()
-            handler = _Handler(self._memory.root.path, self._poke, self._folders_changed.set)
-            root = self._memory.root
-            wanted = {root.path} | {
-                folder
-                for place in (root.topics, root.sessions, root.episodes)
-                for folder in (place.parent, place, *_folders_below(place))
-                if folder.is_dir() and not folder.is_symlink()
-            }
-            for folder in sorted(wanted - self._watched):
-                self._observer.schedule(handler, str(folder), recursive=False)
-            gone = self._watched - wanted
-            self._watched = wanted
-            if gone:
-                self._renew()
-                return
-            self.manner = "events"
-        except OSError as error:
-            self._stop_observer()
-            self.manner = f"polling every {POLL_SECONDS:.0f} s ({error.strerror or error})"
-            logger.warning("no file events: %s", self.manner)
-
-    def _renew(self) -> None:
-        """Starts over after a folder went: a folder of the same name that comes back is another one."""
-        self._stop_observer()
-        self._folders_changed.set()
-
-    def _stop_observer(self) -> None:
-        observer, self._observer = self._observer, None
-        self._watched = set()
-        if observer is not None and observer.is_alive():
-            observer.stop()
-            observer.join()
+    def _look(self) -> float:
+        self.worker.pause(COPY_SECONDS)
+        self._events.watch(_folders_of(self._memory.root))
+        if self._has_looked and not self._memory.changes().is_empty:  # the first run of the indices looks by itself
+            self._poke()
+        self._has_looked = True
+        return LOOK_SECONDS if self._events.are_coming else POLL_SECONDS
 
 
 class _Handler(FileSystemEventHandler):
@@ -136,5 +78,9 @@ class _Handler(FileSystemEventHandler):
             return False
 
 
-def _folders_below(place: Path) -> list[Path]:
-    return [folder for folder in place.rglob("*") if folder.is_dir()] if place.is_dir() else []
+def _folders_of(root: MemoryRoot) -> Iterator[Path]:
+    """Every folder that holds sources; the derived one, which changes all the time, is left out."""
+    yield root.path
+    for place in (root.topics, root.sessions, root.episodes):
+        below = place.rglob("*") if place.is_dir() else ()
+        yield from (one for one in (place.parent, place, *below) if one.is_dir() and not one.is_symlink())

@@ -66,11 +66,12 @@ def _object(value: object) -> Mapping[str, Any]:
 def _output(values: Mapping[str, Any]) -> str:
     """What a tool said: its error where it failed, else what it printed."""
     if error := _text(values, "error"):
-        return _both_ends(error)
+        return both_ends(error, MAX_OUTPUT_CHARS, "\n")
     response = _object(values.get("tool_response"))
-    return _both_ends("\n".join(text for key in ("stdout", "stderr") if (text := _text(response, key))))
+    said = "\n".join(text for key in ("stdout", "stderr") if (text := _text(response, key)))
+    return both_ends(said, MAX_OUTPUT_CHARS, "\n")
 
 
-def _both_ends(text: str) -> str:
-    half = MAX_OUTPUT_CHARS // 2
-    return text if len(text) <= MAX_OUTPUT_CHARS else f"{text[:half]}\n{text[-half:]}"
+def both_ends(text: str, most: int, gap: str) -> str:
+    """A text of so many characters at most: its beginning and its end."""
+    return text if len(text) <= most else f"{text[: most // 2]}{gap}{text[-(most // 2) :]}"

@@ -4,9 +4,10 @@ Nothing here may stand in a session's way: whatever goes wrong becomes one line 
 """
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
+from crawler.closed import note_end
+from crawler.transcripts.tail import is_uuid
 from memory_server.memory import Memory
 from oneiros.environment import now
 from oneiros.hooks.after_tool import answer_after_tool
@@ -16,8 +17,7 @@ from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
-from oneiros.ingest.behind_hooks import Note, TakingIn
-from oneiros.ingest.chosen import note_event
+from oneiros.ingest.queue import IngestQueue, Note
 
 logger = logging.getLogger(__name__)
 
@@ -33,20 +33,10 @@ LOSES_CONTEXT = ("clear", "compact")  # of SessionStart: what was injected is go
 class Hooks:
     """Answers the hooks of every session of one memory. Safe to share between threads."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        home: Path,
-        taking_in: TakingIn,
-        *,
-        take_all: Callable[[], object],
-        review: ReviewLines,
-    ):
-        """`take_all` sets off the intake of everything."""
+    def __init__(self, memory: Memory, home: Path, queue: IngestQueue, review: ReviewLines):
         self._memory = memory
         self._home = home
-        self._taking_in = taking_in
-        self._take_all = take_all
+        self._queue = queue
         self._review = review
         memory.root.derived.mkdir(exist_ok=True)
         self._receipts = Receipts(receipts_file(memory.root))
@@ -58,7 +48,7 @@ class Hooks:
         """What the hook prints; empty where there is nothing to say."""
         try:
             call = parse_call(event, told)
-            answer = self._answered(call, told)
+            answer = self._answered(call)
             if answer.context and not self._is_repeated(call, answer):
                 self._receipts.note(call.session_id, call.event, answer.keys, token_count(answer.context))
             return answer.as_json(call.event)
@@ -66,13 +56,15 @@ class Hooks:
             logger.warning("the hook %s had no answer: %r", event, error)
             return ""
 
-    def _answered(self, call: HookCall, told: object) -> HookAnswer:
+    def _answered(self, call: HookCall) -> HookAnswer:
         budget = self._memory.person.hook_bytes
         if call.event == "SessionStart":
             return self._start(call, budget)
         if call.event in ("Stop", "PreCompact", "SessionEnd"):
-            note_event(self._memory.root, call.event, told, now())
-            self._note(call, has_ended=call.event == "SessionEnd")
+            has_ended = call.event == "SessionEnd"
+            if has_ended and is_uuid(call.session_id):
+                note_end(self._memory.root.ended, call.session_id, now())
+            self._note(call, has_ended=has_ended)
             return NOTHING  # an answer to Stop would make the model go on
         if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
             self._note(call, has_ended=False)
@@ -89,11 +81,11 @@ class Hooks:
         if call.source in LOSES_CONTEXT:
             self._receipts.forget_shown(call.session_id)
         self._receipts.prune()
-        self._taking_in.note_all()
+        self._queue.note_all()
         return answer_session_start(self._memory, call, self._home, budget, self._review)
 
     def _note(self, call: HookCall, *, has_ended: bool) -> None:
         if call.session_id and call.transcript:
-            self._taking_in.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
+            self._queue.note(Note(call.session_id, call.transcript, has_ended, call.client_pid))
         elif has_ended:
-            self._take_all()
+            self._queue.note_all()

@@ -50,11 +50,8 @@ def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) 
     if not terms:
         return Answer(())
     text, topics = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,))
-    return without_index_page(memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit)))
-
-
-def without_index_page(answer: Answer) -> Answer:
-    """An answer without MEMORY.md, whose lines point to the topics and say nothing themselves."""
+    answer = memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit))
+    # the lines of MEMORY.md point to the topics and say nothing themselves
     return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path != "MEMORY.md"))
 
 

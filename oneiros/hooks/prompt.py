@@ -3,7 +3,7 @@
 import re
 
 from memory_server.memory import Memory
-from oneiros.hooks.call import HookCall
+from oneiros.hooks.call import HookCall, both_ends
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
 from oneiros.hooks.pointers import pointers_to, recalled
 
@@ -34,7 +34,7 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     constant = [(key, line) for key, line, is_meant in _recognised(asks) if is_meant and key not in shown_before]
     pointers = []
     if len(asks.split()) >= LEAST_WORDS:
-        pointers = pointers_to(recalled(memory, _both_ends(asks)), shown_before)[:MAX_POINTERS]
+        pointers = pointers_to(recalled(memory, both_ends(asks, MAX_PROMPT_CHARS, " ")), shown_before)[:MAX_POINTERS]
     lines = [line for _, line in constant]
     if pointers:
         lines += [HEAD, *(pointer.line for pointer in pointers)]
@@ -53,8 +53,3 @@ def _recognised(prompt: str) -> list[tuple[str, str, bool]]:
         ("asks to remember", TO_REMEMBER, bool(REMEMBER.search(prompt))),
         ("asks of before", TO_RECALL, bool(BEFORE.search(prompt))),
     ]
-
-
-def _both_ends(text: str) -> str:
-    half = MAX_PROMPT_CHARS // 2
-    return text if len(text) <= MAX_PROMPT_CHARS else f"{text[:half]} {text[-half:]}"

@@ -28,7 +28,7 @@ class ReviewNotice:
             f"Waiting for you: {len(pending)} proposed changes; `oneiros review` in a terminal of your own."
             if pending
             else "Nothing waits for your review.",
-            *unexplained_lines(decisions),
+            *_doubts(decisions),
         ]
 
     def for_model(self) -> list[str]:
@@ -39,8 +39,7 @@ class ReviewNotice:
             return []  # a hook stays silent; the report says it
 
 
-def unexplained_lines(decisions: Decisions) -> Sequence[str]:
-    """The changes of approved files that no acceptance and no commit of the person explains, in one line."""
+def _doubts(decisions: Decisions) -> Sequence[str]:
     try:
         return doubts_for_person(decisions.unexplained())
     except OneirosError as error:

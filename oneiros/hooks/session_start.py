@@ -88,7 +88,8 @@ def person_lines(memory: Memory, review: Callable[[], Sequence[str]]) -> list[st
     """How the memory stands, in a few lines, the most important first."""
     status = memory.status()
     counts = {layer.value: number for layer, number in status.sources.items()}
-    held = f"{status.topics} topics, {counts['session']} sessions, {counts['raw']} archived"
+    topics, sessions = status.topics, counts["session"]
+    held = f"{topics} topic{'s' * (topics != 1)}, {sessions} session{'s' * (sessions != 1)}, {counts['raw']} archived"
     lines = [f"oneiros: {held}, in {status.root}", f"Search: {health(memory)}"]
     if status.changed or status.removed or status.unfinished:
         lines.append(f"Indices: {status.level}.")

@@ -1,1 +1,1 @@
-"""Taking sessions in and forgetting them, as this person has set it up."""
+"""Ingest of sessions, and forgetting them, as this person has set it up."""

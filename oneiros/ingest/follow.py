@@ -1,11 +1,10 @@
 """Follows transcripts while they are written: says when there may be something new to read.
 
-Events are hints, as for a memory root: what is new is decided by the intake, to which an unchanged tree costs
+Events are hints, as for a memory root: what is new is decided by the ingest, to which an unchanged tree costs
 hundredths of a second. So nothing is lost when an event is: there is a look every minute in any case, which also finds
 the sessions that have become idle. Where the system hands out no more watches, there is one every few seconds instead.
 """
 
-import logging
 import queue
 import signal
 import time
@@ -18,13 +17,11 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 from crawler.archive.discovery import SUFFIXES
-
-logger = logging.getLogger(__name__)
+from oneiros.file_events import FileEvents
 
 POLL_SECONDS = 5.0
 LOOK_SECONDS = 60.0  # although events come
-SETTLE_SECONDS = 1.0  # after an event: a client writes a reply in many pieces
-END_SECONDS = 5.0  # for the thread that waits for events; it ends with the process at the latest
+REST_SECONDS = 1.0  # after an event: a client writes a reply in many pieces
 TELLING = frozenset({"created", "modified", "moved", "closed"})
 
 
@@ -35,15 +32,7 @@ class Follower:
         self._folders = folders
         self._news: queue.SimpleQueue[None] = queue.SimpleQueue()  # an interruption leaves no lock of it behind
         self._is_closed = False
-        self.watched: set[Path] = set()  # the folders whose events come
-        self._observer: BaseObserver | None = None
-        self.manner = "events"  # or polling, and why
-        try:
-            self._observer = make_observer()
-            self._observer.start()
-        except OSError as error:
-            self._fall_back(error)
-        self._watch()
+        self.events = FileEvents(_Changes(self._tell), make_observer, poll_seconds=POLL_SECONDS, recursive=True)
 
     def __enter__(self) -> "Follower":
         return self
@@ -54,7 +43,7 @@ class Follower:
     def close(self) -> None:
         """Ends a wait under way, too."""
         self.end()
-        self._stop_observer()
+        self.events.close()
 
     def end(self) -> None:
         """Lets the wait under way, and every other, be the last. A handler of a signal may call it."""
@@ -63,11 +52,16 @@ class Follower:
 
     def wait(self) -> bool:
         """Returns when it is time for a look; false where the follower was closed."""
-        self._watch()
-        if self._is_told(LOOK_SECONDS if self._observer else POLL_SECONDS):
-            end = time.monotonic() + SETTLE_SECONDS
+        if self.watch() and self._is_told(LOOK_SECONDS if self.events.are_coming else POLL_SECONDS):
+            end = time.monotonic() + REST_SECONDS
             while not self._is_closed and (left := end - time.monotonic()) > 0:
                 self._is_told(left)
+        return not self._is_closed
+
+    def watch(self) -> bool:
+        """Watches every folder that is there; one that comes later at a later look. False where it was closed."""
+        if not self._is_closed:
+            self.events.watch(folder for folder in self._folders if folder.is_dir())
         return not self._is_closed
 
     def _is_told(self, seconds: float) -> bool:
@@ -81,30 +75,6 @@ class Follower:
     def _tell(self) -> None:
         if self._news.empty():
             self._news.put(None)
-
-    def _watch(self) -> None:
-        """Watches every folder that is there; one that comes later is seen at a later look."""
-        if self._observer is None:
-            return
-        present = {folder for folder in self._folders if folder.is_dir()}
-        self.watched &= present
-        try:
-            for folder in sorted(present - self.watched):
-                self._observer.schedule(_Changes(self._tell), str(folder), recursive=True)
-                self.watched.add(folder)
-        except OSError as error:
-            self._fall_back(error)
-
-    def _fall_back(self, error: OSError) -> None:
-        self._stop_observer()
-        self.manner = f"polling every {POLL_SECONDS:.0f} s ({error.strerror or error})"
-        logger.warning("no file events: %s", self.manner)
-
-    def _stop_observer(self) -> None:
-        observer, self._observer = self._observer, None
-        if observer is not None and observer.is_alive():
-            observer.stop()
-            observer.join(END_SECONDS)
 
 
 @contextmanager

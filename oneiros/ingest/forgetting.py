@@ -8,7 +8,7 @@ cite the session and commits that hold its files are a person's own: they are li
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crawler.archive.append import IngestSettings
@@ -77,7 +77,7 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
 
 
 def forgetter_of(root: MemoryRoot, person: PersonSettings, settings: IngestSettings) -> Callable[[Sequence[str]], None]:
-    """What an intake forgets sessions with that a prompt leaves out."""
+    """What an ingest forgets sessions with that a prompt leaves out."""
     return lambda session_ids: carry_out(root, person, settings, plan_for(root, session_ids))
 
 
@@ -130,8 +130,3 @@ def plan_lines(wanted: ForgetPlan) -> Iterator[str]:
     yield from (f"cited by   {path}  (stays: edit it yourself)" for path in wanted.topics)
     yield from (f"commit     {commit}  (stays: rewrite the history yourself)" for commit in wanted.commits)
     yield from (f"transcript {path}  (stays: it is the client's own)" for path in wanted.transcripts)
-
-
-def plan_json(wanted: ForgetPlan) -> dict[str, object]:
-    """The plan for programs."""
-    return asdict(wanted)

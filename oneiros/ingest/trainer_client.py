@@ -2,24 +2,23 @@
 
 `ONEIROS_TRAINER_URLS` names them, best first: `http://127.0.0.1:3011` or, with names, `desk=http://10.0.0.5:3011,
 laptop=http://127.0.0.1:3011`. A machine that failed is left alone for a while. An answer moves on to the next machine
-only before its first piece: half an answer is never continued by another model. Standard library alone, so that
-compression, dream and the daemon can use it without the trainer's libraries.
+only before its first piece: half an answer is never continued by another model.
 """
 
-import http.client
 import json
 import os
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from memory_server.errors import NeedsRepair, UsageError
+
+if TYPE_CHECKING:
+    import httpx
 
 URLS = "ONEIROS_TRAINER_URLS"
 TOKEN = "ONEIROS_TRAINER_TOKEN"  # noqa: S105  (a variable's name); with _<NAME> behind it for one machine
@@ -28,7 +27,6 @@ DEFAULT_URL = "http://127.0.0.1:3011"
 CONNECT_SECONDS = 3.0  # a machine that is off must not keep a person waiting
 ANSWER_SECONDS = 300.0
 REST_SECONDS = 30.0  # how long a machine that failed is left alone
-MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +34,8 @@ class TrainerMachine:
     """One place where a trainer's service runs."""
 
     name: str
-    host: str
-    port: int
-    https: bool
+    url: str  # scheme, host and port
     token: str
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"{'https' if self.https else 'http'}://{self.host}:{self.port}"
 
 
 class TrainerUnreachable(NeedsRepair):
@@ -63,12 +54,11 @@ def machines_of(variables: Mapping[str, str]) -> tuple[TrainerMachine, ...]:
         parts = urlsplit(url if named else entry)
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username:
             raise UsageError(f"{URLS} holds {entry!r}, which is no address", remedy="Write name=http://host:3011")
-        https = parts.scheme == "https"
-        host, port = parts.hostname, parts.port or (443 if https else 3011)
+        host, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 3011)
         name = name if named else f"{host}:{port}"
         if name in {machine.name for machine in machines}:
             raise UsageError(f"{URLS} names {name!r} twice", remedy="Give each machine a name of its own")
-        machines.append(TrainerMachine(name, host, port, https, token_for(name, host, variables)))
+        machines.append(TrainerMachine(name, f"{parts.scheme}://{host}:{port}", token_for(name, host, variables)))
     return tuple(machines)
 
 
@@ -90,7 +80,6 @@ class TrainerClient:
         self.machines = tuple(machines)
         self._clock = clock
         self._resting: dict[str, float] = {}  # name to the time when it may be asked again
-        self._guard = threading.Lock()
 
     def complete(
         self, messages: Sequence[Mapping[str, str]], *, max_tokens: int = 256, temperature: float = 0.0
@@ -120,10 +109,10 @@ class TrainerClient:
                 fetched(machine, "/health")  # one that hangs is found out in seconds here, in minutes by its answer
                 first = next(pieces, None)
             except TrainerUnreachable as error:
-                self._rest(machine)
+                self._resting[machine.name] = self._clock() + REST_SECONDS
                 failures.append(f"{machine.name}: {error}")
                 continue
-            self._welcome(machine)
+            self._resting[machine.name] = 0.0
             if first is not None:
                 yield first
                 yield from pieces
@@ -133,10 +122,6 @@ class TrainerClient:
             remedy=f"Start one (`python -m trainer serve`) and load a model, or change {URLS}",
         )
 
-    def healthy(self) -> list[TrainerMachine]:
-        """The machines whose service is up, asked now, in their order."""
-        return [machine for machine in self.machines if self._is_up(machine)]
-
     def status(self, machine: TrainerMachine) -> dict[str, Any]:
         """What the machine's `/status`, `/gpu` and `/inference/status` say. Raises TrainerUnreachable."""
         return {
@@ -145,37 +130,16 @@ class TrainerClient:
             "inference": fetched(machine, "/inference/status"),
         }
 
-    def _is_up(self, machine: TrainerMachine) -> bool:
-        try:
-            up = fetched(machine, "/health").get("status") == "ok"
-        except TrainerUnreachable:
-            up = False
-        if up:
-            self._welcome(machine)
-        else:
-            self._rest(machine)
-        return up
-
     def _in_order(self) -> list[TrainerMachine]:
         """The machines in their order, those that failed lately at the end rather than not at all."""
         now = self._clock()
-        with self._guard:
-            resting = {name for name, until in self._resting.items() if until > now}
-        return sorted(self.machines, key=lambda machine: machine.name in resting)
-
-    def _rest(self, machine: TrainerMachine) -> None:
-        with self._guard:
-            self._resting[machine.name] = self._clock() + REST_SECONDS
-
-    def _welcome(self, machine: TrainerMachine) -> None:
-        with self._guard:
-            self._resting.pop(machine.name, None)
+        return sorted(self.machines, key=lambda machine: self._resting.get(machine.name, 0.0) > now)
 
 
 def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:
     """The JSON object that a GET gives. Raises TrainerUnreachable where it gives none."""
     with exchange(machine, "GET", path, None, CONNECT_SECONDS) as response:
-        value = json.loads(response.read(MAX_BYTES))
+        value = json.loads(response.read())
     if not isinstance(value, dict):
         raise TrainerUnreachable(f"{machine.url} answered no JSON object", remedy="Check the address")
     return value
@@ -184,8 +148,7 @@ def fetched(machine: TrainerMachine, path: str) -> dict[str, Any]:
 def streamed(machine: TrainerMachine, body: Mapping[str, object]) -> Iterator[str]:
     """The pieces of a chat completion. Raises TrainerUnreachable where they do not come, or stop before the end."""
     with exchange(machine, "POST", "/v1/chat/completions", body, ANSWER_SECONDS) as response:
-        for raw in response:
-            line = raw.decode("utf-8").rstrip("\n")
+        for line in response.iter_lines():
             if line == "data: [DONE]":
                 return
             if not line.startswith("data: "):
@@ -202,30 +165,27 @@ def streamed(machine: TrainerMachine, body: Mapping[str, object]) -> Iterator[st
 @contextmanager
 def exchange(
     machine: TrainerMachine, method: str, path: str, body: Mapping[str, object] | None, seconds: float
-) -> Iterator[http.client.HTTPResponse]:
+) -> "Iterator[httpx.Response]":
     """A request whose answer has the status 200; everything else becomes TrainerUnreachable."""
-    connector = http.client.HTTPSConnection if machine.https else http.client.HTTPConnection
-    connection = connector(machine.host, machine.port, timeout=CONNECT_SECONDS)
-    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {machine.token}"}
+    import httpx  # noqa: PLC0415  more than all the rest of a command that asks no trainer
+
+    headers = {"Authorization": f"Bearer {machine.token}"} if machine.token else {}
+    timeout = httpx.Timeout(seconds, connect=CONNECT_SECONDS)
     try:
-        connection.connect()
-        if isinstance(connection.sock, socket.socket):
-            connection.sock.settimeout(seconds)
-        connection.request(method, path, None if body is None else json.dumps(body).encode("utf-8"), headers)
-        response = connection.getresponse()
-        if response.status != 200:
-            raise TrainerUnreachable(refusal_of(machine, response))
-        yield response
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        with (
+            httpx.Client(headers=headers, timeout=timeout, trust_env=False) as client,
+            client.stream(method, machine.url + path, json=body) as response,
+        ):
+            if response.status_code != 200:
+                raise TrainerUnreachable(refusal_of(machine, response))
+            yield response
+    except (httpx.HTTPError, ValueError) as error:
         raise TrainerUnreachable(f"{machine.url} does not answer ({type(error).__name__}: {error})") from error
-    finally:
-        connection.close()
 
 
-def refusal_of(machine: TrainerMachine, response: http.client.HTTPResponse) -> str:
+def refusal_of(machine: TrainerMachine, response: "httpx.Response") -> str:
     """The sentence with which a service refused."""
-    content = response.read(MAX_BYTES)
     try:
-        return str(json.loads(content)["error"]["message"])
+        return str(json.loads(response.read())["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        return f"{machine.url} answered {response.status}"
+        return f"{machine.url} answered {response.status_code}"

@@ -15,13 +15,13 @@ import time
 
 TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does; so would these two
 if TYPE_CHECKING:
+    import _socket
     import socket
     from collections.abc import Mapping
 
 START_SECONDS = 20.0  # a cold disk and a busy machine; the daemon listens after 0.1 s otherwise
 SHARED_FOLDER = "/tmp"  # noqa: S108  what lies there is used only where it is private and ours: `is_private`
 MAX_SOCKET_PATH = 100  # bytes: Linux takes 107, macOS 103
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
 MAX_LOG_BYTES = 2_000_000  # beyond, the daemon's log starts anew with the next daemon
 
 
@@ -267,22 +267,15 @@ def started(variables: Mapping[str, str], root: str, kind: str, seconds: float =
             except OSError:
                 time.sleep(0.02)  # another process is starting it
             else:
-                if not connected_once(variables, root, kind):
-                    spawn(variables, root, max(0.1, end - time.monotonic()))
+                if found := connected(variables, root, kind):
+                    return found
+                spawn(variables, root, max(0.1, end - time.monotonic()))
                 fcntl.flock(lock, fcntl.LOCK_UN)
             if found := connected(variables, root, kind):
                 return found
     finally:
         os.close(lock)
     raise DaemonUnreachable(f"the daemon did not start in time. See {log_file(variables, root)}.")
-
-
-def connected_once(variables: Mapping[str, str], root: str, kind: str) -> bool:
-    """Whether a daemon takes connections."""
-    found = connected(variables, root, kind)
-    if found is not None:
-        found.close()
-    return found is not None
 
 
 def spawn(variables: Mapping[str, str], root: str, seconds: float) -> None:
@@ -348,55 +341,29 @@ def _read_until_closed(descriptor: int, seconds: float) -> bytes:
 
 
 def request(
-    connection: socket.socket, token: str, method: str, path: str, body: bytes = b"", seconds: float | None = None
+    connection: _socket.socket, token: str, method: str, path: str, body: bytes = b"", seconds: float | None = None
 ) -> tuple[int, bytes]:
-    """Sends one HTTP request over a connection and closes it: status and body of the answer. Raises OSError.
+    """Sends one HTTP request to the daemon and closes the connection: status and body of the answer. Raises OSError.
 
-    Written by hand, since importing an HTTP client costs more than the whole request.
+    Written by hand, since importing an HTTP client costs more than the whole request; the daemon's answers are whole.
     """
-    end = None if seconds is None else time.monotonic() + seconds
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with connection:
-        connection.settimeout(_left(end))
+    said = []
+    try:
+        connection.settimeout(seconds)
         connection.sendall(head.encode("ascii") + body)
-        parts, size = [], 0
         while part := connection.recv(65_536):
-            parts.append(part)
-            size += len(part)
-            if size > MAX_ANSWER_BYTES:
-                raise OSError("the answer of the daemon is too long")
-            connection.settimeout(_left(end))
-    top, blank, content = b"".join(parts).partition(b"\r\n\r\n")
+            said.append(part)
+    finally:
+        connection.close()
+    top, blank, content = b"".join(said).partition(b"\r\n\r\n")
     words = top.split(None, 2)
     if not blank or len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
-        raise OSError("the daemon closed the connection before it answered")
-    if b"transfer-encoding: chunked" in top.lower():
-        content = _unchunked(content)
+        raise OSError("the daemon gave no answer before it closed the connection")
     return int(words[1]), content
-
-
-def _left(end: float | None) -> float | None:
-    if end is None:
-        return None
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("the daemon did not answer in time")
-    return left
-
-
-def _unchunked(content: bytes) -> bytes:
-    parts = []
-    while content:
-        size, _, rest = content.partition(b"\r\n")
-        length = int(size.split(b";")[0] or b"0", 16)
-        if length == 0:
-            break
-        parts.append(rest[:length])
-        content = rest[length + 2 :]
-    return b"".join(parts)
 
 
 def read_token(state: str | os.PathLike[str]) -> str:

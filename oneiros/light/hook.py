@@ -26,6 +26,7 @@ from oneiros.light.endpoint import (
     is_memory,
     is_private,
     read_token,
+    request,
     started,
     state_folder,
     trusted_roots,
@@ -42,7 +43,6 @@ NOBODY_LOOKED = (
 )
 MAX_INPUT = 1 << 20  # bytes of what the client tells
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
-MAX_HEAD = 4_096  # bytes of HTTP in front of it
 MAX_LOG_BYTES = 200_000
 GUARDED = (b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"oneiros")  # what a denial can be about
 
@@ -173,27 +173,15 @@ def _asked(connection: _socket.socket, root: str, event: str, told: bytes, secon
     opening = f'{{"event":"{event}","client_pid":"{os.environ.get("CLAUDE_PID", "")}","input":'
     body = opening.encode() + told + b"}"
     token = read_token(state_folder(os.environ, root))
-    head = (
-        f"POST /api/hook/output HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
-        f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    connection.settimeout(seconds)
-    connection.sendall(head.encode("ascii") + body)
-    said = b""
-    while part := connection.recv(65_536):
-        said += part
-        if len(said) > MAX_OUTPUT + MAX_HEAD:
-            raise ValueError("the daemon's answer is too long")
-    connection.close()
-    top, _, content = said.partition(b"\r\n\r\n")
+    status, content = request(connection, token, "POST", "/api/hook/output", body, seconds)
     is_object = content.startswith(b"{") and content.endswith(b"}")
-    if not top.startswith(b"HTTP/1.1 200 ") or (content and not is_object):
+    if status != 200 or len(content) > MAX_OUTPUT or (content and not is_object):
         raise ValueError("the daemon gave no answer that a hook can pass on")
     return content
 
 
 def _note_end(told: bytes, state: str) -> None:
-    """Notes that a session is over as `crawler.closed.note_end` does, for whoever takes sessions in next.
+    """Notes that a session is over as `crawler.closed.note_end` does, for the next ingest.
 
     An empty line is passed over by its reader, and keeps a line that a kill tore from running into this one.
     """

@@ -55,7 +55,7 @@ class Relay:
         """Serves until the client goes, or its process does."""
         parent = os.getppid()
         self._connect()
-        while not (self._at_end and self._is_settled()):
+        while not (self._at_end and self._is_done()):
             reading: list[Any] = []
             if not self._at_end and len(self._to_daemon) < MAX_PENDING:
                 reading.append(self._stdin)
@@ -76,7 +76,7 @@ class Relay:
             if self._stdin in readable:
                 self._read_client()
 
-    def _is_settled(self) -> bool:
+    def _is_done(self) -> bool:
         """Whether nothing more can come for a client that has closed its end."""
         if self._to_client:
             return False

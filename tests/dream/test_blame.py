@@ -7,7 +7,7 @@ from dream.blame import blame
 from dream.evidence import Evidence
 from dream.records import Update
 from memory_server.root.paths import MemoryRoot
-from oneiros.dreaming import archive_of
+from oneiros.ingest.settings import archive_of
 from tests.crawler.builders import assistant, person, settings_in, write_transcript
 from tests.dream.builders import PERSON, decisions_on, new_topic, proposed, quote
 from tests.memories import new_root

@@ -25,7 +25,7 @@ from dream.proposals.hunk import State
 from memory_server.errors import OneirosError
 from memory_server.machine.repair import refusal_of
 from memory_server.settings import read_memory_settings
-from oneiros.cli import intake, keeping, searching  # noqa: F401
+from oneiros.cli import ingest, maintenance, searching  # noqa: F401
 from oneiros.cli.app import EXIT_BUG
 from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment

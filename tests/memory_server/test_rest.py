@@ -15,7 +15,7 @@ from memory_server.index.build import UNFINISHED
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import LISTS, Search, question_json
-from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import write_topic
 
 NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.strip), max_size=2)
@@ -23,8 +23,8 @@ NAMES = st.lists(st.text("ab\" :\\-\n'é", min_size=1, max_size=8).filter(str.st
 
 @pytest.fixture
 def api(memory: Memory) -> Iterator[TestClient]:
-    with closing(Keeper(memory)) as keeper:
-        app = create_api(memory, keeper, "1.0", on_stop=lambda: None, on_restart=lambda: None)
+    with closing(IndexRuns(memory)) as indexer:
+        app = create_api(memory, indexer, "1.0", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(app) as client:
             yield client
 
@@ -100,8 +100,8 @@ def test_a_question_waits_for_a_run_that_is_under_way(memory: Memory) -> None:
         tickets.append((ticket, seconds))
         return True
 
-    with closing(Keeper(memory)) as keeper:
-        behind = anyio.run(made_fresh, memory, keeper, waited)
+    with closing(IndexRuns(memory)) as indexer:
+        behind = anyio.run(made_fresh, memory, indexer, waited)
 
     assert behind == 0
     assert tickets == [(2, FRESH_SECONDS)]

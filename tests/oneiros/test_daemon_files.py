@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import NeedsRepair
-from oneiros.daemon.main import daemon_lock, write_state
+from oneiros.daemon.sockets import daemon_lock, write_state
 from oneiros.light.endpoint import DaemonUnreachable, daemon_state, ensure_state, spawn, state_folder
 from tests.memories import new_root
 

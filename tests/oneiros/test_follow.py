@@ -36,7 +36,7 @@ def looking(folder: Path, make_observer: Callable[[], BaseObserver] = Observer) 
 
 def test_a_written_transcript_leads_to_a_look_also_in_a_new_folder(tmp_path: Path) -> None:
     with looking(tmp_path) as (follower, looks):
-        wait_until(lambda: follower.watched == {tmp_path}, 60)
+        wait_until(lambda: follower.events.watched == {tmp_path}, 60)
         file = tmp_path / "-work-app" / "a.jsonl"
 
         file.parent.mkdir()
@@ -45,7 +45,7 @@ def test_a_written_transcript_leads_to_a_look_also_in_a_new_folder(tmp_path: Pat
         file.write_text("{}\n", encoding="utf-8")
 
         wait_until(lambda: looks[0] > before, 50)
-        assert follower.manner == "events"
+        assert follower.events.manner == "events"
 
 
 def test_without_file_events_it_looks_every_few_seconds_and_says_so(
@@ -56,7 +56,7 @@ def test_without_file_events_it_looks_every_few_seconds_and_says_so(
     with looking(tmp_path, Exhausted) as (follower, looks):
         wait_until(lambda: looks[0] > 2, 60)
 
-    assert follower.manner == "polling every 0 s (no space left on device)"
+    assert follower.events.manner == "polling every 0 s (no space left on device)"
 
 
 def test_watches_that_run_out_lead_to_regular_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,12 +70,12 @@ def test_watches_that_run_out_lead_to_regular_looks(tmp_path: Path, monkeypatch:
     with looking(tmp_path, exhausted_later) as (follower, looks):
         wait_until(lambda: looks[0] > 2, 60)
 
-    assert follower.manner.startswith("polling")
+    assert follower.events.manner.startswith("polling")
 
 
 def test_closing_ends_a_wait(tmp_path: Path) -> None:
     with looking(tmp_path) as (follower, looks):
-        wait_until(lambda: follower.watched == {tmp_path}, 60)
+        wait_until(lambda: follower.events.watched == {tmp_path}, 60)
 
         follower.close()
 

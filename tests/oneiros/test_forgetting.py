@@ -5,7 +5,7 @@ from pathlib import Path
 from crawler.ingest import forget
 from memory_server.memory import Memory
 from memory_server.root.forgetting import note_forgetting, sessions_to_forget
-from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.index_runs import IndexRuns
 from tests.crawler.builders import SESSION, settings_in
 from tests.memories import search_exact
 from tests.memory_server.test_raw_answers import archived
@@ -21,19 +21,19 @@ def held_by(memory: Memory) -> list[Path]:
 
 def test_a_daemon_that_runs_finishes_what_another_process_has_forgotten(tmp_path: Path) -> None:
     with archived(tmp_path) as memory:
-        keeper = Keeper(memory)
-        keeper.start()
+        indexer = IndexRuns(memory)
+        indexer.worker.start()
         try:
             assert search_exact(memory, "keepalive", include_raw=True).hits and held_by(memory)
             note_forgetting(memory.root, [SESSION])
             forget(SESSION, settings_in(memory.root.path), memory.root.sessions)
 
-            assert keeper.wait(keeper.poke(), seconds=60)
+            assert indexer.wait(indexer.poke(), seconds=60)
 
             assert held_by(memory) == [] and not sessions_to_forget(memory.root)
             assert search_exact(memory, "keepalive", include_raw=True).hits == ()
         finally:
-            keeper.close()
+            indexer.close()
 
 
 def test_what_is_noted_and_still_archived_waits_and_costs_no_rebuild(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import datetime as dt
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -7,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memory_server.errors import NeedsRepair
-from oneiros.schedule import At, Every, Job, Schedule, When, read_states
+from oneiros.daemon.schedule import At, Every, Job, Schedule, When, read_states
 from tests.system.house import wait_until
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -131,16 +132,6 @@ def test_a_job_that_is_switched_off_does_not_run_and_has_no_next_time(clock: Clo
     assert (before, read_states(file)[0].next) == ("2026-03-02T11:10:00+00:00", "")
 
 
-def test_a_job_that_is_asked_for_runs_at_once_unless_it_is_switched_off(clock: Clock, file: Path) -> None:
-    schedule = Schedule(file, [job("ingest", FOUR), job("report", None)], clock)
-    schedule.run_due()
-
-    schedule.ask("ingest")
-    schedule.ask("report")
-
-    assert [schedule.run_due(), schedule.run_due()] == [["ingest"], []]
-
-
 def test_a_job_that_no_longer_exists_is_forgotten(clock: Clock, file: Path) -> None:
     Schedule(file, [job("old", FOUR)], clock).run_due()
 
@@ -159,17 +150,20 @@ def test_a_damaged_file_of_states_is_a_new_beginning(clock: Clock, file: Path, t
 
 
 def test_closing_ends_the_job_under_way_which_is_due_again(clock: Clock, file: Path) -> None:
+    started = threading.Event()
+
     def work(check: Callable[[], None]) -> str:
+        started.set()
         while True:
             check()
 
     Schedule(file, [job("ingest", FOUR)], clock).run_due()
     clock.set("2026-03-03 04:00")
     schedule = Schedule(file, [Job("ingest", lambda: FOUR, work)], clock)
-    schedule.start()
-    wait_until(lambda: schedule.running == "ingest", 60)
+    schedule.worker.start()
+    wait_until(started.is_set, 60)
 
-    schedule.close()
+    schedule.worker.close()
 
-    wait_until(lambda: schedule.running == "", 60)
+    wait_until(lambda: not schedule.worker.is_busy, 60)
     assert Schedule(file, [job("ingest", FOUR)], clock).run_due() == ["ingest"]

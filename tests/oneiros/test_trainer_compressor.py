@@ -11,7 +11,7 @@ from pathlib import Path
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.chosen import Wanted, run_intake
+from oneiros.ingest.run import Wanted, run_ingest
 from tests.crawler.builders import SESSION, working_session, write_transcript
 from tests.memories import new_root
 
@@ -56,12 +56,12 @@ def trainer(pieces: list[str] | None) -> Iterator[str]:
 
 
 def compressed(home: Path, *urls: str) -> CompressedSession:
-    """What an intake writes of one finished session with these trainers."""
+    """What an ingest writes of one finished session with these trainers."""
     write_transcript(home / ".claude" / "projects" / "-work-app", *working_session())
     change_setting(home / ".config" / "oneiros" / "config.toml", "compressor", "trainer")
     root = new_root(home / "memory")
     environment = Environment({"ONEIROS_TRAINER_URLS": ",".join(urls)}, home, home)
-    run_intake(environment, root, Wanted(), LATER)
+    run_ingest(environment, root, Wanted(), LATER)
     return read_session(newest_files(root.sessions)[SESSION])
 
 

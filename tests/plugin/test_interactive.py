@@ -4,7 +4,7 @@ import pytest
 
 from crawler.archive.store import Archive
 from crawler.transcripts.turns import Role
-from oneiros.ingest.chosen import archive_folder
+from oneiros.ingest.settings import archive_folder
 from tests.plugin.genuine_client import GenuineClient
 from tests.system.house import wait_until
 

@@ -129,6 +129,13 @@ class House:
             check=check,
         )
 
+    def hook(self, event: str, told: Mapping[str, object]) -> str:
+        """What the hook's program prints about an event, as the client runs it."""
+        program = [sys.executable, "-c", "from oneiros.light.hook import run; run()", event]
+        text = json.dumps(told)
+        done = subprocess.run(program, env=dict(self.variables), input=text, capture_output=True, text=True, check=True)
+        return done.stdout
+
     def daemon(self) -> psutil.Process:
         """The process of the daemon that runs."""
         number = daemon_state(self.state)["pid"]

@@ -18,9 +18,9 @@ from tests.memories import root_at, search_exact
 from tests.system.house import House, wait_until
 
 HEAVY_AT_ANY_AGE = """
-import oneiros.daemon.compose
+import oneiros.daemon.service
 ballast = b"x" * 450_000_000
-oneiros.daemon.compose.LEAST_UPTIME_SECONDS = 0.0
+oneiros.daemon.service.LEAST_UPTIME_SECONDS = 0.0
 import oneiros.daemon.main
 oneiros.daemon.main.run()
 """

@@ -192,7 +192,9 @@ def test_a_write_into_approved_memory_is_denied_without_a_daemon(house: House) -
 
 def test_a_hook_imports_little(house: House) -> None:
     house.serve()
-    program = "import sys; from oneiros import hook; hook.os._exit = print; hook.run(); print(sorted(sys.modules))"
+    program = (
+        "import sys; from oneiros.light import hook; hook.os._exit = print; hook.run(); print(sorted(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append({str(CHECKOUT)!r}); {program}", "PostCompact"],
         input="{}",

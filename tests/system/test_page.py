@@ -18,7 +18,6 @@ from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House
-from tests.system.test_http import ask
 
 
 @pytest.fixture
@@ -139,11 +138,10 @@ def test_the_page_itself_is_served_without_a_session(house: House, hunk: str) ->
 
 
 def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: House, hunk: str) -> None:
-    told = json.dumps({"event": "SessionStart", "input": {}}).encode()
-    before = ask(house, "POST", "/api/hook", told)[1]["output"]
+    before = house.hook("SessionStart", {"session_id": "1"})
     house.write("mail", "# Mail\n\nThe relay was sold.\n")
 
-    first, second = (ask(house, "POST", "/api/hook", told)[1]["output"] for _ in range(2))
+    first, second = (house.hook("SessionStart", {"session_id": "1"}) for _ in range(2))
 
     context = json.loads(first)["hookSpecificOutput"]["additionalContext"]
     assert "(changed)" not in before and "Sessions wait to be read" in json.loads(before)["systemMessage"]

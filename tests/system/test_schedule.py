@@ -1,4 +1,4 @@
-"""The daemon takes in what is new by the clock, and the command line goes on while it runs."""
+"""The daemon ingests what is new by the clock, and the command line goes on while it runs."""
 
 import datetime as dt
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memory_server.errors import UsageError
-from oneiros.schedule import JobState, read_states, schedule_file
+from oneiros.daemon.schedule import JobState, read_states, schedule_file
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.system.house import House, wait_until
 
@@ -60,10 +60,10 @@ def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(hou
     write_transcript(projects(house), *records)
     house.serve()
 
-    house.client.ask("POST", "/api/hook", {"event": "SessionEnd", "input": {"session_id": SESSION, "reason": "exit"}})
+    house.hook("SessionEnd", {"session_id": SESSION, "reason": "exit"})
 
-    wait_until(lambda: state_of(house, "ingest").said != "")
-    assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
+    wait_until(lambda: len(list((house.root / "sessions" / "compressed").rglob("*.md"))) == 1)
+    assert json.loads(house.command("archive", "verify", "--json").stdout) == {"sessions": 1, "problems": []}
 
 
 def test_command_line_rest_and_assistant_recall_the_same_by_type(house: House) -> None:

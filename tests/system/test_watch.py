@@ -11,7 +11,7 @@ from watchdog.observers.api import BaseObserver
 
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.daemon.keeper import Keeper
+from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.watching import Watcher
 from tests.memories import root_at, search_exact
 from tests.observers import Exhausted
@@ -25,17 +25,17 @@ def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> It
     memory = Memory(
         root_at(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
     )
-    keeper = Keeper(memory)
-    watcher = Watcher(memory, keeper.poke, make_observer or Observer)
+    indexer = IndexRuns(memory)
+    watcher = Watcher(memory, indexer.poke, make_observer or Observer)
     with memory:
-        keeper.start()
-        watcher.start()
+        indexer.worker.start()
+        watcher.worker.start()
         try:
-            wait_until(lambda: watcher.manner != "starting" and keeper.state().runs > 0)
+            wait_until(lambda: watcher.manner != "starting" and indexer.state().runs > 0)
             yield memory, watcher
         finally:
             watcher.close()
-            keeper.close()
+            indexer.close()
 
 
 def found(memory: Memory, word: str) -> list[str]:

@@ -484,4 +484,4 @@ def test_of_two_services_the_second_answers_when_the_first_is_killed(
     first.kill()
 
     assert client.complete([ASK], max_tokens=8) == before
-    assert [machine.name for machine in client.healthy()] == ["second"]
+    assert [machine.name for machine in client._in_order()] == ["second", "first"]

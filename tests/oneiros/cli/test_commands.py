@@ -235,6 +235,7 @@ def test_a_filter_that_nothing_passes_names_what_there_is(shell: Shell, own: Pat
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:
     shell("init")  # with lessons beside the page of the index
+    assert "sources   1 topic\n" in shell("status")[1]
     write_topic(own, "cats", "# Cats\n\nThe grey cat.\n")
 
     listed, stands = shell("topics")[2], shell("status")[1]

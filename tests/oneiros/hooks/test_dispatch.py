@@ -1,4 +1,4 @@
-"""Events of a session to their answers: what is counted, what is taken in, and that nothing goes wrong aloud."""
+"""Events of a session to their answers: what is counted, what is ingested, and that nothing goes wrong aloud."""
 
 import logging
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from memory_server.memory import Memory
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.ingest.behind_hooks import TakingIn
+from oneiros.ingest.queue import IngestQueue
 from tests.memories import write_topic
 
 
@@ -31,8 +31,8 @@ PROMPT = {"session_id": "s", "prompt": "Which port does the mail relay listen on
 def hooks(memory: Memory, tmp_path: Path) -> Iterator[Hooks]:
     write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     memory.reindex()
-    taking_in = TakingIn(Environment({}, tmp_path, tmp_path), memory.root, lambda *_: None)  # not started
-    built = Hooks(memory, tmp_path, taking_in, take_all=lambda: None, review=Waiting())
+    ingest_queue = IngestQueue(Environment({}, tmp_path, tmp_path), memory.root, lambda *_: None)  # not started
+    built = Hooks(memory, tmp_path, ingest_queue, Waiting())
     yield built
     built.close()
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from mcp.server.mcpserver.tools import Tool
 
-from crawler.compress.run import last_written
 from dream.evidence import Evidence
 from dream.mcp_tools import DreamDoor, dream_tools
 from dream.progress import DreamProgress
@@ -13,9 +12,9 @@ from dream.records import Candidate
 from dream.run import Dream, Suggested
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
-from oneiros.dreaming import archive_of, decisions_on
+from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
-from oneiros.ingest.chosen import closed_when
+from oneiros.ingest.settings import archive_of, over_when
 
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
@@ -28,8 +27,7 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
 
     def waiting() -> list[str]:
-        closed = closed_when(replace(environment), memory.root, now())  # with the settings as they are
-        found = DreamProgress(memory.root).serve(archive, now())
-        return [name for name in found if closed.holds_for(name, last_written(archive, name))]
+        is_over = over_when(replace(environment), memory.root)  # with the settings as they are
+        return [name for name in DreamProgress(memory.root).serve(archive, now()) if is_over(name)]
 
     return dream_tools(DreamDoor(Evidence(archive), waiting, suggest))

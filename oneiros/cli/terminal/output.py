@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memory_server.errors import UsageError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from memory_server.index.build import Progress
 
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object on stdout")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="do not ask")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 
@@ -42,6 +45,15 @@ def data_line(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False), flush=True)
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Asks before something is done. Raises UsageError where nobody can answer."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody can be asked here", remedy="Look at --dry-run, then add --yes")
+    typer.confirm(question, default=False, err=True, abort=True)
+
+
 def styled(*, no_color: bool = False) -> "Console":
     """A console for stdout that leaves text as it is: nothing in it is markup."""
     from rich.console import Console  # twice an empty Python, for commands that draw
@@ -61,7 +73,7 @@ def progress_shown() -> Iterator[Callable[["Progress"], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from oneiros.cli.progress import Bar
+    from oneiros.cli.terminal.progress import Bar
 
     with Bar() as bar:
         yield bar.show

@@ -8,7 +8,7 @@ from crawler.archive.store import Archive
 from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.blackboard import Blackboard
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.recording import Recorder, open_tasks
+from oneiros.ingest.typed_lines import Recorder, open_tasks
 from tests.crawler.builders import (
     SESSION,
     assistant,

@@ -1,4 +1,4 @@
-"""The keeper of the indices, and what a question is told while they are made for the first time."""
+"""The indexer, and what a question is told while they are made for the first time."""
 
 import datetime as dt
 import threading
@@ -12,9 +12,17 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.daemon import keeper as keeper_module
-from oneiros.daemon.keeper import Keeper
+from oneiros.daemon import index_runs as module
+from oneiros.daemon.index_runs import IndexRuns
 from tests.memories import root_at, search_exact, search_memory
+
+asked: list[IndexRuns] = []  # of the memory under test, as the daemon puts them together
+is_asked = threading.Event()
+
+
+def before_search(is_indexed: bool) -> str:
+    is_asked.set()
+    return asked[0].before_search(is_indexed) if asked else ""
 
 
 class HeldEngine(OnnxEngine):
@@ -38,12 +46,15 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     (tmp_path / "topics" / "mail.md").write_text("# Mail\n\nThe relay listens on port 2525.\n", encoding="utf-8")
     HeldEngine.may_go.clear()
+    asked.clear()
+    is_asked.clear()
     opened = Memory(
         root_at(tmp_path),
         person=PersonSettings(),
         hub_cache=tmp_path,
         now=lambda: dt.datetime.now(dt.UTC),
         make_engine=held_engine,
+        before_search=before_search,
     )
     with opened:
         yield opened
@@ -51,27 +62,23 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def keeper(memory: Memory) -> Iterator[Keeper]:
-    kept = Keeper(memory)
-    memory.before_search = kept.before_search
-    yield kept
+def indexer(memory: Memory) -> Iterator[IndexRuns]:
+    made = IndexRuns(memory)
+    asked.append(made)
+    yield made
     HeldEngine.may_go.set()
-    kept.close()
+    made.close()
 
 
-def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper_module, "FIRST_INDEX_SECONDS", 120.0)
-    asked, answers = threading.Event(), []
-
-    def before_search(is_indexed: bool) -> str:
-        asked.set()
-        return keeper.before_search(is_indexed)
-
-    memory.before_search = before_search
-    keeper.start()
+def test_a_question_waits_for_the_first_index(
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FIRST_INDEX_SECONDS", 120.0)
+    answers = []
+    indexer.worker.start()
     asking = threading.Thread(target=lambda: answers.append(search_memory(memory, "where does the relay listen")))
     asking.start()
-    assert asked.wait(60)
+    assert is_asked.wait(60)
 
     HeldEngine.may_go.set()
     asking.join()
@@ -80,29 +87,29 @@ def test_a_question_waits_for_the_first_index(memory: Memory, keeper: Keeper, mo
 
 
 def test_a_question_is_told_how_far_the_first_index_is(
-    memory: Memory, keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, indexer: IndexRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper_module, "FIRST_INDEX_SECONDS", 0.0)
-    keeper.start()
+    monkeypatch.setattr(module, "FIRST_INDEX_SECONDS", 0.0)
+    indexer.worker.start()
 
     answer = search_memory(memory, "where does the relay listen")
 
     assert answer.note.startswith("This memory is being indexed for the first time")
 
 
-def test_without_a_keeper_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:
+def test_without_an_indexer_files_that_wait_are_counted_not_asked_for(memory: Memory) -> None:
     answer = search_exact(memory, "2525")
 
     assert answer.note == "Nothing is indexed yet: the indices are 2 files behind; bring them level: oneiros reindex."
 
 
-def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, keeper: Keeper) -> None:
+def test_indices_of_another_format_are_made_anew_without_being_asked(memory: Memory, indexer: IndexRuns) -> None:
     HeldEngine.may_go.set()
     memory.reindex()
     memory.indices.ledger.connection.execute("pragma user_version = 99")
     memory.indices.close()
 
-    keeper.start()
-    keeper.wait(keeper.poke(), 60)
+    indexer.worker.start()
+    indexer.wait(indexer.poke(), 60)
 
     assert [hit.path for hit in search_exact(memory, "2525").hits] == ["topics/mail.md"]

@@ -3,29 +3,27 @@
 A job runs once when its time has come. What was missed, since no daemon ran, the machine slept or its clock was set
 forward, is caught up once, however many times it was missed; a clock set back makes no job wait for it. What each job
 did last stands in one file of the derived folder, so that `oneiros status` can say it without a daemon. Jobs run one
-after the other on a thread of its own, niced. What they do is the caller's: `jobs.py` names them.
+after the other, behind everything else. What they do is the caller's: `jobs.py` names them.
 """
 
 import datetime as dt
-import json
 import logging
-import os
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from memory_server.errors import OneirosError
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
+from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 20.0  # between two looks at the clock; waiting for a moment itself would not notice a jump
 RETRY = dt.timedelta(minutes=15)  # after a job failed
-END_SECONDS = 5.0  # for the job under way when the schedule is closed; every job bears a kill
-NICENESS = 10
 
 
 class When(Protocol):
@@ -99,43 +97,19 @@ class JobState:
 
 
 class Schedule:
-    """Runs its jobs until it is closed."""
+    """Runs its jobs while its worker does. An idle daemon waits for the job under way; else jobs keep none alive."""
 
     def __init__(self, file: Path, jobs: Sequence[Job], now: Callable[[], dt.datetime]):
         self._file = file
         self._jobs = jobs
         self._now = now
         self._states = {state.name: state for state in read_states(file)}
-        self._asked: set[str] = set()  # jobs that are due whatever the clock says
-        self._closed = threading.Event()
-        self._wake = threading.Event()
-        self._running = ""
-        self._thread = threading.Thread(target=self._work, name="schedule", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """Tells the job under way to end, and waits for a bounded time."""
-        self._closed.set()
-        self._wake.set()
-        if self._thread.ident is not None:
-            self._thread.join(END_SECONDS)
-
-    def ask(self, name: str) -> None:
-        """Runs a job soon, unless it is switched off."""
-        self._asked.add(name)
-        self._wake.set()
-
-    @property
-    def running(self) -> str:
-        """The job under way, for which an idle daemon waits; empty where none is. Else jobs keep no daemon alive."""
-        return self._running
+        self.worker = Worker("schedule", self._look, is_niced=True, retry_seconds=LOOK_SECONDS)
 
     def run_due(self) -> list[str]:
         """Runs every job whose time has come, once; returns their names."""
         before = {name: asdict(state) for name, state in self._states.items()}
-        ran = [job.name for job in self._jobs if not self._closed.is_set() and self._run_if_due(job)]
+        ran = [job.name for job in self._jobs if not self.worker.is_ended and self._run_if_due(job)]
         self._states = {job.name: self._states[job.name] for job in self._jobs if job.name in self._states}
         if {name: asdict(state) for name, state in self._states.items()} != before:
             self._save()
@@ -144,12 +118,10 @@ class Schedule:
     def _run_if_due(self, job: Job) -> bool:
         now = self._now()
         state = self._states.setdefault(job.name, JobState(job.name, since=written_moment(now)))
-        settle(state, now)
+        bring_to_present(state, now)
         when = job.when()
         due = due_at(when, state) if when else None
-        is_asked = job.name in self._asked
-        self._asked.discard(job.name)
-        is_due = due is not None and (is_asked or due <= now)
+        is_due = due is not None and due <= now
         if is_due:
             self._run(job, state)
             when = job.when()
@@ -158,7 +130,6 @@ class Schedule:
         return is_due
 
     def _run(self, job: Job, state: JobState) -> None:
-        self._running = job.name
         try:
             state.said = job.work(self._check)
             state.done, state.tried, state.error = written_moment(self._now()), "", ""
@@ -169,31 +140,26 @@ class Schedule:
             state.tried = written_moment(self._now())
             state.error = str(error) if isinstance(error, OneirosError) else f"it failed unexpectedly: {error!r}"
             logger.error("%s: %s", job.name, state.error, exc_info=not isinstance(error, OneirosError))
-        finally:
-            self._running = ""
-            self._save()
+        self._save()
 
     def _check(self) -> None:
-        if self._closed.is_set():
+        if self.worker.is_ended:
             raise Closed
 
     def _save(self) -> None:
         """Notes the states; a full disk must not end the schedule."""
         try:
-            replace_file(self._file, json.dumps([asdict(state) for state in self._states.values()], indent=1) + "\n")
+            written = msgspec.json.format(msgspec.json.encode(list(self._states.values())), indent=1)
+            replace_file(self._file, written.decode() + "\n")
         except OSError as error:
             logger.warning("what the schedule did cannot be noted: %s", error)
 
-    def _work(self) -> None:
-        if hasattr(os, "sched_setaffinity"):  # where the priority of one thread can be lowered
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
-        while not self._closed.is_set():
-            self.run_due()
-            self._wake.wait(LOOK_SECONDS)
-            self._wake.clear()
+    def _look(self) -> float:
+        self.run_due()
+        return LOOK_SECONDS
 
 
-def settle(state: JobState, now: dt.datetime) -> None:
+def bring_to_present(state: JobState, now: dt.datetime) -> None:
     """Brings times of the future, which only a clock that was set back leaves, to the present; damaged ones too."""
     for name in ("since", "done", "tried"):
         text = getattr(state, name)
@@ -205,7 +171,7 @@ def settle(state: JobState, now: dt.datetime) -> None:
 def due_at(when: When, state: JobState) -> dt.datetime:
     """When a job is next due; in the past where it was missed."""
     since, done, tried = read_moment(state.since), read_moment(state.done), read_moment(state.tried)
-    assert since is not None  # settled
+    assert since is not None  # as `bring_to_present` leaves it
     due = when.follows(max(since, done) if done else since)
     return max(due, tried + RETRY) if tried else due
 
@@ -217,11 +183,9 @@ def schedule_file(root: MemoryRoot) -> Path:
 
 def read_states(file: Path) -> list[JobState]:
     """What the jobs of a memory did last; nothing where that is not known."""
-    names = {field.name for field in fields(JobState)}
     try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
-        return [JobState(**{key: str(row[key]) for key in names & row.keys()}) for row in rows]
-    except (OSError, ValueError, TypeError, AttributeError):
+        return msgspec.json.decode(file.read_bytes(), type=list[JobState])
+    except (OSError, msgspec.DecodeError):
         return []
 
 

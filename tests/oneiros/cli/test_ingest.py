@@ -10,14 +10,7 @@ from filelock import FileLock
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.crawler.builders import (
-    OTHER_SESSION,
-    SESSION,
-    assistant,
-    person,
-    working_session,
-    write_transcript,
-)
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
 from tests.memories import without_daemon
 
 Oneiros = Callable[..., tuple[int, str, str]]
@@ -202,7 +195,7 @@ def test_a_mark_is_obeyed_after_a_kill_in_the_middle(
     oneiros("exact", "xylophone migrations", "--raw")
     private_session(home, "#no-memory")
 
-    for place in ("oneiros.ingest.forgetting.forgetter", "oneiros.cli.intake.brought_level"):
+    for place in ("oneiros.ingest.forgetting.forgetter", "oneiros.cli.ingest.brought_level"):
         with monkeypatch.context() as killed:
             killed.setattr(place, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             assert oneiros("ingest")[0] == 130

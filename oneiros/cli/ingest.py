@@ -1,44 +1,41 @@
-"""Taking conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
 
 import dataclasses
 import datetime as dt
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
-from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.index import build
+from memory_server.index.build import Progress
 from memory_server.layers.mif import parse_date
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
-from oneiros.cli.keeping import brought_level
-from oneiros.cli.output import AsJson, data, data_json, data_line, progress_shown, talk
+from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
-from oneiros.ingest.chosen import (
-    IntakeOutcome,
+from oneiros.ingest.follow import Follower, ending_on_interrupt
+from oneiros.ingest.run import (
+    IngestOutcome,
     Wanted,
-    archive_folder,
-    crawl_roots,
-    ingest_settings,
     is_news,
     most_it_costs,
     outcome_sentence,
     roots_to_follow,
-    run_intake,
+    run_ingest,
     scan_references,
 )
-from oneiros.ingest.follow import Follower, ending_on_interrupt
-from oneiros.ingest.recording import recorder_on
+from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
+from oneiros.ingest.typed_lines import recorder_on
+from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
 MEGABYTE = 1e6
@@ -103,7 +100,7 @@ def drill(
     """Read a session at one of four depths; each names the next."""
     environment: Environment = context.obj
     root = environment.choice.root
-    reader = SessionReader(Archive(archive_folder(root)), root.sessions)
+    reader = SessionReader(archive_of(root), root.sessions)
     data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
 
 
@@ -137,12 +134,12 @@ def forget(
             data(line)
     if not dry_run:
         confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
-        with environment.open_memory() as memory:
+        with open_memory(environment) as memory:
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)
             memory.reindex()
     if as_json:
-        data_json(forgetting.plan_json(plan) | {"forgotten": not dry_run})
+        data_json(dataclasses.asdict(plan) | {"forgotten": not dry_run})
     else:
         still = " What stays of it is listed above." if plan.topics or plan.commits or plan.transcripts else ""
         talk(f"{'Nothing was removed.' if dry_run else 'Forgotten.'}{still}")
@@ -163,8 +160,8 @@ def redact(
     found = Redactor(environment.person.deny_words).redact(text)
     places = [(text.count("\n", 0, span.start) + 1, span) for span in found.spans]
     if as_json:
-        keys = [{"line": line, "kind": span.kind, "chars": span.end - span.start} for line, span in places]
-        data_json({"file": str(file), "masked": keys})
+        masked = [{"line": line, "kind": span.kind, "chars": span.end - span.start} for line, span in places]
+        data_json({"file": str(file), "masked": masked})
     elif dry_run:
         for line, span in places:
             data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
@@ -176,7 +173,7 @@ def redact(
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
     """Read every object of the archive again, and report what is missing or damaged."""
     environment: Environment = context.obj
-    kept = Archive(archive_folder(environment.choice.root))
+    kept = archive_of(environment.choice.root)
     problems = kept.verify()
     if as_json:
         data_json({"sessions": len(kept.session_ids()), "problems": [dataclasses.asdict(one) for one in problems]})
@@ -191,38 +188,33 @@ def verify(context: typer.Context, as_json: AsJson = False) -> None:
 def announce_cost(environment: Environment, wanted: Wanted) -> None:
     """Says before a paid back end is asked what it may cost."""
     person = environment.person
-    if (
-        person.compressor == "extractive"
-        or wanted.dry_run
-        or not (person.compressor_usd_in or person.compressor_usd_out)
-    ):
+    is_free = person.compressor == "extractive" or not (person.compressor_usd_in or person.compressor_usd_out)
+    if is_free or wanted.dry_run:
         return
-    plan = run_intake(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
+    plan = run_ingest(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
     talk(
         f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
         f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
     )
 
 
-def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IntakeOutcome:
-    """One intake with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
+def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IngestOutcome:
+    """One ingest with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
     root = environment.choice.root
-    with reading_shown() as show:
-        outcome = run_intake(environment, root, wanted, now(), show)
-    references = indexed = None
-    if not wanted.dry_run:
-        references = scan_references(environment, root)
-        indexed = brought_level(environment)
-        recorded(environment)
+    with progress_shown() as show:
+        outcome = run_ingest(environment, root, wanted, now(), lambda step: show(_megabytes(step)))
+    references = None if wanted.dry_run else scan_references(environment, root)
+    indexed = None if wanted.dry_run else _indexed(environment)
     if as_json:
-        say_json(outcome, one_line=one_line)
+        (data_line if one_line else data_json)(outcome_json(outcome))
         return outcome
     for line in outcome_lines(outcome):
         talk(line)
-    for text in references.problems if references else ():
-        talk(text)
-    if references and (references.written or references.removed or references.moved):
-        talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
+    if references:
+        for text in references.problems:
+            talk(text)
+        if references.written or references.removed or references.moved:
+            talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
         talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
@@ -230,34 +222,32 @@ def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_
 
 
 def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> None:
-    """Takes in what is written from here on, and says so where that was something; ends by an interruption alone.
+    """Ingests what is written from here on, and says so where that was something; ends by an interruption alone.
 
     What is under way when it comes is finished first.
     """
     folders = [one.folder for one in roots_to_follow(environment, wanted.paths)]
     with Follower(folders) as follower, ending_on_interrupt(follower):
-        talk(f"Following {len(folders)} folders by {follower.manner}; ^C ends it.")
-        while True:
-            outcome = run_intake(environment, environment.choice.root, wanted, now())
+        is_open = follower.watch()
+        talk(f"Following {len(folders)} folders by {follower.events.manner}; ^C ends it.")
+        while is_open:
+            outcome = run_ingest(environment, environment.choice.root, wanted, now())
             if is_news(outcome):
-                brought_level(environment)
-                recorded(environment)
+                _indexed(environment)
                 if as_json:
-                    say_json(outcome, one_line=True)
+                    data_line(outcome_json(outcome))
                 else:
                     talk(f"{now().astimezone():%H:%M:%S}  {outcome_sentence(outcome)}")
-            if not follower.wait():
-                raise KeyboardInterrupt
+            is_open = follower.wait()
+    raise KeyboardInterrupt
 
 
-def recorded(environment: Environment) -> None:
-    """Has what was taken in typed by the recorder's rules, so that recall can be asked by type."""
-    with environment.open_memory() as memory:
+def _indexed(environment: Environment) -> dict[str, Any]:
+    """Brings the indices level, and the lines that recall by type is answered from; the report of the former."""
+    report = brought_level(environment)
+    with open_memory(environment) as memory:
         recorder_on(memory).bring_level()
-
-
-def say_json(outcome: IntakeOutcome, *, one_line: bool) -> None:
-    (data_line if one_line else data_json)(outcome_json(outcome))
+    return report
 
 
 def day_of(text: str) -> dt.datetime | None:
@@ -270,32 +260,16 @@ def day_of(text: str) -> dt.datetime | None:
     return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Asks before something is destroyed. Raises UsageError where nobody can answer."""
-    if yes:
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(
-            "this removes what was kept, and nobody can be asked here", remedy="Look with --dry-run, then --yes"
-        )
-    typer.confirm(question, default=False, err=True, abort=True)
-
-
-@contextmanager
-def reading_shown() -> Iterator[Callable[[IngestProgress], None]]:
+def _megabytes(step: IngestProgress) -> Progress:
     """The progress of an ingest as megabytes of transcripts on disk."""
-    with progress_shown() as show:
-        yield lambda step: show(
-            build.Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, int(step.bytes / MEGABYTE)))
-        )
+    return Progress("reading MB", int(step.bytes_done / MEGABYTE), max(1, int(step.bytes / MEGABYTE)))
 
 
-def outcome_lines(outcome: IntakeOutcome) -> Iterator[str]:
+def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
     """What an ingest did, for a person."""
     for report in outcome.reports:
-        taken = report.ingest
-        for bad in taken.bad_lines[:SHOWN_PROBLEMS]:
-            yield str(bad)
+        taken, made = report.ingest, report.compress
+        yield from map(str, taken.bad_lines[:SHOWN_PROBLEMS])
         if len(taken.bad_lines) > SHOWN_PROBLEMS:
             yield f"({len(taken.bad_lines) - SHOWN_PROBLEMS} more bad lines)"
         yield from refusal_lines(taken.refused)
@@ -306,14 +280,13 @@ def outcome_lines(outcome: IntakeOutcome) -> Iterator[str]:
             f"{taken.entries} new entries in {len(taken.sessions)} sessions; {taken.copies} copies left out,"
             f" {taken.secrets} secrets masked, {len(taken.bad_lines)} bad lines."
         )
-        if report.compress is not None:
-            made = report.compress
+        if made is not None:
+            fallbacks = f", {made.fallbacks} by the fallback" if made.fallbacks else ""
             yield (
                 f"{len(made.written)} sessions compressed, {made.unchanged} unchanged, {made.open} still open,"
-                f" {made.empty} without a word" + (f", {made.fallbacks} by the fallback." if made.fallbacks else ".")
+                f" {made.empty} without a word{fallbacks}."
             )
-    for problem in outcome.problems:
-        yield str(problem)
+    yield from map(str, outcome.problems)
     if outcome.spent_usd or outcome.estimate_usd:
         yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
 
@@ -328,26 +301,19 @@ def refusal_lines(refused: Iterable[RefusedFile]) -> Iterator[str]:
         yield f"{shown_line(str(paths[0]))}: refused, {reason}{more}."
 
 
-def outcome_json(outcome: IntakeOutcome) -> dict[str, object]:
+def outcome_json(outcome: IngestOutcome) -> dict[str, object]:
     """What an ingest did, for programs; sums over all roots."""
     taken = [report.ingest for report in outcome.reports]
     made = [report.compress for report in outcome.reports if report.compress is not None]
-    refused = [
-        {"path": str(one.path), "verdict": str(one.verdict), "reason": one.reason} for t in taken for one in t.refused
-    ]
+    counted = ("files", "read", "unchanged", "entries", "secrets")
     return {
-        "files": sum(t.files for t in taken),
-        "read": sum(t.read for t in taken),
-        "unchanged": sum(t.unchanged for t in taken),
-        "entries": sum(t.entries for t in taken),
-        "sessions": sorted({session for t in taken for session in t.sessions}),
-        "secrets": sum(t.secrets for t in taken),
-        "bad_lines": [str(bad) for t in taken for bad in t.bad_lines],
-        "refused": refused,
+        **{name: sum(getattr(one, name) for one in taken) for name in counted},
+        "sessions": sorted({session for one in taken for session in one.sessions}),
+        "bad_lines": [str(bad) for one in taken for bad in one.bad_lines],
+        "refused": [msgspec.to_builtins(bad, enc_hook=str) for one in taken for bad in one.refused],
         "problems": [dataclasses.asdict(problem) for problem in outcome.problems],
-        "compressed": [str(path) for m in made for path in m.written],
-        "open": sum(m.open for m in made),
-        "fallbacks": sum(m.fallbacks for m in made),
+        "compressed": [str(path) for one in made for path in one.written],
+        **{name: sum(getattr(one, name) for one in made) for name in ("open", "fallbacks")},
         "spent_usd": outcome.spent_usd,
         "estimate_usd": outcome.estimate_usd,
     }

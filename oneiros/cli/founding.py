@@ -22,7 +22,7 @@ from memory_server.errors import UsageError
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
-from oneiros.cli.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.environment import Environment
 from oneiros.founding import found_memory, trusted_with, trusted_without
 
@@ -44,17 +44,19 @@ def init(
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
 ) -> None:
     """Make a memory, settle its model, and index what is there."""
+    from oneiros.opening import open_memory
+
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.root_at(folder)
     settings = read_memory_settings(root.settings)
-    files = settle_model(model or settings.model, environment.hub_cache, download=download)
+    files = chosen_model(model or settings.model, environment.hub_cache, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
         talk(line)
     talk(f"Model: {files.card.name}, {files.reason}.")
     if root != environment.own_root:
         trusted_with(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
-    with environment.open_memory(root) as memory, progress_shown() as show:
+    with open_memory(environment, root) as memory, progress_shown() as show:
         report = memory.reindex(report_progress=show)
     talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
 
@@ -116,7 +118,7 @@ def config(
         talk("Every passage will be embedded anew: oneiros reindex")
 
 
-def settle_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:
+def chosen_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:
     """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.

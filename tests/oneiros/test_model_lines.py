@@ -13,9 +13,10 @@ from memory_server.index.typed_lines import TypedLines
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
-from oneiros.ingest.chosen import Wanted, archive_folder, run_intake
-from oneiros.ingest.model_recording import ModelRecording, asking_of
-from oneiros.ingest.recording import Recorder
+from oneiros.ingest.model_lines import ModelLines, asking_of
+from oneiros.ingest.run import Wanted, run_ingest
+from oneiros.ingest.settings import archive_folder
+from oneiros.ingest.typed_lines import Recorder
 from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
 from tests.crawler.model_service import Service, as_openai, serving
 from tests.memories import NOON, new_root
@@ -38,7 +39,7 @@ class House:
         self.recorder = Recorder(
             self.root, archive, self.digest, keeps_models=lambda: replace(self.environment).person.recorder == "model"
         )
-        self.models = ModelRecording(archive, self.digest, lambda pause: asking_of(self.environment, self.root, pause))
+        self.models = ModelLines(archive, self.digest, lambda pause: asking_of(self.environment, self.root, pause))
 
     def set(self, **settings: object) -> None:
         for key, value in settings.items():
@@ -48,9 +49,9 @@ class House:
         """Sets the service as the model."""
         self.set(recorder="model", compressor="openai-url", compressor_url=f"{service.url}/v1", compressor_model="m")
 
-    def take_in(self, session: str = SESSION) -> None:
+    def ingest(self, session: str = SESSION) -> None:
         write_transcript(self.transcripts, *working_session(session=session), session=session)
-        run_intake(replace(self.environment), self.root, Wanted(), NOON)
+        run_ingest(replace(self.environment), self.root, Wanted(), NOON)
         self.recorder.bring_level()
 
     def texts(self) -> list[str]:
@@ -61,14 +62,14 @@ class House:
 def house(tmp_path: Path) -> Iterator[House]:
     made = House(tmp_path)
     yield made
-    made.models.close()
+    made.models.worker.close()
     made.digest.close()
 
 
 def test_by_default_no_model_is_asked(house: House) -> None:
     with serving(as_openai(json.dumps(GOOD))) as service:
         house.set(compressor_url=f"{service.url}/v1")
-        house.take_in()
+        house.ingest()
 
         assert house.models.run_once() == 0
 
@@ -76,7 +77,7 @@ def test_by_default_no_model_is_asked(house: House) -> None:
 
 
 def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does(house: House) -> None:
-    house.take_in()
+    house.ingest()
     plain = house.texts()
 
     with serving(as_openai(json.dumps(GOOD))) as service:
@@ -91,8 +92,8 @@ def test_a_session_is_asked_about_once_and_its_lines_stay_while_the_setting_does
 
 
 def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets_its_turn(house: House) -> None:
-    house.take_in()
-    house.take_in(OTHER_SESSION)
+    house.ingest()
+    house.ingest(OTHER_SESSION)
     plain = house.texts()
 
     with serving((400, {"error": "no"}), as_openai(json.dumps(GOOD))) as service:
@@ -103,7 +104,7 @@ def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets
 
 
 def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
-    house.take_in()
+    house.ingest()
     house.set(idle_hours=1e6)
 
     with serving(as_openai(json.dumps(GOOD))) as service:
@@ -114,14 +115,14 @@ def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
 
 
 def test_the_thread_outlives_settings_that_name_no_model_and_records_when_poked(house: House) -> None:
-    house.take_in()
+    house.ingest()
     house.set(recorder="model")
     with pytest.raises(UsageError):
         house.models.run_once()
-    house.models.start()
-    house.models.poke()
+    house.models.worker.start()
+    house.models.worker.poke()
 
     with serving(as_openai(json.dumps(GOOD))) as service:
         house.ask(service)
-        house.models.poke()
+        house.models.worker.poke()
         wait_until(lambda: "An idle proxy cuts the relay off." in house.texts(), 60)

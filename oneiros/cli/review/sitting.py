@@ -8,7 +8,8 @@ import shlex
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from crawler.archive.store import Archive
@@ -22,8 +23,8 @@ from dream.proposals.placing import Manner
 from dream.proposals.rendering import hunk_lines
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
-from oneiros.cli.batch import batch_text, read_batch
-from oneiros.cli.output import data, talk
+from oneiros.cli.review.batch import batch_text, read_batch
+from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
 
 KEYS = "y,n,e,s,o,a,q,?"
@@ -83,15 +84,18 @@ class TerminalReview:
             else:
                 self.skipped += 1
 
-    def settle_doubts(self, doubts: Sequence[Unexplained]) -> None:
+    def ask_about_doubts(self, doubts: Sequence[Unexplained]) -> None:
         """Asks about changes of approved files that nobody has answered for."""
         for doubt in doubts:
             data(f"{shown_line(doubt.path)} is in a state that nobody has answered for ({doubt.what}).")
             answer = self._ask("Have you looked at it, and is it yours? Adopt it [y,n]? ")
             if answer == "y":
-                self._adopt(doubt.path)
+                try:
+                    self._decisions.adopt([doubt.path], self._present())
+                except OneirosError as error:
+                    talk(str(error))
 
-    def settle_flags(self, hunks: Sequence[Hunk]) -> None:
+    def ask_about_flags(self, hunks: Sequence[Hunk]) -> None:
         """Asks about decisions of long ago that somebody went against without a reason."""
         for hunk in hunks:
             self._show(hunk, "An old decision was gone against.")
@@ -103,22 +107,13 @@ class TerminalReview:
             else:
                 self.skipped += 1
 
-    def _adopt(self, path: str) -> None:
-        try:
-            self._decisions.adopt([path], self._present())
-        except OneirosError as error:
-            talk(str(error))
-
     def _show(self, hunk: Hunk, count: str) -> None:
         data("")
         steps = diff_steps(self._decisions.root, [hunk], Manner(now().date()))
         before, after = (steps[0].before, steps[0].after) if steps else (None, None)
-        lines = list(hunk_lines(hunk, before, after))
-        data(f"{count} {hunk.id}  {lines[0]}")
-        for line in lines[1:]:
-            data(line)
-        for fault in self._decisions.faults_of(hunk):
-            data(f"  ALTERED: {fault}; it cannot be accepted")
+        head, *lines = hunk_lines(hunk, before, after)
+        faults = [f"  ALTERED: {fault}; it cannot be accepted" for fault in self._decisions.faults_of(hunk)]
+        data("\n".join([f"{count} {hunk.id}  {head}", *lines, *faults]))
 
     def _decide(self, hunk: Hunk) -> bool:
         """Asks until the hunk is decided or passed over; false where the person quits."""
@@ -145,25 +140,28 @@ class TerminalReview:
                 data(HELP.rstrip())
 
     def _accept(self, hunk: Hunk, text: str | None = None) -> None:
-        try:
+        with self._refusal_told():
             decided = self._decisions.accept(hunk.id, self._present(), text=text)
-        except OneirosError as error:
-            self._told(error)
-            self.skipped += 1
-            return
-        self.accepted += 1
-        commit = f", commit {decided.commit[:8]}" if decided.commit else ""
-        talk(f"Taken up in {hunk.target}{commit}.")
+            self.accepted += 1
+            commit = f", commit {decided.commit[:8]}" if decided.commit else ""
+            talk(f"Taken up in {hunk.target}{commit}.")
 
     def _reject(self, hunk: Hunk, reason: str) -> None:
-        try:
+        with self._refusal_told():
             self._decisions.reject(hunk.id, self._present(), reason)
+            self.rejected += 1
+            talk("Rejected.")
+
+    @contextmanager
+    def _refusal_told(self) -> Iterator[None]:
+        """A hunk that cannot be decided is left for later, and why is said."""
+        try:
+            yield
+        except UsageError:
+            raise  # nobody is there, or the wrong word: the sitting is over
         except OneirosError as error:
-            self._told(error)
+            talk(str(error))
             self.skipped += 1
-            return
-        self.rejected += 1
-        talk("Rejected.")
 
     def _edit(self, hunk: Hunk) -> bool:
         """Accepts the hunk in other words; false where the person is to be asked about it again."""
@@ -196,11 +194,6 @@ class TerminalReview:
             self._consent = self._person_asked()
         return self._consent
 
-    def _told(self, error: OneirosError) -> None:
-        if isinstance(error, UsageError):
-            raise error  # nobody is there, or the wrong word: the sitting is over
-        talk(str(error))
-
     def _ask(self, question: str) -> str:
         """The first letter of an answer."""
         return self._typed(question).strip().casefold()[:1]
@@ -213,11 +206,11 @@ class TerminalReview:
             return END
 
 
-def edited(text: str, variables: Mapping[str, str], ending: str = ".md") -> str:
+def edited(text: str, variables: Mapping[str, str]) -> str:
     """The text after the person's editor has had it."""
     editor = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
-        file = Path(folder, f"review{ending}")
+        file = Path(folder, "review.md")
         file.write_text(text + "\n", encoding="utf-8")
         try:
             subprocess.run([*editor, str(file)], check=True, env=dict(os.environ))

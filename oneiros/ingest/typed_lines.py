@@ -1,6 +1,6 @@
 """Brings the recorder's lines and the blackboard level with the archive, a session at a time.
 
-Behind the intake in the daemon: it never stands in a session's way, and what is lost is made again from the archive.
+Behind the ingest in the daemon: it never stands in a session's way, and what is lost is made again from the archive.
 """
 
 import datetime as dt
@@ -18,13 +18,12 @@ from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
 from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from oneiros.ingest.chosen import archive_folder
+from oneiros.ingest.settings import archive_of
 
 MAX_NOTES = 12
 MAX_TASKS = 20
 MARK_EDGE = "\n"  # between a state of the archive and the model that wrote lines from it; a state never holds one
 TASK_TOOLS = ("TodoWrite",)
-SECTION_OF = {"accomplished": ("Outcome", "Work done"), "blocked": ("Errors and fixes",), "next": ("Open items",)}
 
 
 class Recorder:
@@ -61,12 +60,11 @@ class Recorder:
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
         """Tells other sessions of one: what it said so far, or what it leaves."""
         try:
-            turns = list(self._archive.turns(session_id))
+            turns, project = turns_of(self._archive, session_id)
         except ContentError:  # likewise
             return
         if not turns:
             return
-        project = project_name(self._archive.record(session_id).project)
         lines = digest_lines(turns, facts_of(turns), project)
         tasks = open_tasks(turns)
         self._board.begin(session_id, project, now)
@@ -76,8 +74,7 @@ class Recorder:
         self._board.tidy(now)
 
     def _record(self, session_id: str, mark: str) -> None:
-        turns = list(self._archive.turns(session_id))
-        project = project_name(self._archive.record(session_id).project)
+        turns, project = turns_of(self._archive, session_id)
         lines = digest_lines(turns, facts_of(turns), project)
         self._digest.replace(session_id, mark, project, typed_lines(session_id, lines))
 
@@ -87,8 +84,13 @@ class Recorder:
 
 def recorder_on(memory: Memory) -> Recorder:
     """The recorder of an open memory, by the settings that it was opened with or follows."""
-    archive = Archive(archive_folder(memory.root))
+    archive = archive_of(memory.root)
     return Recorder(memory.root, archive, memory.typed_lines, keeps_models=lambda: memory.person.recorder == "model")
+
+
+def turns_of(archive: Archive, session_id: str) -> tuple[list[Turn], str]:
+    """A session's turns, and the name of its project. Raises ContentError where the archive is damaged."""
+    return list(archive.turns(session_id)), project_name(archive.record(session_id).project)
 
 
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
@@ -139,23 +141,18 @@ def open_tasks(turns: Sequence[Turn]) -> list[str]:
 def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:
     """What a session leaves, from its compressed file and its last list of tasks."""
 
-    def lines(key: str) -> list[str]:
-        return [
-            statement.text
-            for section in session.sections
-            if section.title in SECTION_OF[key]
-            for statement in section.statements
-        ]
+    def lines_of(*titles: str) -> list[str]:
+        sections = [section for section in session.sections if section.title in titles]
+        return [statement.text for section in sections for statement in section.statements]
 
     pending = [task.partition(": ")[2] for task in tasks if task.startswith("pending")]
-    decisions = [one.text for section in session.sections if section.title == "Decisions" for one in section.statements]
     return Handoff(
         session_id=session.session_id,
         ended=session.ended or now,
         project=project_name(session.project),
-        accomplished=[*lines("accomplished"), *decisions][:MAX_NOTES],
+        accomplished=[*lines_of("Outcome", "Work done"), *lines_of("Decisions")][:MAX_NOTES],
         in_progress=[task.partition(": ")[2] for task in tasks if task.startswith("in_progress")],
-        blocked=lines("blocked")[:MAX_NOTES],
-        next_steps=[*lines("next"), *pending][:MAX_NOTES],
+        blocked=lines_of("Errors and fixes")[:MAX_NOTES],
+        next_steps=[*lines_of("Open items"), *pending][:MAX_NOTES],
         context=[session.title, *(f"touched {file}" for file in session.files_touched[:5])],
     )

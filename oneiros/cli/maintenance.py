@@ -1,4 +1,4 @@
-"""Keeping a memory in order: `reindex`, `validate`, `doctor`, `queries`, `model`."""
+"""What holds a memory in order: `reindex`, `validate`, `doctor`, `queries`, `model`."""
 
 import dataclasses
 import time
@@ -13,9 +13,10 @@ from memory_server.index.build import Progress, Report
 from memory_server.search.question import with_commands
 from oneiros import doctor as checks
 from oneiros.cli.opened import bring_level
-from oneiros.cli.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
+from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.opening import open_memory
 from oneiros.replay import Replay, replay_answers, save_answers
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
@@ -33,7 +34,7 @@ def add_commands(app: typer.Typer) -> None:
 def validate(context: typer.Context, as_json: AsJson = False) -> None:
     """Check the memory's files against the schema and the limits."""
     environment: Environment = context.obj
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         problems = memory.validate()
     if as_json:
         data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
@@ -54,9 +55,18 @@ def reindex(
     """Bring the indices level with the disk."""
     environment: Environment = context.obj
     if not dry_run:
-        _show_report(brought_level(environment, rebuild=rebuild), as_json=as_json)
+        report = brought_level(environment, rebuild=rebuild)
+        if as_json:
+            data_json(report)
+            return
+        for problem in report["problems"]:
+            talk(str(Problem(**problem)))
+        talk(
+            f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
+            f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
+        )
         return
-    with environment.open_memory() as memory:
+    with open_memory(environment) as memory:
         changes = memory.changes()
     planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
     if as_json:
@@ -69,42 +79,23 @@ def reindex(
 
 
 def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[str, Any]:
-    """Brings the indices level, by the daemon where one runs; the report of the run."""
-    if (found := _reindexed_by_daemon(environment, rebuild=rebuild)) is not None:
-        return found
-    with environment.open_memory() as memory, progress_shown() as show:
-        return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
-
-
-def _reindexed_by_daemon(environment: Environment, *, rebuild: bool) -> dict[str, Any] | None:
-    """The report of a run of the daemon; None where no daemon runs, so that this process does it."""
-    client = Client(environment.variables, environment.choice.root.path)
-    try:
-        state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
-        with progress_shown() as show:
+    """Brings the indices level, by the daemon where one runs, and shows how far it is; the report of the run."""
+    client = Client.of(environment)
+    with progress_shown() as show:
+        try:
+            state = client.ask("POST", "/api/reindex", {"rebuild": rebuild, "wait_seconds": STEP_SECONDS})
             while not state.get("done") and (state["stage"] != "idle" or "done" in state) and not state["error"]:
                 if state["total"]:
                     show(Progress(state["stage"], state["progress"], state["total"]))
                 time.sleep(STEP_SECONDS)
                 state = client.ask("GET", "/api/indexing")
-    except DaemonLost:
-        return None
+        except DaemonLost:
+            with open_memory(environment) as memory:
+                return dataclasses.asdict(memory.reindex(rebuild=rebuild, report_progress=show))
     if state["error"]:
         raise NeedsRepair(str(state["error"]), remedy="Run `oneiros doctor`")
     report: dict[str, Any] = state["last_report"] or dataclasses.asdict(Report())
     return report
-
-
-def _show_report(report: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        data_json(report)
-        return
-    for problem in report["problems"]:
-        talk(str(Problem(**problem)))
-    talk(
-        f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
-        f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
-    )
 
 
 def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
@@ -112,15 +103,15 @@ def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
     environment: Environment = context.obj
     findings = list(checks.examine(environment))
     if as_json:
-        data_json({"checks": [dataclasses.asdict(finding) for finding in findings]})
+        data_json({"checks": [{"check": name, **dataclasses.asdict(finding)} for name, finding in findings]})
     else:
         console = styled(no_color=no_color)
-        for finding in findings:
+        for name, finding in findings:
             colour = {"ok": "green", "warning": "yellow", "failed": "red"}[finding.state]
-            console.print(f"{finding.state:<8} {finding.check}: {finding.detail}", style=colour)
+            console.print(f"{finding.state:<8} {name}: {finding.detail}", style=colour)
             if finding.repair:
                 console.print(f"         {finding.repair}")
-    if any(finding.state == "failed" for finding in findings):
+    if any(finding.state == "failed" for _, finding in findings):
         raise typer.Exit(3)
 
 
@@ -139,13 +130,18 @@ def queries(
     """
     environment: Environment = context.obj
     if save or replay:
-        _replayed(environment, save, replay, as_json=as_json)
+        with open_memory(environment) as memory:
+            bring_level(memory)
+            if replay:
+                _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
+            if save:
+                talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
         return
     path = f"/api/queries?limit={limit}&compare=true&without_hits={'true' if without_hits else 'false'}"
     try:
-        rows = Client(environment.variables, environment.choice.root.path).ask("GET", path)["queries"]
+        rows = Client.of(environment).ask("GET", path)["queries"]
     except DaemonLost:
-        with environment.open_memory() as memory:
+        with open_memory(environment) as memory:
             rows = memory.logged_queries(without_hits=without_hits, limit=limit, compare=True)
     if as_json:
         data_json({"queries": rows})
@@ -158,15 +154,6 @@ def queries(
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
     talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")
-
-
-def _replayed(environment: Environment, save: Path | None, replay: Path | None, *, as_json: bool) -> None:
-    with environment.open_memory() as memory:
-        bring_level(memory)
-        if replay:
-            _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
-        if save:
-            talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
 
 
 def _show_replay(found: Replay, *, as_json: bool) -> None:
@@ -199,7 +186,7 @@ def model(
     environment: Environment = context.obj
     if pause and resume:
         raise UsageError("--pause and --resume exclude each other", remedy="Give one of them")
-    client = Client(environment.variables, environment.choice.root.path)
+    client = Client.of(environment)
     try:
         if name is not None:
             state = client.ask("POST", "/api/model", {"name": name})
@@ -210,7 +197,12 @@ def model(
     except DaemonLost:
         if pause or resume:
             raise NeedsRepair("no daemon runs, so nothing is under way", remedy="Start it: oneiros serve") from None
-        state = _changed_here(environment, name)
+        with open_memory(environment) as memory, progress_shown() as show:
+            if name is not None:
+                memory.plan_model(name)
+            memory.change_model(show)  # one that was begun, too
+            files, following = memory.model.card.name, memory.next_model
+        state = {"model": files, "next_model": following, "paused": False, "stage": "idle"}
     if as_json:
         data_json(state)
         return
@@ -218,12 +210,3 @@ def model(
     if state["next_model"]:
         rest = "  (paused)" if state["paused"] else ""
         data(f"next      {state['next_model']}: {state['stage']} {state['progress']} of {state['total']}{rest}")
-
-
-def _changed_here(environment: Environment, name: str | None) -> dict[str, object]:
-    """Changes the model without a daemon, with a bar; resumes what was begun where no name is given."""
-    with environment.open_memory() as memory, progress_shown() as show:
-        if name is not None:
-            memory.plan_model(name)
-        memory.change_model(show)
-        return {"model": memory.model.card.name, "next_model": memory.next_model, "paused": False, "stage": "idle"}

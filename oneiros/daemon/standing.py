@@ -5,10 +5,10 @@ from typing import Any
 
 from memory_server.faces.memory_text import status_json
 from memory_server.memory import Memory
+from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
-from oneiros.ingest.chosen import waiting
-from oneiros.schedule import read_states, schedule_file
+from oneiros.ingest.settings import waiting
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:

@@ -1,0 +1,193 @@
+"""The one worker of the daemon that writes indices: it owns the root and brings it level with the disk.
+
+Whoever sees a change pokes it; a hundred pokes are one run. It also carries out a rebuild and a change of model. What a
+run cannot do stands as one sentence in `status`, and is tried again later, further and further apart.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from memory_server.embedding.workers import Interrupted
+from memory_server.errors import OneirosError
+from memory_server.faces.indexing import IndexingState
+from memory_server.index.build import Progress, Report
+from memory_server.memory import Memory
+from oneiros.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+REST_SECONDS = 0.15  # after a change; an editor writes a file in several steps
+MOST_REST_SECONDS = 0.6  # however often it changes: what stands there is indexed, and looked at again
+ROOT_RETRY_SECONDS = 1.0  # while another process owns the root
+FIRST_RETRY_SECONDS = 2.0  # after a failure
+LAST_RETRY_SECONDS = 300.0
+FIRST_INDEX_SECONDS = 20.0  # from its beginning, for which questions wait; beyond, they are told how far it is
+START_SECONDS = 2.0  # likewise for the look at the disk with which every daemon begins
+END_SECONDS = 30.0  # for the batch under way when it is closed
+
+
+class IndexRuns:
+    """Runs while its worker does."""
+
+    def __init__(
+        self, memory: Memory, on_change: Callable[[], None] = lambda: None, watching: Callable[[], str] = lambda: ""
+    ):
+        """`on_change` is called after every run that may have taken time, so that the daemon does not count as idle;
+        `watching` says how changes are seen.
+        """
+        self._memory = memory
+        self._on_change = on_change
+        self._watching = watching
+        self._served = threading.Condition()
+        self._wanted = 1  # pokes so far; the first run is due at the start
+        self._covered = 0  # of these, how many a finished run has
+        self._poked_at = 0.0
+        self._rebuild = self._anyway = False
+        self._stage = Progress("waiting", 0, 0)
+        self._runs = 0
+        self._error = ""
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._last: Report | None = None
+        self._began_at: float | None = time.monotonic()  # of the run under way or, at the start, due
+        self.worker = Worker("indexer", self._run, end_seconds=END_SECONDS)
+
+    def close(self) -> None:
+        """Ends the run under way at its next batch and waits for it."""
+        self.worker.end()
+        with self._served:
+            self._served.notify_all()
+        self._memory.embedding.end()
+        self.worker.close()
+
+    def poke(self, *, rebuild: bool = False, anyway: bool = False) -> int:
+        """Something may have changed. Returns a ticket for `wait`. `anyway`: reports even where nothing has."""
+        with self._served:
+            self._wanted += 1
+            self._rebuild |= rebuild
+            self._anyway |= anyway
+            self._poked_at = time.monotonic()
+            ticket = self._wanted
+        self.worker.poke()
+        return ticket
+
+    def wait(self, ticket: int, seconds: float) -> bool:
+        """Waits until a run that began after the ticket is done; false where time runs out or the indexer ends."""
+        with self._served:
+            self._served.wait_for(lambda: self._covered >= ticket or self.worker.is_ended, timeout=seconds)
+            return self._covered >= ticket
+
+    def before_search(self, is_indexed: bool) -> str:
+        """Waits for the run that a question needs, for a bounded time: the one that makes the indices, or the one that
+        looks at the start for what has changed meanwhile. A sentence where the indices are still not made.
+        """
+        with self._served:
+            if is_indexed and self._covered:
+                return ""
+            if self._began_at is not None:
+                bound = START_SECONDS if is_indexed else FIRST_INDEX_SECONDS
+                left = self._began_at + bound - time.monotonic()
+                self._served.wait_for(lambda: self.worker.is_ended or self._began_at is None, timeout=max(0.0, left))
+            if is_indexed:
+                return ""
+            if self._began_at is None:
+                return f"This memory could not be indexed: {self._error}" if self._error else ""
+        return f"This memory is being indexed for the first time{_how_far(self._stage)}. Ask again in a moment."
+
+    def state(self) -> IndexingState:
+        """What it is doing."""
+        memory = self._memory
+        return IndexingState(
+            stage=self._stage.stage,
+            progress=self._stage.done,
+            total=self._stage.total,
+            owns_root=memory.indices.is_owner,
+            runs=self._runs,
+            error=self._error,
+            paused=memory.embedding.is_paused,
+            model=memory.model.card.name,
+            next_model=memory.next_model,
+            watching=self._watching(),
+            share=memory.person.embedding_share,
+            cores=memory.embedding.plan().cores,
+        )
+
+    @property
+    def last_report(self) -> Report | None:
+        """Of the last run that succeeded."""
+        return self._last
+
+    # -- the worker's rounds ------------------------------------------------------------------------------------
+
+    def _run(self) -> float | None:
+        """One run; in how many seconds it is to be tried again where it failed."""
+        if not self._owns_root():
+            return ROOT_RETRY_SECONDS
+        self._wait_for_rest()
+        ticket, rebuild, anyway = self._take_order()
+        retry = None
+        try:
+            self._bring_level(rebuild, anyway)
+            self._error, self._retry_seconds = "", FIRST_RETRY_SECONDS
+        except Interrupted:
+            return None
+        except Exception as error:  # told in the status, and tried again
+            self._error = str(error) if isinstance(error, OneirosError) else f"indexing failed: {error!r}"
+            logger.error("%s", self._error, exc_info=not isinstance(error, OneirosError))
+            retry = self._retry_seconds
+            self._retry_seconds = min(2 * retry, LAST_RETRY_SECONDS)
+        self._finish(ticket)
+        return retry
+
+    def _owns_root(self) -> bool:
+        """Whether the root is ours, by now."""
+        indices = self._memory.indices
+        try:
+            is_ours = indices.is_owner or indices.own()
+        except (OneirosError, OSError) as error:
+            self._error = str(error)
+            return False
+        if not is_ours:
+            self._error = ""
+        return is_ours
+
+    def _wait_for_rest(self) -> None:
+        """Waits until no more changes come, for a bounded time."""
+        end = time.monotonic() + MOST_REST_SECONDS
+        while not self.worker.is_ended and (now := time.monotonic()) < min(end, self._poked_at + REST_SECONDS):
+            self.worker.pause(self._poked_at + REST_SECONDS - now)
+
+    def _take_order(self) -> tuple[int, bool, bool]:
+        with self._served:
+            rebuild, anyway = self._rebuild, self._anyway
+            self._rebuild = self._anyway = False
+            self._began_at = time.monotonic()
+            return self._wanted, rebuild, anyway
+
+    def _bring_level(self, rebuild: bool, anyway: bool) -> None:
+        memory = self._memory
+        anyway = rebuild or anyway or memory.is_of_another_format()
+        if anyway or not memory.changes().is_empty or memory.is_unfinished():
+            self._stage = Progress("reading", 0, 0)
+            self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)
+        if memory.next_model:
+            memory.change_model(self._show)
+        self._runs += 1
+
+    def _show(self, step: Progress) -> None:
+        self._stage = step
+        self._on_change()
+
+    def _finish(self, ticket: int) -> None:
+        with self._served:
+            self._stage = Progress("idle", 0, 0)
+            self._covered = max(self._covered, ticket)
+            self._began_at = None
+            self._served.notify_all()
+        self._on_change()
+
+
+def _how_far(stage: Progress) -> str:
+    """`, embedding 3 of 40`; empty where that is not known yet."""
+    return f", {stage.stage} {stage.done} of {stage.total}" if stage.total else ""

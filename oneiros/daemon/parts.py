@@ -1,0 +1,57 @@
+"""What the service is made of, once `compose.py` has put it together."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp.server import MCPServer
+
+from memory_server.memory import Memory
+from oneiros.daemon.index_runs import IndexRuns
+from oneiros.daemon.sockets import Listening
+from oneiros.environment import Environment
+from oneiros.hooks.dispatch import Hooks
+from oneiros.worker import Worker
+
+
+class Activity:
+    """When the daemon was last of use to anybody."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._last = clock()
+
+    def note(self) -> None:
+        self._last = self._clock()
+
+    def idle_seconds(self) -> float:
+        return self._clock() - self._last
+
+
+class Ending:
+    """That the daemon is to end, and whether another process takes its place. Of the event loop alone."""
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+        self.is_restart = False
+
+    def restart(self) -> None:
+        self.is_restart = True
+        self.told.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """One daemon."""
+
+    sockets: Listening
+    environment: Environment
+    memory: Memory
+    indexer: IndexRuns
+    hooks: Hooks
+    mcp: MCPServer[Any]
+    activity: Activity
+    ending: Ending
+    workers: Sequence[Worker]  # whatever runs behind the faces

@@ -1,0 +1,165 @@
+"""What the person's settings say of ingest: which folders, which back end, which limits.
+
+Command line, daemon and doctor all start here, so that they ingest the same sessions.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from crawler.archive.append import IngestSettings
+from crawler.archive.choice import Choice, git_common_directory
+from crawler.archive.store import Archive
+from crawler.archive.waiting import Waiting, cleanup_days, count_waiting
+from crawler.closed import read_ends, read_markers
+from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCompressor, build_client
+from crawler.compress.model.budget import Budget, Price
+from crawler.compress.model.compressor import Busy, Completion, ModelClient, ModelCompressor
+from crawler.compress.model.prompt import Prompt
+from crawler.compress.run import ClosedWhen, last_written
+from crawler.references import ReferenceSettings, pairs_of
+from memory_server.errors import OneirosError, UsageError
+from memory_server.root.paths import MemoryRoot
+from oneiros.environment import Environment, now
+from oneiros.ingest.trainer_client import TrainerClient, machines_of
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRoot:
+    """A folder of transcripts, and the machine on which they were written."""
+
+    folder: Path
+    machine: str
+
+
+def this_machine(environment: Environment) -> str:
+    """The name under which this machine's sessions are filed."""
+    return environment.person.machine or socket.gethostname() or "localhost"
+
+
+def crawl_roots(environment: Environment) -> list[CrawlRoot]:
+    """The client's own folder on this machine, then the folders that the settings name."""
+    machine = this_machine(environment)
+    roots = [CrawlRoot(environment.home / ".claude" / "projects", machine)]
+    for entry in environment.person.crawl_roots:
+        name, separator, folder = entry.partition("=")
+        path = Path(folder if separator else entry)
+        path = environment.home / path.relative_to("~") if path.parts[:1] == ("~",) else path
+        if not path.is_absolute():
+            raise UsageError(f"crawl_roots holds {entry!r}", remedy="Give a whole path, or machine=/a/whole/path")
+        roots.append(CrawlRoot(path, name if separator else machine))
+    return roots
+
+
+def archive_folder(root: MemoryRoot) -> Path:
+    """Where layer 3 of a memory lies."""
+    return root.path / "sessions" / "archive"
+
+
+def archive_of(root: MemoryRoot) -> Archive:
+    """Layer 3 of a memory."""
+    return Archive(archive_folder(root))
+
+
+def ingest_settings(environment: Environment, root: MemoryRoot, machine: str = "") -> IngestSettings:
+    """Where an ingest writes, and what it takes, by the person's settings."""
+    person = environment.person
+    aliases = tuple((old.strip(), new.strip()) for old, _, new in (p.partition("=") for p in person.project_aliases))
+    return IngestSettings(
+        archive=archive_folder(root),
+        state=root.derived / "ingest.sqlite",
+        machine=machine or this_machine(environment),
+        choice=Choice(allow=person.ingest_allow, deny=person.ingest_deny, only=own_project(root, dict(aliases))),
+        aliases=aliases,
+        deny_words=person.deny_words,
+    )
+
+
+def own_project(root: MemoryRoot, aliases: Mapping[str, str]) -> str:
+    """The identity of the project in whose repository a memory lies; empty where it is a repository of its own."""
+    repository = git_common_directory(root.path)
+    if repository is None or repository.parent == root.path.resolve():
+        return ""
+    return aliases.get(str(repository), str(repository))
+
+
+def closed_when(environment: Environment, root: MemoryRoot, moment: datetime) -> ClosedWhen:
+    """What this machine knows about which sessions are over."""
+    ended = read_ends(root.ended)
+    markers = tuple(read_markers(environment.home / ".claude" / "sessions"))
+    return ClosedWhen(moment, ended, markers, idle_hours=environment.person.idle_hours)
+
+
+def over_when(environment: Environment, root: MemoryRoot) -> Callable[[str], bool]:
+    """Whether a session in the archive is over, by what this machine knows just now."""
+    closed, archive = closed_when(environment, root, now()), archive_of(root)
+    return lambda session_id: closed.holds_for(session_id, last_written(archive, session_id))
+
+
+def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Budget:
+    """The money of one run, with what other runs of the day have spent."""
+    person = environment.person
+    limits = {"run_usd": person.budget_run_usd, "day_usd": person.budget_day_usd}
+    return Budget(root.spent, today=moment.date(), **limits)
+
+
+def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
+    """The back end of the person's settings."""
+    if environment.person.compressor == "extractive":
+        return ExtractiveCompressor()
+    return ModelCompressor(model_client_of(environment, root), budget, pause=time.sleep)
+
+
+def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
+    """The client of the model that the settings name as compressor. Raises UsageError where they name none."""
+    person = environment.person
+    if person.compressor == "trainer":
+        return TrainerModelClient(TrainerClient(machines_of(environment.variables)))
+    settings = BackEndSettings(
+        name=person.compressor,
+        model=person.compressor_model,
+        url=person.compressor_url,
+        api_key=environment.variables.get(person.compressor_key_variable, ""),
+        price=Price(person.compressor_usd_in, person.compressor_usd_out),
+        folder=root.derived / "claude-cli",
+    )
+    return build_client(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainerModelClient:
+    """Compression by the models that trainers serve: asks the first machine that can answer."""
+
+    trainers: TrainerClient
+    price: Price = field(default_factory=Price)  # machines of our own cost nothing a token
+    name: str = "trainer"
+
+    def complete(self, prompt: Prompt) -> Completion:
+        messages = [{"role": "system", "content": prompt.instructions}, {"role": "user", "content": prompt.session}]
+        try:
+            return Completion(self.trainers.complete(messages, max_tokens=prompt.max_output_tokens))
+        except OneirosError as error:
+            raise Busy(str(error)) from error
+
+
+def reference_settings(environment: Environment) -> ReferenceSettings:
+    """What of other people's files is indexed as context."""
+    person = environment.person
+    return ReferenceSettings(
+        roots=tuple(environment.home / Path(root).expanduser() for root in person.reference_roots),
+        endings=person.reference_endings,
+        tags=pairs_of(person.reference_tags),
+        client_folder=environment.home / ".claude",
+        deny_words=person.deny_words,
+    )
+
+
+def waiting(environment: Environment, root: MemoryRoot, moment: datetime) -> Waiting:
+    """How many sessions of this machine are not archived yet, and how many of them the client deletes this week."""
+    machine = this_machine(environment)
+    folders = [one.folder for one in crawl_roots(environment) if one.machine == machine and one.folder.exists()]
+    keep_days = cleanup_days(environment.home / ".claude")
+    return count_waiting(folders, ingest_settings(environment, root, machine), now=moment, keep_days=keep_days)
