@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dream.blame import SOURCE
 from dream.decisions.accept import Decisions
-from dream.proposals.store import Approval, Event, Rejection
-from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
+from dream.proposals.store import Approval
+from dream.records import Rejection
+from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics, sources_of_footnotes
 from memory_server.chunking import split_lines
-from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
@@ -36,8 +36,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     """Writes one JSON object a line, the same bytes for the same memory."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
-    approvals = {one.label: one for one in decisions.store.approvals() if one.event is Event.ACCEPTED and one.label}
-    rejections = decisions.store.rejections()
+    approvals, rejections = decisions.store.accepted_by_label(), decisions.store.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), durable=True, follow=True)
@@ -48,7 +47,7 @@ def rows_of(
     topic: TopicText, approvals: dict[str, Approval], rejections: Sequence[Rejection]
 ) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
-    sources = _sources_by_label(topic)
+    sources = sources_of_footnotes(topic.text)
     turned_down = [one for one in rejections if one.target == topic.path]
     for number, block in enumerate(_blocks_of(topic)):
         known = [approvals[label] for label in block.labels if label in approvals]
@@ -63,7 +62,7 @@ def rows_of(
                 [*(one.suggested for one in known), *(one.text for one in turned_down if _is_rival(one, known))],
                 block.text,
             ),
-            "sources": [source for label in block.labels for source in sources.get(label, ())],
+            "sources": [f"{one['session']}/{one['entry']}" for label in block.labels for one in sources.get(label, ())],
             "date": _date_of(known, topic),
         }
 
@@ -101,15 +100,6 @@ def _block(topic: TopicText, held: Sequence[TopicStatement], lines: Sequence[str
     raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
     heading = held[0].headings[-1] if held[0].headings else topic.title
     return _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
-
-
-def _sources_by_label(topic: TopicText) -> dict[str, list[str]]:
-    """Session and entry of each footnote, joined by a slash."""
-    lines, notes = split_lines(topic.text), find_footnotes(topic.text)
-    return {
-        label: [f"{found['session']}/{found['entry']}" for found in SOURCE.finditer(lines[places[0]])]
-        for label, places in notes.defined.items()
-    }
 
 
 def _is_rival(rejection: Rejection, known: Sequence[Approval]) -> bool:

@@ -13,13 +13,13 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
-from crawler.agreement import is_agreement
 from crawler.transcripts.turns import Role, Turn
 from dream.evidence import Evidence, SessionTurns, quote_of
 from dream.judge.gate import Refusal
 from dream.records import Candidate, Kind, Quote, Update
 from memory_server.escaping import shown
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
+from memory_server.language.cues import is_agreement
 
 PAGE_CHARS = 7_600  # some 1,900 tokens
 TURN_CHARS = 1_200  # of one turn; who wants more reads the session

@@ -17,15 +17,13 @@ from dream.evidence import Evidence, SessionTurns
 from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate, Refusal
+from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposals.desk import Offer
-from dream.proposals.hunk import Hunk
-from dream.proposals.rejections import RememberedRejections
-from dream.records import Candidate, Update
+from dream.records import Candidate, Hunk, Update
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.redaction import Redactor
-from memory_server.search.ranking.terms import Stemmer
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +92,9 @@ class Dream:
         begun, report = self._clock(), DreamReport()
         waiting = unread(self._archive, self._progress.read())
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
-        with closing(Stemmer()) as stemmer:
+        with closing(self._rejections()) as rejections:
             topics = read_topics(self._decisions.root)
-            gate = self._gate(topics, stemmer)
+            gate = self._gate(topics, rejections)
             updates: list[Update] = []
             done: dict[str, str] = {}
             self._mistakes = self._progress.mistakes()
@@ -128,8 +126,8 @@ class Dream:
         The day's room holds for it too: beyond it the hunk waits in the queue.
         """
         topics = read_topics(self._decisions.root)
-        with closing(Stemmer()) as stemmer:
-            refusals = self._gate(topics, stemmer).check(candidate)
+        with closing(self._rejections()) as rejections:
+            refusals = self._gate(topics, rejections).check(candidate)
         if refusals:
             return Suggested(refusals)
         update = compare(candidate, topics)
@@ -141,8 +139,10 @@ class Dream:
         found = self._decisions.store.hunk(added[0].id) if added else None
         return Suggested((), update, found)
 
-    def _gate(self, topics: Topics, stemmer: Stemmer) -> Gate:
-        rejections = RememberedRejections(self._decisions.store.rejections(), stemmer)
+    def _rejections(self) -> Rejections:
+        return Rejections(self._decisions.store.rejections())
+
+    def _gate(self, topics: Topics, rejections: Rejections) -> Gate:
         return Gate(self._evidence, topics, rejections, self._redactor)
 
     def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:

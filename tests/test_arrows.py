@@ -19,15 +19,15 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping machine root settings redaction_rules redaction chunking layers embedding index search
-        inspection reading upkeep memory faces
+        errors document escaping language machine root settings redaction_rules redaction chunking layers embedding
+        index search inspection reading upkeep memory faces
     """,
     "crawler": """
-        transcripts archive agreement facts outcome closed compress recorder model_recorder references archived ingest
+        transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
     """,
     "dream": """
         records evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
-        page routes
+        routes
     """,
     "oneiros": """
         light hook schedule environment opening client completion claude ingest hooks founding replay dreaming doctor
@@ -100,6 +100,20 @@ def test_no_folder_and_no_module_imports_what_imports_it() -> None:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             pytest.fail(f"in {folder}: {' -> '.join(error.args[1])}")
+
+
+def test_what_checks_a_candidate_imports_nothing_of_what_makes_one() -> None:
+    """Not directly, and not by way of another module."""
+    known = modules()
+    judge = {name for name in known if name.startswith("dream.judge")}
+    reached, waiting = set[str](), [*judge]
+    while waiting:
+        found = (imports_of(known[waiting.pop()]) & known.keys()) - reached
+        reached |= found
+        waiting += found
+
+    assert len(judge) > 1 and "dream.statements.halves" in reached
+    assert [name for name in sorted(reached) if name.startswith("dream.extract")] == []
 
 
 def test_no_folder_holds_more_than_fifteen_modules() -> None:

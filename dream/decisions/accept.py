@@ -20,13 +20,22 @@ from dream.decisions.repository import Repository, find_repository
 from dream.judge.gate import beyond_quote
 from dream.progress import DreamProgress
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.hunk import Hunk, State, hash_of, identity_of
-from dream.proposals.messages import accepting, adopting, reverting
 from dream.proposals.placing import Manner, anchored, label_of, new_file, placed
-from dream.proposals.splices import Splice, splices_between, taken_out, undone
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Rejection
-from dream.proposals.targets import checked_path, checked_target, target_text
-from dream.records import Quote
+from dream.proposals.rendering import accepting, adopting, reverting
+from dream.proposals.store import (
+    Approval,
+    Event,
+    FileChange,
+    ProposalStore,
+    Splice,
+    checked_path,
+    checked_target,
+    splices_between,
+    taken_out,
+    target_text,
+    undone,
+)
+from dream.records import Hunk, Quote, Rejection, State, hash_of, identity_of
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.index_page import NEW_PAGE, with_pointers

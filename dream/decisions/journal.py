@@ -13,9 +13,8 @@ from pathlib import Path
 import msgspec
 
 from dream.decisions.repository import Repository
-from dream.proposals.hunk import Hunk, hash_of
-from dream.proposals.store import Approval, ProposalStore
-from dream.proposals.targets import checked_path
+from dream.proposals.store import Approval, ProposalStore, checked_path
+from dream.records import Hunk, hash_of
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file

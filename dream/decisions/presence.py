@@ -5,9 +5,12 @@ nor one it descends from was started by Claude Code. A process of the same user 
 for certain; `docs/security.md` says so, and `approvals.py` names changes that nobody answered for.
 """
 
+import datetime as dt
+import hashlib
 import os
 import secrets
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,3 +167,54 @@ def _of_ps(process: int) -> Process | None:
         return None
     has_terminal = not said[1].startswith("?")
     return Process(process, int(said[0]), Path(said[2]).name, tuple(said[3:]), frozenset(), has_terminal)
+
+
+CODE_LIFE = dt.timedelta(minutes=2)
+SESSION_LIFE = dt.timedelta(hours=8)
+CODE_BYTES = 10  # 80 bits: not to be guessed within its life
+REMEDY = "Get a new code: `oneiros review --page` in a terminal of your own"
+
+
+class PageSessions:
+    """The codes and page sessions of one daemon. Safe to share between threads."""
+
+    def __init__(self, now: Callable[[], dt.datetime]):
+        self._now = now
+        self._guard = threading.Lock()
+        self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
+        self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
+
+    def new_code(self, consent: Consent) -> str:
+        """A code that opens one page session within two minutes."""
+        assert consent.how
+        code = secrets.token_hex(CODE_BYTES)
+        with self._guard:
+            self._codes = self._living(self._codes) | {_hash(code): self._now() + CODE_LIFE}
+        return code
+
+    def open(self, code: str) -> str:
+        """The secret of a new session. Raises UsageError for a code that is wrong, used or too old."""
+        with self._guard:
+            self._codes = self._living(self._codes)
+            if self._codes.pop(_hash(code), None) is None:
+                raise UsageError("the code is wrong, used or too old", remedy=REMEDY)
+            secret = secrets.token_urlsafe(32)
+            self._open[_hash(secret)] = self._now() + SESSION_LIFE
+            return secret
+
+    def holds(self, secret: str) -> bool:
+        """Whether this is the secret of a session that is still open."""
+        with self._guard:
+            self._open = self._living(self._open)
+            return _hash(secret) in self._open
+
+    def consent(self, secret: str) -> Consent | None:
+        """That a person is there; None without an open session."""
+        return Consent("page") if self.holds(secret) else None
+
+    def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:
+        return {known: end for known, end in ends.items() if end > self._now()}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

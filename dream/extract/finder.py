@@ -1,16 +1,18 @@
 """The extractor that needs no model: a session's statements, by what its sentences do and how they are marked."""
 
+import itertools
+import re
 from collections.abc import Iterator
 
-from crawler.transcripts.turns import Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
-from dream.extract.agreed import agreed_statements
-from dream.extract.halves import halves_of
-from dream.extract.signals import FAIR, Signal, signal_of
+from dream.extract.signals import FAIR, LIKELY, Signal, signal_of
 from dream.records import Candidate
 from dream.statements.acts import Clause, clauses_in
+from dream.statements.halves import halves_of
 from dream.statements.marks import REJECTS
 from dream.statements.wording import statement_of
+from memory_server.language.cues import is_agreement
 
 NAME = "deterministic"
 
@@ -56,3 +58,30 @@ def _candidate(
         project=session.project,
         context=turn.text[slice(*clause.sentence)],
     )
+
+
+MAX_SENTENCES = 3  # of the last paragraph
+OF_ITSELF = re.compile(
+    r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)",
+    re.IGNORECASE,
+)
+
+
+def agreed_statements(session: SessionTurns) -> Iterator[tuple[Turn, Clause, Signal, Turn]]:
+    """The assistant's turn, the clause of it, what makes it worth taking, and the person's turn that agrees."""
+    spoken = session.spoken
+    for said, answer in itertools.pairwise(spoken):
+        if said.role is not Role.ASSISTANT or answer.role is not Role.PERSON or not is_agreement(answer.text):
+            continue
+        for clause in _last_clauses(said.text):
+            signal = signal_of(clause)
+            if signal and signal.confidence >= LIKELY and not OF_ITSELF.match(clause.text):
+                yield said, clause, signal, answer
+
+
+def _last_clauses(text: str) -> list[Clause]:
+    clauses = clauses_in(text)
+    start = text.rstrip().rfind("\n\n")
+    last = [clause for clause in clauses if clause.first > start]
+    asks = text.rstrip().rstrip("*_`)").endswith(("?", "？"))
+    return [] if asks or len({clause.sentence for clause in last}) > MAX_SENTENCES else last

@@ -9,7 +9,6 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 
-from crawler.agreement import is_agreement
 from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel, Refused
 from crawler.compress.model.prompt import Prompt, shorten
@@ -18,6 +17,7 @@ from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.finder import find_candidates
 from dream.records import Candidate, Kind, Quote
+from memory_server.language.cues import is_agreement
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,12 @@ and wanted next month; it decides alone only where no topic speaks of the matter
 speaking (a failing test, a pushed branch, this file) is weak whatever its form.
 """
 
+import re
 from dataclasses import dataclass, replace
 
-from dream.extract.markers import foreign_marker
 from dream.records import Kind
-from dream.statements.acts import LEADING, NEGATED, STANDING, Act, Clause
+from dream.statements.acts import LEADING, NEGATED, SILENT, STANDING, Act, Clause
+from dream.statements.halves import MAX_CHARS
 from dream.statements.marks import (
     BETTER,
     DECIDES,
@@ -46,7 +47,7 @@ from dream.statements.marks import (
     WE_SHOULD,
 )
 from dream.statements.values import ValueKind, values_in
-from dream.statements.words import content_words
+from memory_server.language.words import content_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,39 @@ class Signal:
 
 SURE, LIKELY, FAIR, WEAK = 0.9, 0.75, 0.6, 0.35
 STRONG_VALUES = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
-SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})
 REASONABLE = frozenset({Act.ASSERTS, Act.DENIES, Act.HEDGES})
 REASONED_WORDS = 6  # telling words that a statement with its reason has at least
 MIN_WORDS = 2  # telling words; less says nothing by itself
-MAX_CHARS = 380
+FOREIGN = {
+    Kind.PREFERENCE: re.compile(
+        r"\b(?:ab jetzt|von nun an|ab sofort|künftig|in zukunft|grundsätzlich|immer|niemals|nie wieder"
+        r"|auf keinen fall|à partir de maintenant|désormais|dorénavant|toujours|jamais|à l'avenir"
+        r"|de ahora en adelante|a partir de ahora|siempre|nunca|d'ora in poi|sempre|mai più|a partir de agora"
+        r"|daqui em diante|voortaan|altijd|nooit|vanaf nu|fra nå av|alltid|aldrig|hädanefter|od teraz|zawsze|nigdy"
+        r"|отныне|впредь|всегда|никогда|с этого момента|завжди|ніколи|bundan sonra|her zaman|asla)\b|从现在开始"
+        r"|从现在起|以后都?|今后|总是|始终|一定要|永远不要|绝对不要|绝不|务必|從現在開始|今後は|これからは|常に"
+        r"|必ず|いつも|決して|絶対に|앞으로는?|항상|절대",
+        re.IGNORECASE,
+    ),
+    Kind.FACT: re.compile(
+        r"\b(?:merk(?:e)? dir|denk daran|nicht vergessen|zur info|souviens-toi|rappelle-toi|n'oublie pas|note que"
+        r"|recuerda que|recuerda|ten en cuenta|no olvides|ricorda(?:ti)? che|ricordati|lembre-se|onthoud|husk at"
+        r"|kom ihåg|zapamiętaj|запомни|учти|помни|запам'ятай|unutma)\b|记住|请记得|记得|注意[:：]|記住|覚えて"
+        r"|忘れないで|기억해",
+        re.IGNORECASE,
+    ),
+    Kind.DECISION: re.compile(
+        r"\b(?:wir haben (?:uns )?(?:entschieden|beschlossen)|wir nehmen|nous avons décidé|on a décidé"
+        r"|hemos decidido|decidimos|abbiamo deciso|decidimos|we hebben besloten|мы решили|решено|zdecydowaliśmy)\b"
+        r"|我们决定|决定用|決定使用|ことに(?:決め|し)(?:た|ました)|하기로 (?:했|결정)",
+        re.IGNORECASE,
+    ),
+    Kind.CORRECTION: re.compile(
+        r"^\W*(?:nein|non(?!-)|falsch|das stimmt nicht|c'est faux|no, (?:en realidad|es|está)|eso no es correcto"
+        r"|sbagliato|нет|неверно|это не так)\b|^(?:不对|不是|错了|いや|違う|違います|아니)",
+        re.IGNORECASE,
+    ),
+}  # said for good in other languages: `always`, `from now on`, `remember`, `we decided`; no more of them is read
 
 
 def signal_of(clause: Clause, before: Clause | None = None) -> Signal | None:
@@ -74,7 +103,7 @@ def signal_of(clause: Clause, before: Clause | None = None) -> Signal | None:
         return None
     if LIMITS_RULE.search(text):
         return Signal(Kind.FACT, WEAK, "said in passing")
-    if foreign := foreign_marker(text):
+    if foreign := next((kind for kind, marker in FOREIGN.items() if marker.search(text)), None):
         return Signal(foreign, LIKELY, "an explicit marker")
     found = _by_kind(clause, before)
     own = REJECTS.sub("", text).lstrip(" ,.:;-")

@@ -12,27 +12,26 @@ from dataclasses import dataclass
 from itertools import product
 
 from dream.statements.acts import Act
-from dream.statements.reading import ClauseReading, StatementReading
-from dream.statements.scope import are_apart, role_of_date
+from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
 from dream.statements.values import MEASURES, Value, ValueKind, are_equal, share_a_scale
-from dream.statements.words import Rarity, content_words
+from memory_server.language.words import Rarity, content_words
 
 MOVED = (
     "changed|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
     "|bumped|raised|lowered"
 )
 CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
-    rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)"
-    rf"|(?:{MOVED})\s+(?:it\s+|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest"
-    r"|current(?:ly)?|already|so far|managed to|down to|up to|actually|correction|moving|changing|switching"
-    r"|rescheduling|postponing|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
+    rf"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
+    rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)|(?:{MOVED})\s+(?:it\s+"
+    rf"|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already"
+    rf"|so far|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
+    rf"|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
     re.IGNORECASE,
 )  # how a person announces that something is different from what it was
 REPLACED = re.compile(
     r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not"
-    r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)"
-    r"\s+(?P<what>(?:the |a |an )?[\w./+#-]*[\w+#])",
+    r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the "
+    r"|a |an )?[\w./+#-]*[\w+#])",
     re.IGNORECASE,
 )
 FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it

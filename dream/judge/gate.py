@@ -12,25 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import Protocol
 
-from crawler.agreement import is_agreement
-from crawler.compress.candidates import error_line
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence, is_true_of
-from dream.extract.halves import cuts_in
-from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
+from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.statements.acts import Act, clauses_in
-from dream.statements.sentences import sentence_spans
+from dream.statements.acts import SILENT, clauses_in
+from dream.statements.halves import cuts_in
+from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
 from dream.statements.wording import OPENER
-from dream.statements.words import content_words
 from dream.topics import Topics
 from memory_server.escaping import HIDDEN
+from memory_server.language.cues import INJECTION, NEGATION, is_agreement
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
 from memory_server.redaction import Redactor, second_opinion
 
 
@@ -60,41 +59,8 @@ class Refusal:
     what: str
 
 
-class Rejections(Protocol):
-    """What a person rejected before."""
-
-    def knows(self, candidate: Candidate) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class NoRejections:
-    """Nothing was ever rejected."""
-
-    def knows(self, candidate: Candidate) -> bool:  # noqa: ARG002  the protocol's signature
-        return False
-
-
-NEGATORS = re.compile(
-    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b",
-    re.IGNORECASE,
-)
 MAX_TEXT = 400  # characters of a statement
 MIN_COVERED = 0.75  # share of a statement's telling words that the quotes must hold; the rest may be grammar
-INSTRUCTION_LIKE = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
-    r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
-    r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
-    r"|tool|function|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't"
-    r"|never) (?:tell|inform|mention|reveal|show|ask)\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b"
-    r"|\bwithout (?:telling|asking|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b|\b(?:curl|wget"
-    r"|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b|\b(?:exfiltrat|send|upload|post|leak|email"
-    r"|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?|passwords?|tokens?|api keys?|private keys?"
-    r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
-    r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
-    r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
-    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b",
-    re.IGNORECASE,
-)
 JOINS = re.compile(
     r"(?:;|\s[-–—]\s|,?\s+(?:and|but|also|plus)\s+(?=(?:also|always|never|we|you|the|our|it|use|do|don't|is|i)\b))",
     re.IGNORECASE,
@@ -180,7 +146,7 @@ class Gate:
         if any(quote.role is Role.ASSISTANT for quote in quotes):
             templates = [self._templates_before(quote) for quote in quotes]
             return bool(set.intersection(*templates))
-        words = [" ".join(sorted(set(content_words(quote.text)))) for quote in quotes]
+        words = [telling(quote.text) for quote in quotes]
         return all(is_same_correction(words[0], other) for other in words[1:])
 
     def _templates_before(self, quote: Quote) -> set[str]:
@@ -188,7 +154,7 @@ class Gate:
         turns = self._evidence.session(quote.session_id).turns
         place = next((place for place, turn in enumerate(turns) if is_true_of(quote, turn)), 0)
         failed = [turn for turn in turns[max(0, place - LOOK_AHEAD) : place] if turn.is_error and turn.text]
-        return {template_of(error_line(turn.text)) for turn in failed}
+        return {error_template(turn.text) for turn in failed}
 
     def _holds_secret(self, candidate: Candidate) -> bool:
         texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
@@ -199,8 +165,7 @@ def is_said(text: str, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
     inside = [c for c in clauses_in(text) if c.own < quote.end and quote.first < c.end]
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
-    silent = {Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES}
-    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in silent for c in inside)
+    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in SILENT for c in inside)
 
 
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:
@@ -210,7 +175,7 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
     if any(HIDDEN.search(part.replace("\n", " ")) or mixes_scripts(part) for part in shown):
         yield Refusal(RefusalReason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
-    if any(INSTRUCTION_LIKE.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
+    if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal(RefusalReason.INSTRUCTION, "It speaks to an assistant, not about the work.")
     if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
         yield Refusal(RefusalReason.SEVERAL, "It says more than one thing; propose each by itself.")
@@ -268,7 +233,7 @@ def _values_beyond(text: str, said: str) -> list[str]:
 def _turned(text: str, said: str) -> list[str]:
     """Negations that stand on one side alone; a `no,` ahead of a sentence answers and negates nothing."""
     ours, theirs = (
-        Counter(word.casefold() for word in NEGATORS.findall(OPENER.sub("", part))) for part in (text, said)
+        Counter(word.casefold() for word in NEGATION.findall(OPENER.sub("", part))) for part in (text, said)
     )
     return sorted((ours - theirs) + (theirs - ours))
 

@@ -10,12 +10,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dream.proposals.hunk import Hunk, State, hash_of, identity_of
 from dream.proposals.placing import HEADING, Manner, anchored, placed, provenance_of, words_of
-from dream.proposals.rejections import overlap
-from dream.proposals.store import Proposal, ProposalStore
-from dream.proposals.targets import target_text
-from dream.records import Kind, Relation, Update
+from dream.proposals.store import Proposal, ProposalStore, target_text
+from dream.records import Hunk, Kind, Relation, State, Update, hash_of, identity_of
 from memory_server.chunking import code_lines, split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown, shown_line
@@ -176,12 +173,12 @@ def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
     if hunk.id == known.id:
         return True
     if Kind.LESSON not in (hunk.update.candidate.kind, known.update.candidate.kind):
-        return bool(hunk.quotes and known.quotes) and overlap(hunk.quotes[0], known.quotes[0])
+        return bool(hunk.quotes and known.quotes) and hunk.quotes[0].overlaps(known.quotes[0])
     if hunk.update.candidate.kind is not known.update.candidate.kind:
         return False
     if known.state is State.REJECTED and known.decided is not None:
         return not any(quote.time is not None and quote.time > known.decided for quote in hunk.quotes)
-    return any(overlap(quote, other) for quote in hunk.quotes for other in known.quotes)
+    return any(quote.overlaps(other) for quote in hunk.quotes for other in known.quotes)
 
 
 def _by_topic(hunks: Sequence[Hunk]) -> list[Hunk]:

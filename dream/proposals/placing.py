@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crawler.transcripts.turns import Role
-from dream.proposals.hunk import Hunk, hash_of
-from dream.records import Kind, Place
+from dream.records import Hunk, Kind, Place, hash_of
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.escaping import shown_line

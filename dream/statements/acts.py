@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dream.statements.regions import prose_regions
-from dream.statements.sentences import Span, clause_spans, sentence_spans
+from memory_server.language.sentences import Span, clause_spans, sentence_spans
 
 
 class Act(StrEnum):
@@ -30,6 +30,7 @@ class Act(StrEnum):
 
 
 STANDING = frozenset({Act.ASSERTS, Act.DENIES})  # acts that state how things are
+SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})  # acts that state nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,36 +46,35 @@ class Clause:
 
 
 STANDS_APART = (
-    r"(?=\s*[,.:;!]|\s+[-–—]|\s+(?:i|i'm|we|you|he|she|it|it's|its|they|this|that|that's|thats|these|those|there"
-    r"|the|our|my|your|an?|please|just|actually|always|never|use|put|keep|don'?t|let'?s|and|but|not)\b)"
+    r"(?=\s*[,.:;!]|\s+[-–—]|\s+(?:i|i'm|we|you|he|she|it|it's|its|they|this|that|that's|thats|these|those|there|the"
+    r"|our|my|your|an?|please|just|actually|always|never|use|put|keep|don'?t|let'?s|and|but|not)\b)"
 )  # behind `no` or `right`: it answers what was said before, and is no part of the sentence that begins here
 NOTE_LABEL = (
-    r"(?:(?:an?|quick|small|short|side|little|one|another|last) )*(?:note(?: to self| for (?:later|the record|future"
-    r" reference))?|reminder|psa|nb|n\.b\.)\s*:"
+    r"(?:(?:an?|quick|small|short|side|little|one|another|last) )*(?:note(?: to self| for (?:later|the record"
+    r"|future reference))?|reminder|psa|nb|n\.b\.)\s*:"
 )  # announces that what follows is meant for later
 LEAD = (
-    rf"(?:(?:{NOTE_LABEL}|(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello|claude"
-    r"|right|sure|great|thanks|please|pls|plz|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b)[\s,.!:-]*)*"
+    rf"(?:(?:{NOTE_LABEL}|(?:and|but|so|also|ok(?:ay)?|yes|yeah|yep|no|nope|well|hmm+|um+|uh+|oh|ah+|hey|hi|hello"
+    rf"|claude|right|sure|great|thanks|please|pls|plz|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b)[\s,.!:-]*)*"
 )
 LEADING = re.compile(LEAD, re.IGNORECASE)
 QUESTION_START = re.compile(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|might|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't"
-    r"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
-    r"|whose|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she"
-    r"|there|this|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many"
-    r"|much|often|long|come|exactly|kind|sort|[a-z]+)\b",
+    rf"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
+    rf"|whose|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she"
+    rf"|there|this|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many"
+    rf"|much|often|long|come|exactly|kind|sort|[a-z]+)\b",
     re.IGNORECASE,
 )
 INVERTED = re.compile(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't|don't"
-    r"|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't)\s+(?:i|we|you|it|they|he|she|there|this|that|these|those"
-    r"|the|my|our|your|anyone|someone)\b",
+    rf"|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't)\s+(?:i|we|you|it|they|he|she|there|this|that|these"
+    rf"|those|the|my|our|your|anyone|someone)\b",
     re.IGNORECASE,
 )  # asks even without a question mark; `have` and `do` without a subject behind them are imperatives
 WH_START = re.compile(
     rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which (?:one|of [a-z]+))(?:'s|'re)?\s+(?:is|are|was|were|do"
-    rf"|does|did|can|could|should"
-    r"|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
+    rf"|does|did|can|could|should|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
     re.IGNORECASE,
 )
 INDIRECT_QUESTION = re.compile(
@@ -92,19 +92,19 @@ OWN_ASIDE = re.compile(
     re.IGNORECASE,
 )  # how a clause begins that tells something in the middle of a question
 SUPPOSITION = re.compile(
-    rf"^{LEAD}(?:if|suppose|supposing|assume|assuming|imagine|say we|let's say|lets say|what if|in case|unless|were"
-    rf" (?:we|i|it)"
-    r"|should (?:we|it) ever|hypothetically|in theory|theoretically|for the sake of argument|had we)\b"
-    r"|\b(?:hypothetical(?:ly)?|in theory|theoretically|what if|imagine (?:that|if|we|the)|for the sake of argument"
-    r"|(?:if|as though|as if) (?:we|i|you|it|they|there|the|this|that|our|my|someone|somebody|anyone) \w+|would (?:be"
-    r"|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require|probably|then|also)|could (?:be|have"
-    r"|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)|might (?:be|have|use|move|switch|need"
-    r"|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want|become)\b)",
+    rf"^{LEAD}(?:if|suppose|supposing|assume|assuming|imagine|say we|let's say|lets say|what if|in case|unless"
+    rf"|were (?:we|i|it)|should (?:we|it) ever|hypothetically|in theory|theoretically|for the sake of argument"
+    rf"|had we)\b|\b(?:hypothetical(?:ly)?|in theory|theoretically|what if|imagine (?:that|if|we|the)"
+    rf"|for the sake of argument|(?:if|as though|as if) (?:we|i|you|it|they|there|the|this|that|our|my|someone"
+    rf"|somebody|anyone) \w+|would (?:be|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require"
+    rf"|probably|then|also)|could (?:be|have|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)"
+    rf"|might (?:be|have|use|move|switch|need|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want"
+    rf"|become)\b)",
     re.IGNORECASE,
 )
 SUPPOSITION_OPENS = re.compile(
     rf"^{LEAD}(?:suppose|supposing|imagine|hypothetically|let's say|lets say|assume|for the sake of argument|what if"
-    r"|thought experiment)\b",
+    rf"|thought experiment)\b",
     re.IGNORECASE,
 )  # colours the rest of its paragraph
 ROLE_OPENS = re.compile(
@@ -115,8 +115,9 @@ ROLE_OPENS = re.compile(
     re.IGNORECASE,
 )
 SAYS = (
-    r"(?:says?|said|states|stated|claims?|claimed|(?:wrote|writes|reads)(?!\s+(?:to|from|into|its|all|every|only)\b)|suggests?|suggested|mentions|mentioned|recommends"
-    r"|recommended|insists?|insisted|thinks|argues?|argued|tells|told|asserts|proposes|proposed|believes|complains)"
+    r"(?:says?|said|states|stated|claims?|claimed|(?:wrote|writes|reads)(?!\s+(?:to|from|into|its|all|every|only)\b)"
+    r"|suggests?|suggested|mentions|mentioned|recommends|recommended|insists?|insisted|thinks|argues?|argued|tells"
+    r"|told|asserts|proposes|proposed|believes|complains)"
 )
 REPORTED = re.compile(
     rf"\b(?:[Tt]he|[Tt]his|[Tt]hat|[Aa]n?|[Tt]heir|[Hh]is|[Hh]er|[Ii]ts|[Mm]y|[Oo]ur"
@@ -124,10 +125,9 @@ REPORTED = re.compile(
     rf"|[A-Z][\w'’-]+|[a-z]+(?:bot|rabbit))\s+(?:(?:also|just|once|still|always|\w+ly|in|on|at|the"
     rf"|a)\s+){{0,4}}(?:\w+\s+)?{SAYS}\b"
     r"|\b[Tt]he\s+(?:[\w'’/.-]+\s+){1,9}(?:says|states|mentions|claims|suggests|recommends|notes)\s+that\b"
-    r"|\b[Aa]ccording to\b|\b(?:to quote|quote(?=\s*[:\"“])|quoting|citing)(?!\w)|\b[Aa]s per the\b"
-    r"|\b[Ii] (?:read|heard|got this|found this"
-    r"|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b|\b[Aa]pparently\b"
-    r"|\bused to say\b"
+    r"|\b[Aa]ccording to\b|\b(?:to quote|quote(?=\s*[:\"“])|quoting|citing)(?!\w)|\b[Aa]s per the\b|\b[Ii] (?:read"
+    r"|heard|got this|found this|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b"
+    r"|\b[Aa]pparently\b|\bused to say\b"
 )
 OWN_REPORT = re.compile(
     r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
@@ -140,8 +140,8 @@ HEDGE = re.compile(
     re.IGNORECASE,
 )
 MUSING = re.compile(
-    r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:also |just |still |kinda |really |even )*(?:thinking (?:of|about)"
-    r"|considering|tempted|playing with|debating|toying|wondering)|one (?:idea|option|alternative) (?:is|would)"
+    r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:also |just |still |kinda |really |even )*(?:thinking (?:of"
+    r"|about)|considering|tempted|playing with|debating|toying|wondering)|one (?:idea|option|alternative) (?:is|would)"
     r"|some day|eventually)\b",
     re.IGNORECASE,
 )
@@ -182,21 +182,19 @@ INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point 
 TO_THIS_NOT_TO = rf"\bto\s{INSIDE}{{1,60}},\s*(?:and\s+|but\s+)?not to\s+(?!(?:mention|be|do|say)\b)\S"
 CORRECTED = re.compile(
     rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b"
-    rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b"
-    rf"|{TO_THIS_NOT_TO}"
-    r"|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$",
+    rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b|{TO_THIS_NOT_TO}"
+    rf"|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$",
     re.IGNORECASE,
 )  # `X, not Y` and `not Y but X` state X
 IMPERATIVE = re.compile(
     rf"^{LEAD}(?:(?:just|first|next|then|quickly|simply|maybe|now|do|also)\s+)*(?:add|address|analy[sz]e|apply|ask"
-    rf"|branch|build"
-    r"|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy|describe|do"
-    r"|document|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate|get|give|go"
-    r"|grab|have|help|implement|improve|include|install|integrate|investigate|launch|list|log|look|make|mark|merge"
-    r"|modify|move|open|plan|post|pull|read|note|format|handle|insert|include|let|push|put|rebase|redo|refactor|remove"
-    r"|rename|reply|resolve|restart|resume|retry|revert|review|rewrite|run|save|search|send|set|show|spawn|spin|split"
-    r"|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test|try|undo|update|upgrade|use|validate|verify"
-    r"|wait|watch|wire|work|write)\b(?!'s\b|s\b)(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b"
+    rf"|branch|build|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy"
+    rf"|describe|do|document|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate"
+    rf"|get|give|go|grab|have|help|implement|improve|include|install|integrate|investigate|launch|list|log|look|make"
+    rf"|mark|merge|modify|move|open|plan|post|pull|read|note|format|handle|insert|include|let|push|put|rebase|redo"
+    rf"|refactor|remove|rename|reply|resolve|restart|resume|retry|revert|review|rewrite|run|save|search|send|set|show"
+    rf"|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test|try|undo|update|upgrade|use"
+    rf"|validate|verify|wait|watch|wire|work|write)\b(?!'s\b|s\b)(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b"
     r"|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were|has|have|always|never|gets?|happens?|belongs?|lives?"
     r"|goes|runs?)\b)",
     re.IGNORECASE,

@@ -7,18 +7,16 @@ second mention, a pasted one taken for the person's word costs trust.
 import re
 from collections.abc import Iterator
 
-from dream.statements.sentences import Span
+from memory_server.language.sentences import Span
 
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 QUOTED_LINE = re.compile(r"\s*(?:>|\|)\s?|\s*On .{5,80} wrote:\s*$")
 SHELL_LINE = re.compile(r"\s*(?:[$❯➜#%]\s+\S|[\w.@-]+@[\w.-]+[:~ ].*[$#%]\s|\S+ % \S|PS [A-Z]:\\|>>> )")
 MACHINE_LINE = re.compile(
-    r"\s*(?:"
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[\d{2,4}[-/]"  # time stamps
+    r"\s*(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[\d{2,4}[-/]"  # time stamps
     r"|(?:Traceback|File \"|at [\w.$<>]+ ?\(|Caused by:|panic:|goroutine \d|\w*(?:Error|Exception)(?:\[\w+\])?:)"
-    r"|(?:error|warning|warn|info|debug|fatal|note|hint|npm|fail|failed|pass|ok|trace)(?:\[[\w:]+\])?[:!]\s"
-    r"|(?:=== |--- |\+\+\+ |@@ |diff |index [0-9a-f]{7}|commit [0-9a-f]{7,}|Author: |Date: |From: |To: |Subject: "
-    r"|Sent: )"
+    r"|(?:error|warning|warn|info|debug|fatal|note|hint|npm|fail|failed|pass|ok|trace)(?:\[[\w:]+\])?[:!]\s|(?:=== "
+    r"|--- |\+\+\+ |@@ |diff |index [0-9a-f]{7}|commit [0-9a-f]{7,}|Author: |Date: |From: |To: |Subject: |Sent: )"
     r"|[+-](?=[\w{}()\"'<@#/])"  # lines of a diff
     r"|[✓✗✔✘×⨯•⏺⎿└├│┌╭╰>]|_{6,}|={4,}|-{4,}|~{4,}|\*{4,}|\d+ [+-]|E  +|[\w./-]+:\d+(?::\d+)?[: ])"
 )
@@ -37,7 +35,8 @@ DOCUMENT = (
     r"|release notes|policy"
 )
 PASTE_INTRO = re.compile(
-    rf"(?:\b(?:{DOCUMENT})\b[^.!?\n]{{0,60}}|\b(?:says?|said|wrote|writes|reads?|states?|pasted?|pasting|copied|quoting"
+    rf"(?:\b(?:{DOCUMENT})\b[^.!?\n]{{0,60}}|\b(?:says?|said|wrote|writes|reads?|states?|pasted?|pasting|copied"
+    rf"|quoting"
     r"|forwarded|found this|got this|sent me this|sent this|this is what [^.!?\n]{0,40})[^.!?\n]{0,40})[:：]\s*$",
     re.IGNORECASE,
 )
@@ -50,8 +49,8 @@ REVIEW_MARK = re.compile(
     r"\s*(?:low|medium|high|critical|minor|major) severity\s*$|\s*on \S+\.\w+ \d+\s*$", re.IGNORECASE
 )
 SHOWS_DOCUMENT = re.compile(
-    rf"\b(?:this|these|following|below|here'?s|here"
-    rf" is|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$",
+    rf"\b(?:this|these|following|below|here'?s|here is"
+    rf"|attached)\b[^.!?\n]{{0,40}}\b(?:{DOCUMENT})\b[^\n]{{0,60}}[?.:]?\s*$",
     re.IGNORECASE,
 )
 LONG_PASTE_LINES = 14  # typed prose of more lines is rare, and a document with headings or a log is not typed

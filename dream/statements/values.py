@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dream.statements.words import content_words
+from memory_server.language.words import content_words
 
 NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
 CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
@@ -137,9 +137,9 @@ PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
     ),
 )
 QUANTITY = re.compile(
-    rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?"
-    rf"(?:(?:st|nd|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?"
-    rf"(?:(?:\s|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})",
+    rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?(?:(?:st|nd"
+    rf"|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?(?:(?:\s"
+    rf"|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})",
     re.IGNORECASE,
 )
 NAME = re.compile(

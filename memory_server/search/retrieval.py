@@ -18,7 +18,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.index.words import CJK_RUN
+from memory_server.language.words import CJK_RUN
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds

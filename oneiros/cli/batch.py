@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dream.proposals.hunk import Hunk
 from dream.proposals.rendering import warnings_about
+from dream.records import Hunk
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.sessions import id8_of
 

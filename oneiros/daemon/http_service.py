@@ -18,7 +18,7 @@ from mcp.server import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 
 from dream.decisions.accept import Decisions
-from dream.decisions.page_sessions import PageSessions
+from dream.decisions.presence import PageSessions
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.indexing import Indexing

@@ -11,7 +11,8 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from dream.judge.compare import compare
-from dream.judge.gate import Gate, NoRejections, Refusal
+from dream.judge.gate import Gate, Refusal
+from dream.judge.rejections import Rejections
 from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools
 from dream.records import Candidate, Update
 from memory_server.faces.mcp_server import create_server
@@ -52,7 +53,7 @@ class Desk:
 @pytest.fixture
 def desk_and_door(tmp_path: Path) -> tuple[Desk, DreamDoor]:
     evidence = archived(tmp_path, {SESSION: [person(1, RULE), assistant(2, "Understood."), person(3, "x " * 9_000)]})
-    desk = Desk(Gate(evidence, topics(), NoRejections(), Redactor()))
+    desk = Desk(Gate(evidence, topics(), Rejections(), Redactor()))
     return desk, DreamDoor(evidence, lambda: [SESSION], desk.suggest)
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.hunk import State
-from dream.records import Relation
+from dream.records import Relation, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
     PERSON,

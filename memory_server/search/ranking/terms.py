@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.index.snapshot import WordTables
-from memory_server.index.words import CJK_RUN, STOP_WORDS, cjk_pairs
+from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, cjk_pairs
 
 MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
 MAX_SHARE = 0.25  # of the passages: a stem in more of them says little and costs most
@@ -85,7 +85,7 @@ def question_terms(
     for (word, first, last), stem in zip(cut, stems, strict=True):
         if stem:
             holders = int(tables.get("count", stem, lambda stem: _count(connection, stem))[0])
-            is_stop = word.casefold() in STOP_WORDS
+            is_stop = word.casefold() in FUNCTION_WORDS
             is_name = looks_like_a_name(word, starts=not text[:first].strip())
             terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms
