@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from dream.decisions.repository import Repository, find_repository
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore, checked_path
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Splice, checked_path
 from dream.records import hash_of
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -82,7 +82,7 @@ class Approvals:
         texts = {
             path: text_of(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
         }
-        changes = tuple(unchanged(path, text) for path, text in texts.items() if text is not None)
+        changes = tuple(change_of(path, text, text) for path, text in texts.items() if text is not None)
         self._store.add_approval(Approval(Event.FOUND, now, changes))
         self._last = {change.path: change for change in changes}
         self.is_new = False
@@ -184,9 +184,9 @@ def without_pointers(text: str) -> str:
     return "".join([*lines[: markers.begin], *lines[markers.end + 1 :]]).rstrip()
 
 
-def unchanged(path: str, text: str) -> FileChange:
-    """A file that is approved as it stands."""
-    return FileChange(path, hash_of(text), hash_of(text), approved_hash(path, text))
+def change_of(path: str, old: str | None, new: str | None, splices: Sequence[Splice] = ()) -> FileChange:
+    """A file of an approval: from which text to which; the same twice where it is approved as it stands."""
+    return FileChange(path, hash_of(old), hash_of(new), approved_hash(path, new), tuple(splices))
 
 
 def text_of(root: MemoryRoot, path: str) -> str | None:

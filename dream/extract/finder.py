@@ -1,7 +1,6 @@
 """The extractor that needs no model: a session's statements, by what its sentences do and how they are marked."""
 
 import itertools
-import re
 from collections.abc import Iterator
 
 from crawler.transcripts.turns import Role, Turn
@@ -12,7 +11,7 @@ from dream.statements.acts import Clause, clauses_in
 from dream.statements.halves import halves_of
 from dream.statements.marks import REJECTS
 from dream.statements.wording import statement_of
-from memory_server.language.cues import is_agreement
+from memory_server.language.cues import folded, is_agreement
 
 NAME = "deterministic"
 
@@ -61,9 +60,8 @@ def _candidate(
 
 
 MAX_SENTENCES = 3  # of the last paragraph
-OF_ITSELF = re.compile(
-    r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)",
-    re.IGNORECASE,
+OF_ITSELF = folded(
+    r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)"
 )
 
 

@@ -6,7 +6,6 @@ person said, or on what the assistant said right behind each failure about its c
 stored, so that a run needs to read new sessions only.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,16 +15,16 @@ from dream.evidence import SessionTurns, quote_of
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.wording import statement_of
+from memory_server.language.cues import folded
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 
 SHARED_WORDS = 3  # telling words of an error that a sentence must repeat to be about it
 MAX_MISTAKES = 40  # of one session: a loop of failing calls is one mistake, told often
-CAUSE = re.compile(
+CAUSE = folded(
     r"\b(?:because|since|the (?:issue|problem|cause|reason|error|fix|failure) (?:is|was)|needs? to|has to|must"
     r"|requires?|instead of|should (?:be|have|use)|doesn't (?:exist|support|have|accept)|isn't|cannot|can't"
-    r"|not (?:found|installed|supported|available)|wrong|missing|only (?:works|accepts|supports)|expects?)\b",
-    re.IGNORECASE,
+    r"|not (?:found|installed|supported|available)|wrong|missing|only (?:works|accepts|supports)|expects?)\b"
 )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from dream.statements.regions import prose_regions
+from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, clause_spans, sentence_spans
 
 
@@ -58,40 +59,35 @@ LEAD = (
     rf"|claude|right|sure|great|thanks|please|pls|plz|then|now|actually|btw|fyi|ps|p\.s|edit|plus)\b)[\s,.!:-]*)*"
 )
 LEADING = re.compile(LEAD, re.IGNORECASE)
-QUESTION_START = re.compile(
+QUESTION_START = folded(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|might|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't"
     rf"|don't|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't|what|what's|whats|when|where|which (?:one|of)|who"
     rf"|whose|why|how|any (?:idea|chance|thoughts|way|reason)|anyone|is there|are there)\s+(?:i|we|you|it|they|he|she"
     rf"|there|this|that|these|those|the|a|an|my|our|your|not|is|are|was|do|does|did|can|should|would|to|about|if|many"
-    rf"|much|often|long|come|exactly|kind|sort|[a-z]+)\b",
-    re.IGNORECASE,
+    rf"|much|often|long|come|exactly|kind|sort|[a-z]+)\b"
 )
-INVERTED = re.compile(
+INVERTED = folded(
     rf"{LEAD}(?:can|could|would|will|should|shall|may|do|does|did|is|are|was|were|am|has|have|had|isn't|aren't|don't"
     rf"|doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't)\s+(?:i|we|you|it|they|he|she|there|this|that|these"
-    rf"|those|the|my|our|your|anyone|someone)\b",
-    re.IGNORECASE,
+    rf"|those|the|my|our|your|anyone|someone)\b"
 )  # asks even without a question mark; `have` and `do` without a subject behind them are imperatives
-WH_START = re.compile(
+WH_START = folded(
     rf"{LEAD}(?:what|whats|where|when|who|whose|why|how|which (?:one|of [a-z]+))(?:'s|'re)?\s+(?:is|are|was|were|do"
-    rf"|does|did|can|could|should|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b",
-    re.IGNORECASE,
+    rf"|does|did|can|could|should|would|will|about|if|to|many|much|often|long|come|has|have|kind)\b"
 )
-INDIRECT_QUESTION = re.compile(
+INDIRECT_QUESTION = folded(
     r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:just |also |still |really |kinda |a bit )*(?:wonder(?:ing)?"
     r"|curious|(?:not|un)sure|confused|asking)|(?:not|n't) (?:sure|certain|clear|know|remember|recall) (?:if|whether"
     r"|what|how|why|where|when|which|that)|no idea|do (?:you|we) know|tell me (?:if|whether|what|how|why)"
     r"|let me know (?:if|whether)|any idea|check (?:if|whether)|see (?:if|whether)|find out (?:if|whether)"
-    r"|verify (?:if|whether|that))\b",
-    re.IGNORECASE,
+    r"|verify (?:if|whether|that))\b"
 )
-ASKING = re.compile(f"{QUESTION_START.pattern}|{WH_START.pattern}", re.IGNORECASE)
-RELATIVE = re.compile(r"(?:which|who)\b", re.IGNORECASE)  # such a clause says nothing without the one before
-OWN_ASIDE = re.compile(
-    r"(?:and |but |especially |also )*(?:i|i'm|i've|my|which|who|considering|given|since|now that|as i|because i)\b",
-    re.IGNORECASE,
+ASKING = folded(f"{QUESTION_START.pattern}|{WH_START.pattern}")
+RELATIVE = folded(r"(?:which|who)\b")  # such a clause says nothing without the one before
+OWN_ASIDE = folded(
+    r"(?:and |but |especially |also )*(?:i|i'm|i've|my|which|who|considering|given|since|now that|as i|because i)\b"
 )  # how a clause begins that tells something in the middle of a question
-SUPPOSITION = re.compile(
+SUPPOSITION = folded(
     rf"^{LEAD}(?:if|suppose|supposing|assume|assuming|imagine|say we|let's say|lets say|what if|in case|unless"
     rf"|were (?:we|i|it)|should (?:we|it) ever|hypothetically|in theory|theoretically|for the sake of argument"
     rf"|had we)\b|\b(?:hypothetical(?:ly)?|in theory|theoretically|what if|imagine (?:that|if|we|the)"
@@ -99,20 +95,17 @@ SUPPOSITION = re.compile(
     rf"|somebody|anyone) \w+|would (?:be|have|need|make|mean|use|run|go|become|listen|live|point|take|cost|require"
     rf"|probably|then|also)|could (?:be|have|use|move|switch|also|maybe|just|run|go|try|probably|become|always|set)"
     rf"|might (?:be|have|use|move|switch|need|want|want to|make|as well|run|go|become|end)|may (?:be|have|need|want"
-    rf"|become)\b)",
-    re.IGNORECASE,
+    rf"|become)\b)"
 )
-SUPPOSITION_OPENS = re.compile(
+SUPPOSITION_OPENS = folded(
     rf"^{LEAD}(?:suppose|supposing|imagine|hypothetically|let's say|lets say|assume|for the sake of argument|what if"
-    rf"|thought experiment)\b",
-    re.IGNORECASE,
+    rf"|thought experiment)\b"
 )  # colours the rest of its paragraph
-ROLE_OPENS = re.compile(
+ROLE_OPENS = folded(
     r"\b(?:pretend(?:ing)?|role-?play(?:ing)?|act as|acting as|you are (?:now )?an? |you're (?:now )?an? |your role is"
     r"|play the (?:role|part)|imagine you(?:'re| are)|in character|in this (?:story|game|scenario|exercise|fiction)"
     r"|as a character|the (?:narrator|hero|villain|protagonist)|once upon a time|let's play|simulate a"
-    r"|dialogue between|write (?:a|me a) (?:story|poem|dialogue|scene))\b",
-    re.IGNORECASE,
+    r"|dialogue between|write (?:a|me a) (?:story|poem|dialogue|scene))\b"
 )
 SAYS = (
     r"(?:says?|said|states|stated|claims?|claimed|(?:wrote|writes|reads)(?!\s+(?:to|from|into|its|all|every|only)\b)"
@@ -129,64 +122,41 @@ REPORTED = re.compile(
     r"|heard|got this|found this|was told)\b|\b[Ii]'ve (?:read|heard)\b|\brumou?r|\b[Aa]llegedly\b|\b[Ss]upposedly\b"
     r"|\b[Aa]pparently\b|\bused to say\b"
 )
-OWN_REPORT = re.compile(
-    r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b", re.IGNORECASE
-)
+OWN_REPORT = folded(r"\b(?:i|we|I've|we've)(?:'ve| have| had| already| just)* (?:said|told|wrote|mentioned|decided)\b")
 IN_QUOTES = re.compile(r"[\"“„«]([^\"”“»\n]{12,})[\"”»]|(?<!\w)'([^'\n]{20,})'(?!\w)|`[^`\n]* [^`\n]{12,}`")
-HEDGE = re.compile(
+HEDGE = folded(
     r"\b(?:i (?:think|thought|guess|believe|suppose|assume|assumed|suspect|feel|imagine|hope|doubt)|maybe|perhaps"
     r"|probably|possibly|presumably|likely|seems?|looks like|sounds like|sort of|kind of|not sure|unsure|might|afaik"
-    r"|iirc|if i remember|i'm guessing|as far as i|could be|must have|should be fine)\b",
-    re.IGNORECASE,
+    r"|iirc|if i remember|i'm guessing|as far as i|could be|must have|should be fine)\b"
 )
-MUSING = re.compile(
+MUSING = folded(
     r"\b(?:(?:i|we)(?:'m|'re| am| are| was| were)? (?:also |just |still |kinda |really |even )*(?:thinking (?:of"
     r"|about)|considering|tempted|playing with|debating|toying|wondering)|one (?:idea|option|alternative) (?:is|would)"
-    r"|some day|eventually)\b",
-    re.IGNORECASE,
+    r"|some day|eventually)\b"
 )
-INTENT = re.compile(
+INTENT = folded(
     r"\b(?:i|we)(?:'m|'re|'d| am| are| was| were)?(?: (?:also|just|still|kinda|really|a bit|now|currently))* (?:trying"
     r"|looking|struggling|having trouble|hoping|planning|going|gonna|about|worried|want|wanted|need|like|hope) (?:to"
-    r"|with|for|on|that|about|my|the)?\b",
-    re.IGNORECASE,
+    r"|with|for|on|that|about|my|the)?\b"
 )
-NEGATED = re.compile(
+NEGATED = folded(
     r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt"
     r"| not)\b(?! only\b)|\bcannot\b|\bcan't\b|\bwon't\b|\bnot (?:true|the case|correct|right)\b|\bnever\b|\bnobody\b"
     r"|\bno one\b|\bnone of\b|\bneither\b|\bno longer\b|\bnowhere\b|\b(?:there(?:'s| is| are)|has|have|had|with"
-    r"|got) no\b|\bain't\b|\bnot\b|\bwithout\b|\bfar from\b|\bno need\b",
-    re.IGNORECASE,
+    r"|got) no\b|\bain't\b|\bnot\b|\bwithout\b|\bfar from\b|\bno need\b"
 )
-AUXILIARIES = (
-    "is",
-    "are",
-    "was",
-    "were",
-    "do",
-    "does",
-    "did",
-    "can",
-    "will",
-    "should",
-    "must",
-    "has",
-    "have",
-    "had",
-    "would",
-)
+AUXILIARIES = "is are was were do does did can will should must has have had would".split()
 NOT_AUXILIARY = "".join(
     rf"(?<!\b{word})" for word in (*AUXILIARIES, "could", "am", "it", "may", "might", "or", "if", "why")
 )
 INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
 TO_THIS_NOT_TO = rf"\bto\s{INSIDE}{{1,60}},\s*(?:and\s+|but\s+)?not to\s+(?!(?:mention|be|do|say)\b)\S"
-CORRECTED = re.compile(
+CORRECTED = folded(
     rf"\b[\w/:.@-]+,?(?:\s+and|\s+but)?{NOT_AUXILIARY}\s+not\s+(?!only\b|sure\b|yet\b|just\b|to\b|true\b|the case\b"
     rf"|a problem\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S|\binstead of\b|\brather than\b|{TO_THIS_NOT_TO}"
-    rf"|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$",
-    re.IGNORECASE,
+    rf"|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$"
 )  # `X, not Y` and `not Y but X` state X
-IMPERATIVE = re.compile(
+IMPERATIVE = folded(
     rf"^{LEAD}(?:(?:just|first|next|then|quickly|simply|maybe|now|do|also)\s+)*(?:add|address|analy[sz]e|apply|ask"
     rf"|branch|build|bump|change|check|clean|commit|compare|consider|continue|convert|create|debug|delete|deploy"
     rf"|describe|do|document|double|draft|edit|enable|execute|explain|explore|extend|extract|find|fix|fold|generate"
@@ -196,8 +166,7 @@ IMPERATIVE = re.compile(
     rf"|spawn|spin|split|squash|start|stash|strengthen|summari[sz]e|switch|take|tell|test|try|undo|update|upgrade|use"
     rf"|validate|verify|wait|watch|wire|work|write)\b(?!'s\b|s\b)(?!(?:\s+(?!an?\b|the\b|this\b|that\b|it\b|all\b|my\b"
     r"|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were|has|have|always|never|gets?|happens?|belongs?|lives?"
-    r"|goes|runs?)\b)",
-    re.IGNORECASE,
+    r"|goes|runs?)\b)"
 )
 
 

@@ -10,61 +10,55 @@ from dataclasses import dataclass
 
 from dream.statements.acts import RELATIVE, Act, act_of
 from dream.statements.values import MEASURES, MONTHS, Value, ValueKind, values_in
+from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, clause_spans
 from memory_server.language.words import content_words
 
-ALTERNATIVES = re.compile(
-    r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+", re.IGNORECASE
-)
+ALTERNATIVES = folded(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+")
 LIST = 3  # numbers of one unit in a clause that make it a list
-MOVES_FROM = re.compile(r"\bfrom\s+(?:the |an? |our )?$", re.IGNORECASE)
-LABELLED = re.compile(
-    r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$", re.IGNORECASE
+MOVES_FROM = folded(r"\bfrom\s+(?:the |an? |our )?$")
+LABELLED = folded(
+    r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$"
 )  # what stands before a number that names a thing, as a subject or behind a preposition
-PRONOUN = re.compile(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b", re.IGNORECASE)
+PRONOUN = folded(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b")
 Scope = frozenset[tuple[str, str]]  # each limit of a clause as its sort and its value: a month, a rate, sprint 2
 
-MONTH_NAMES = "|".join(name.capitalize() for name in sorted(MONTHS, key=len, reverse=True) if name != "may")
+AS_WRITTEN = "|".join(name.capitalize() for name in sorted(MONTHS, key=len, reverse=True) if name != "may")
 MONTH = re.compile(
     rf"(?P<begins>\b(?:from|since|starting|beginning|as of|effective|until|till|by|through)\s+(?:in |with |early |mid "
-    rf"|late )?)?\b(?P<month>{MONTH_NAMES}|(?<=\bin )May|(?<=\bfor )May|(?<=\bduring )May|May(?='s\b))\b"
+    rf"|late )?)?\b(?P<month>{AS_WRITTEN}|(?<=\bin )May|(?<=\bfor )May|(?<=\bduring )May|May(?='s\b))\b"
     r"(?!\.?\s+\d{1,2}(?!\d))"
 )  # a month as a period: with a day it is a date, behind `from` the time from which something holds
 BEFORE_MONTH = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?(?:\s+of)?\s+$")
 QUARTER = re.compile(r"\bQ([1-4])\b")
-NUMBERED = re.compile(
+NUMBERED = folded(
     r"\b(?P<thing>sprint|phase|stage|step|chapter|milestone|iteration|round|lesson|part|volume|episode|season"
-    r"|draft)\s+(?:no\.?\s*|#)?(?P<number>\d+)\b",
-    re.IGNORECASE,
+    r"|draft)\s+(?:no\.?\s*|#)?(?P<number>\d+)\b"
 )
-RATE = re.compile(
+RATE = folded(
     r"\b(?P<word>hourly|daily|weekly|monthly|quarterly|yearly|annual(?:ly)?)\b|\b(?:per|a|an|each"
-    r"|every)\s+(?P<unit>second|minute|hour|day|week|month|quarter|year)\b",
-    re.IGNORECASE,
+    r"|every)\s+(?P<unit>second|minute|hour|day|week|month|quarter|year)\b"
 )
 RATES = {"hourly": "hour", "daily": "day", "annual": "year", "annually": "year"}
-PLANNED = re.compile(
-    r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|plan(?:s|ned|ning)?|budgets?|quotas?|estimat(?:e|es|ed)|hop(?:e|ing) to)\b",
-    re.IGNORECASE,
+PLANNED = folded(
+    r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|plan(?:s|ned|ning)?|budgets?|quotas?|estimat(?:e|es|ed)|hop(?:e|ing) to)\b"
 )
-ACTUAL = re.compile(r"\b(?:spent|finish(?:ed|ing)|complet(?:ed|ing)|achieved|actual(?= )|logged)\b", re.IGNORECASE)
-DEADLINE = re.compile(r"\b(?:by|until|till|before|deadline|due)\s+(?:\w+\s+){0,2}$", re.IGNORECASE)
-ON_A_DAY = re.compile(r"\bon\s+(?:the\s+|\w+day,?\s+)?$", re.IGNORECASE)
-NAMES_DEADLINE = re.compile(r"\b(?:deadlines?|due)\b", re.IGNORECASE)
+ACTUAL = folded(r"\b(?:spent|finish(?:ed|ing)|complet(?:ed|ing)|achieved|actual(?= )|logged)\b")
+DEADLINE = folded(r"\b(?:by|until|till|before|deadline|due)\s+(?:\w+\s+){0,2}$")
+ON_A_DAY = folded(r"\bon\s+(?:the\s+|\w+day,?\s+)?$")
+NAMES_DEADLINE = folded(r"\b(?:deadlines?|due)\b")
 ROLE = "owner|maintainer|lead|manager|contact"
-HOLDS = re.compile(
+HOLDS = folded(
     r"^(?:now\s+|currently\s+)?(?P<who>(?:[\w.'-]+\s+){1,3}?)(?:now\s+|currently\s+)?(?:owns?|maintains?|leads?"
     r"|manages?|(?:has\s+)?(?:took|taken|takes)\s+over"
     rf"|(?:is|are)\s+(?:now\s+)?(?:responsible\s+for|in\s+charge\s+of|the\s+(?:{ROLE})\s+(?:of"
-    rf"|for)))\s+(?P<what>[^,;.]+)",
-    re.IGNORECASE,
+    rf"|for)))\s+(?P<what>[^,;.]+)"
 )
-HELD_BY = re.compile(
-    r"^(?P<what>[^,;.]+?)\s+(?:is|are)\s+(?:now\s+)?(?:owned|maintained|led|managed)\s+by\s+(?P<who>(?:[\w.'-]+\s*){1,3})",
-    re.IGNORECASE,
+HELD_BY = folded(
+    r"^(?P<what>[^,;.]+?)\s+(?:is|are)\s+(?:now\s+)?(?:owned|maintained|led|managed)\s+by\s+(?P<who>(?:[\w.'-]+\s*){1,3})"
 )
-WHEN_OR_WHY = re.compile(r"\s+(?:since|because|from|now|as|until|while|these days|any ?more)\b.*", re.IGNORECASE)
-NOBODY_NAMED = re.compile(r"\b(?:i|we|you|he|she|it|they|who|which|that|this|nobody|also)\b", re.IGNORECASE)
+WHEN_OR_WHY = folded(r"\s+(?:since|because|from|now|as|until|while|these days|any ?more)\b.*")
+NOBODY_NAMED = folded(r"\b(?:i|we|you|he|she|it|they|who|which|that|this|nobody|also)\b")
 
 
 @dataclass(frozen=True, slots=True)

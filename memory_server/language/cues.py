@@ -5,28 +5,31 @@ An explicit yes, a negation, and what reads as if it were said to an assistant r
 
 import re
 
-YES = re.compile(
+
+def folded(pattern: str) -> re.Pattern[str]:
+    """A pattern that is the same in capitals and in small letters."""
+    return re.compile(pattern, re.IGNORECASE)
+
+
+YES = folded(
     r"^\W*(?:(?:ah|oh|ok(?:ay)?|hm+|haha|great|cool|perfect|nice|thanks|thank you|right)[\s,.!-]+)*(?:yes|yeah|yep|yup"
     r"|yea|correct|exactly|agreed?|i agree|that(?:'s| is) (?:right|correct|it|what i (?:meant|want(?:ed)?)"
     r"|exactly (?:it|right|what .{3,30}))|right|confirmed|sounds (?:good|great|right)|makes sense|(?:good"
     r"|great) (?:plan|idea|call)|(?:yes|yeah|ok)?,? ?(?:let'?s|please) (?:do|go with) (?:that|it|this)|go (?:ahead"
     r"|for it|with that)|absolutely|definitely|precisely|spot on|ja|genau|stimmt|oui|exact(?:ement)?|sí|si|correcto"
-    r"|exacto|sim|да|верно|точно|是的|对|没错|はい|そうです)(?!\w)",
-    re.IGNORECASE,
+    r"|exacto|sim|да|верно|точно|是的|对|没错|はい|そうです)(?!\w)"
 )
-RESERVE = re.compile(
+RESERVE = folded(
     r"\b(?:but|except|however|although|though|unless|if|only|instead|actually|not|no|don't|isn't|wait|hmm|maybe|aber"
-    r"|mais|pero|before|first|also|and|then)\b|\?",
-    re.IGNORECASE,
+    r"|mais|pero|before|first|also|and|then)\b|\?"
 )
 MAX_YES_CHARS = 160  # an agreement that says more says something of its own
 
-NEGATION = re.compile(
-    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b",
-    re.IGNORECASE,
+NEGATION = folded(
+    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b"
 )
 
-INJECTION = re.compile(
+INJECTION = folded(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
     r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
     r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
@@ -38,15 +41,13 @@ INJECTION = re.compile(
     r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
     r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
     r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
-    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b",
-    re.IGNORECASE,
+    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b"
 )  # no candidate that holds such words becomes a proposal
-ORDERS_ASSISTANT = re.compile(
+ORDERS_ASSISTANT = folded(
     rf"{INJECTION.pattern}|\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier"
     rf"|other) \w+|\byou (?:are|must|should|will) (?:now|always|never)\b|\bsystem prompt\b|\bas an ai\b"
     r"|</?(?:system|instructions?|system-reminder)\b|\bdo not (?:tell|mention|reveal|ask)\b.{0,40}\b(?:user|person"
-    r"|human)\b",
-    re.IGNORECASE,
+    r"|human)\b"
 )  # people say this of their work too (`you must always run the tests`), so a reviewer is warned and no more
 
 

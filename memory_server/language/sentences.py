@@ -11,18 +11,19 @@ import itertools
 import re
 from collections.abc import Iterator
 
+from memory_server.language.cues import folded
+
 Span = tuple[int, int]  # first character and the one after the last
 
 STOP = re.compile(r"(?:[.!?…]+[\"'”’)\]*_]*|;)(?=\s|\Z)|[。！？]+")
-ABBREVIATION = re.compile(
+ABBREVIATION = folded(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|ca|approx|resp|incl|excl|mr|mrs|ms|dr|prof|st|no|nr|fig|sec|vol|inc|ltd|z\.b|bzw"
-    r"|u\.a|p\.ex|ej)|(?<![\w.])[A-Za-z]|^\s*\d+)\.\Z",
-    re.IGNORECASE,
+    r"|u\.a|p\.ex|ej)|(?<![\w.])[A-Za-z]|^\s*\d+)\.\Z"
 )
 CODE_SPAN = re.compile(r"`[^`\n]+`")
 LIST_SIGN = re.compile(r"\s*(?:[-*+•]|\(?\d{1,3}[.)]|[A-Za-z]\))\s+(?:\[[ xX]\]\s+)?")
 ENDS_SENTENCE = re.compile(r"[.!?:;…。！？][\"'”’)\]*_]*\s*\Z")
-CLAUSE_EDGE = re.compile(
+CLAUSE_EDGE = folded(
     r"(?:,|\s[-–—])\s+(?=(?:but|so(?! that\b)|and(?= (?:i|we|you|it|they|he|she|that|this|the|now|then|also|my|our"
     r"|please|let'?s|can|could|what|how|which|never|always)\b)|however|though|although|while|whereas|which|who"
     r"|considering|given that|can you|could you|what|how|why|should i|do you|i'm|i am|i've|i want|i was|i (?:just "
@@ -30,8 +31,7 @@ CLAUSE_EDGE = re.compile(
     r"|last|other) (?:part|one|point|line|sentence))(?:'s| is| was)|thats|you(?:'re| are)) (?:wrong|incorrect|mistaken"
     r"|not (?:quite )?(?:right|correct|true|accurate))(?:,|:|\s[-–—])\s+(?=\w)|\s+(?=but (?:an? (?!bit\b|little\b"
     r"|lot\b)|there\b|people\b|users\b|someone\b|nobody\b))|\s+(?=now that\b|especially since\b)|\s+(?=but (?:i|we|you"
-    r"|it|they|that|this|the|my|our|can|could|how|what|make sure|always|never|please|don'?t|only)\b)",
-    re.IGNORECASE,
+    r"|it|they|that|this|the|my|our|can|could|how|what|make sure|always|never|please|don'?t|only)\b)"
 )
 
 CAPITAL = r"\s+(?=[\"'`(\[]?[A-Z0-9À-Þ])"
