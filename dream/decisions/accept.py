@@ -20,7 +20,7 @@ from dream.decisions.repository import Repository, find_repository
 from dream.judge.gate import beyond_quote
 from dream.progress import DreamProgress
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.placing import Manner, anchored, label_of, new_file, placed
+from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
 from dream.proposals.rendering import accepting, adopting, reverting
 from dream.proposals.store import (
     Approval,
@@ -39,7 +39,7 @@ from dream.records import Hunk, Quote, Rejection, State, hash_of, identity_of
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
-from memory_server.layers.mif import parse_frontmatter, set_field
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     SourceFile,
     TopicHead,
@@ -258,7 +258,7 @@ class Decisions:
         if left is None:
             what = "later changes stand where this one was made"
             raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
-        return set_field(left, "modified", self.now().date().isoformat()) if parse_frontmatter(left).block else left
+        return dated(left, self.now().date())
 
     def _with_index_page(self, target: Written, accepted: Approval | None = None) -> list[Written]:
         """The target with the index page behind it, where its pointers change too."""

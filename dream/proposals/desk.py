@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dream.proposals.placing import HEADING, Manner, anchored, words_of
+from dream.proposals.placing import Manner, anchored, depth_of, words_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
 from dream.records import Hunk, Kind, Relation, State, Update, hash_of, identity_of
@@ -180,6 +180,6 @@ def _by_topic(hunks: Sequence[Hunk]) -> list[Hunk]:
 def _heading_above(text: str, line: int) -> str:
     lines, code = split_lines(text), code_lines(text)
     for number in range(min(line, len(lines)) - 1, -1, -1):
-        if number not in code and HEADING.match(lines[number]):
+        if number not in code and depth_of(lines[number]):
             return lines[number].rstrip("\r\n")
     return ""
