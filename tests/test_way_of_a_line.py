@@ -55,9 +55,9 @@ def passed(words: str) -> Iterator[set[str]]:
 
     def look(frame: FrameType, event: str, value: object) -> None:
         file = frame.f_code.co_filename
-        if event in ("call", "return") and file.startswith(OURS):
-            if any(holds(one) for one in (value, *frame.f_locals.values())):
-                found.add(Path(file).relative_to(ROOT).as_posix())
+        is_ours = event in ("call", "return") and file.startswith(OURS)
+        if is_ours and any(holds(one) for one in (value, *frame.f_locals.values())):
+            found.add(Path(file).relative_to(ROOT).as_posix())
 
     sys.setprofile(look)
     try:

@@ -5,11 +5,9 @@ they rest on; a statement whose words are not found in the session is dropped he
 any other. Where the model cannot be asked, the deterministic finder alone speaks, and the log says why.
 """
 
+import json
 import logging
 from collections.abc import Iterator
-from contextlib import suppress
-
-import msgspec
 
 from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel, Refused
@@ -66,31 +64,23 @@ def prompt_for(session: SessionTurns) -> Prompt:
     return Prompt(INSTRUCTIONS, text, MAX_OUTPUT_TOKENS)
 
 
-class ModelStatement(msgspec.Struct):
-    """One statement as the model gives it; what lacks a field, or has one of another type, is passed over."""
-
-    text: str
-    entry: str
-    quote: str
-    kind: str | int | float | None = None
-    topic: object = ""
-
-
 def candidates_in(answer: str, session: SessionTurns, extractor: str) -> Iterator[Candidate]:
     """The statements of an answer whose words the session holds; none of an answer that is no list."""
     first, last = answer.find("["), answer.rfind("]")
     try:
-        items = msgspec.json.decode(answer[first : last + 1], type=list[msgspec.Raw])
-    except (msgspec.MsgspecError, UnicodeEncodeError):
+        items = json.loads(answer[first : last + 1])
+    except ValueError:
         return
-    for item in items:
-        with suppress(msgspec.ValidationError):
-            told = msgspec.json.decode(item, type=ModelStatement)
-            if quotes := located(session, told.entry, told.quote):
-                kind = Kind(told.kind) if told.kind in KINDS else Kind.FACT
-                topic = told.topic if isinstance(told.topic, str) else ""
-                text, why = " ".join(told.text.split()), "chosen by a model"
-                yield Candidate(text, kind, quotes, CONFIDENCE, why, extractor, topic, session.project)
+    for item in items if isinstance(items, list) else ():
+        if not isinstance(item, dict) or not all(isinstance(item.get(key), str) for key in ("text", "entry", "quote")):
+            continue
+        quotes = located(session, item["entry"], item["quote"])
+        if quotes:
+            kind = Kind(item["kind"]) if item.get("kind") in KINDS else Kind.FACT
+            topic = item["topic"] if isinstance(item.get("topic"), str) else ""
+            text = " ".join(item["text"].split())
+            why = "chosen by a model"
+            yield Candidate(text, kind, quotes, CONFIDENCE, why, extractor, topic, session.project)
 
 
 def located(session: SessionTurns, entry: str, words: str) -> tuple[Quote, ...]:
