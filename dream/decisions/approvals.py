@@ -98,11 +98,11 @@ class Approvals:
         present = set(approved_files(self._root))
         gone = {path for path, change in self._last.items() if change.after and path not in present}
         asked = [path for path in sorted(present | gone) if not self._is_approved(path, text_of(self._root, path))]
-        settled = self._committed(asked)
+        committed = self._committed(asked)
         return [
             Unexplained(path, what)
             for path in asked
-            if path not in settled and (what := self.doubt_about(path, text_of(self._root, path)))
+            if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
         ]
 
     def _committed(self, paths: list[str]) -> frozenset[str]:

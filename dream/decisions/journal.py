@@ -111,8 +111,8 @@ class Journal:
             require_rest(repository)
             repository.commit(wanted, plan.message, self._scratch())
             logger.debug("committed")
-        repository.settle_index(ours)  # of a removed file too, which the commit may be without already
-        logger.debug("index settled")
+        repository.refresh_index(ours)  # of a removed file too, which the commit may be without already
+        logger.debug("index refreshed")
 
     def _scratch(self) -> Path:
         folder = self._store.root.derived

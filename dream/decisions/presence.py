@@ -160,13 +160,13 @@ def _of_ps(process: int) -> Process | None:
     """The same by `ps`, which knows no variables of other processes."""
     command = ["ps", "-o", "ppid=", "-o", "tty=", "-o", "comm=", "-o", "args=", "-p", str(process)]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
     except (OSError, subprocess.SubprocessError):
         return None
-    if len(said) < 3 or not said[0].isdigit():
+    if len(printed) < 3 or not printed[0].isdigit():
         return None
-    has_terminal = not said[1].startswith("?")
-    return Process(process, int(said[0]), Path(said[2]).name, tuple(said[3:]), frozenset(), has_terminal)
+    has_terminal = not printed[1].startswith("?")
+    return Process(process, int(printed[0]), Path(printed[2]).name, tuple(printed[3:]), frozenset(), has_terminal)
 
 
 CODE_LIFE = dt.timedelta(minutes=2)

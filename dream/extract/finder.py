@@ -36,9 +36,9 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
 
 
 def _agreed(session: SessionTurns) -> Iterator[Candidate]:
-    for said, clause, signal, answer in agreed_statements(session):
+    for turn, clause, signal, answer in agreed_statements(session):
         taken = Signal(signal.kind, FAIR, f"{signal.why}, said by the assistant and agreed to")
-        yield _candidate(session, said, clause, taken, answer)
+        yield _candidate(session, turn, clause, taken, answer)
 
 
 def _candidate(
@@ -68,13 +68,13 @@ OF_ITSELF = folded(
 def agreed_statements(session: SessionTurns) -> Iterator[tuple[Turn, Clause, Signal, Turn]]:
     """The assistant's turn, the clause of it, what makes it worth taking, and the person's turn that agrees."""
     spoken = session.spoken
-    for said, answer in itertools.pairwise(spoken):
-        if said.role is not Role.ASSISTANT or answer.role is not Role.PERSON or not is_agreement(answer.text):
+    for turn, answer in itertools.pairwise(spoken):
+        if turn.role is not Role.ASSISTANT or answer.role is not Role.PERSON or not is_agreement(answer.text):
             continue
-        for clause in _last_clauses(said.text):
+        for clause in _last_clauses(turn.text):
             signal = signal_of(clause)
             if signal and signal.confidence >= LIKELY and not OF_ITSELF.match(clause.text):
-                yield said, clause, signal, answer
+                yield turn, clause, signal, answer
 
 
 def _last_clauses(text: str) -> list[Clause]:

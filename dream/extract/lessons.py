@@ -58,15 +58,15 @@ def lessons_from(mistakes: Sequence[Mistake]) -> list[Candidate]:
 
 def _told_errors(session: SessionTurns) -> Iterator[Mistake]:
     turns = session.turns
-    for place, turn in enumerate(turns):
-        if not turn.is_error or not turn.text or turn.role is not Role.TOOL:
+    for place, failed in enumerate(turns):
+        if not failed.is_error or not failed.text or failed.role is not Role.TOOL:
             continue
-        template = error_template(turn.text)
-        told = _told_behind(turns, place, set(content_words(error_line(turn.text))))
+        template = error_template(failed.text)
+        told = _told_behind(turns, place, set(content_words(error_line(failed.text))))
         if told and len(content_words(template)) >= MIN_SESSIONS:
-            said, first, end = told
-            text = statement_of(said.text[first:end], said.time)
-            yield Mistake(template, text, quote_of(session, said, first, end), session.project, is_error=True)
+            turn, first, end = told
+            text = statement_of(turn.text[first:end], turn.time)
+            yield Mistake(template, text, quote_of(session, turn, first, end), session.project, is_error=True)
 
 
 def _told_behind(turns: Sequence[Turn], place: int, failed: set[str]) -> tuple[Turn, int, int] | None:

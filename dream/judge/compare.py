@@ -123,8 +123,8 @@ def _relation_against(candidate: Candidate, match: Match) -> Relation:
 
 
 def _is_old(candidate: Candidate, topic: TopicText) -> bool:
-    said = next((quote.time for quote in candidate.quotes if quote.time), None)
-    return bool(said and topic.date and said.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
+    when = next((quote.time for quote in candidate.quotes if quote.time), None)
+    return bool(when and topic.date and when.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:

@@ -91,7 +91,7 @@ def _values(later: StatementReading, earlier: StatementReading, rarity: Rarity) 
             if not announced and score < SAME_SUBJECT:
                 score *= UNANNOUNCED
             if score:
-                why = f"{ours.said(new)} where it says {theirs.said(old)}"
+                why = f"{ours.written(new)} where it says {theirs.written(old)}"
                 yield Against(min(1.0, score + announced), why)
 
 
@@ -173,9 +173,9 @@ def _subject(value: Value) -> frozenset[str]:
 def _denials(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     for denying, other in ((later, earlier), (earlier, later)):
         affirmed = [clause.words for clause in other.clauses if not clause.denies]
-        said = frozenset().union(*affirmed)
+        affirms = frozenset().union(*affirmed)
         for clause in denying.clauses:
-            scores = [_denial_score(things, said, rarity) for things in clause.denied]
+            scores = [_denial_score(things, affirms, rarity) for things in clause.denied]
             yield Against(max(scores, default=0.0), "one denies what the other says")
 
 

@@ -136,11 +136,11 @@ class Gate:
         """Whether the second quote is the person's next turn, and agrees without a condition."""
         if len(quotes) < 2 or quotes[1].role is not Role.PERSON or quotes[1].session_id != quotes[0].session_id:
             return False
-        said, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
-        if said is None or answer is None:
+        stated, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
+        if stated is None or answer is None:
             return False
         spoken = self._evidence.session(quotes[0].session_id).spoken
-        following = (turn for turn in spoken[spoken.index(said) + 1 :] if turn.role is Role.PERSON)
+        following = (turn for turn in spoken[spoken.index(stated) + 1 :] if turn.role is Role.PERSON)
         return next(following, None) == answer and is_agreement(answer.text)
 
     def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:

@@ -118,12 +118,12 @@ class ProposalDesk:
         left = tuple(self._tended(hunk, today) for hunk in queue)
         if left != queue:
             withdrawn = [hunk for hunk in left if not hunk.is_open]
-            self._keep_decided(withdrawn, today)
+            self._file_withdrawn(withdrawn, today)
             self._store.save_queue([hunk for hunk in left if hunk.is_open])
             gone += withdrawn
         return Counter(hunk.state for hunk in gone)
 
-    def _keep_decided(self, gone: Sequence[Hunk], today: dt.date) -> None:
+    def _file_withdrawn(self, gone: Sequence[Hunk], today: dt.date) -> None:
         """Keeps what was withdrawn from the queue in a proposal of its own: it is not to be asked again."""
         if gone:
             name = self._store.next_name(today)

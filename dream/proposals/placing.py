@@ -247,8 +247,8 @@ def _in_its_line(text: str, place: Place, label: str) -> list[str]:
     if not place.kept_before and not place.kept_after:
         return _as_item(text, item[0], label) if item else _referring(text, label).split("\n")
     own = ITEM.match(text) if item else None
-    said = _referring(text[own.end() :] if own else text, label)
-    return split_lines(f"{place.kept_before}{said}{place.kept_after}")
+    told = _referring(text[own.end() :] if own else text, label)
+    return split_lines(f"{place.kept_before}{told}{place.kept_after}")
 
 
 def _replaced(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
@@ -276,8 +276,8 @@ def _with_footnote(lines: list[str], note: str, newline: str) -> list[str]:
 def _with_history(lines: list[str], old_text: str, hunk: Hunk, manner: Manner, newline: str) -> list[str]:
     """The lines with what was replaced at the end of the history section, which is made where there is none."""
     text = "".join(lines)
-    said = hunk.quotes[0].time if hunk.quotes else None
-    until = said.date() if said else manner.today
+    last = hunk.quotes[0].time if hunk.quotes else None
+    until = last.date() if last else manner.today
     bare = re.sub(r"\[\^[^\]\s]+\]", "", " ".join(old_text.split()))
     entry = f"- Until {until.isoformat()}: {ITEM.sub('', bare, count=1).strip()}{newline}"
     code = code_lines(text)

@@ -200,14 +200,14 @@ def _paragraph_end(text: str, position: int) -> int:
 
 def _clauses(text: str, first: int, end: int) -> Iterator[Clause]:
     spans = clause_spans(text, first, end)
-    is_asked = text[first:end].rstrip("\"')]* ").endswith(("?", "？"))
+    asked = is_asked(text[first:end])
     starts = [bool(ASKING.match(text, start, stop)) for start, stop in spans]
     reported, before = False, Act.ASSERTS
     for place, (start, stop) in enumerate(spans):
         clause = text[start:stop]
         reported = reported or _is_reported(clause)
         act = Act.QUOTES if reported else act_of(clause, sentence=text[first:end])
-        if is_asked and _belongs_to_question(clause, place, starts):
+        if asked and _belongs_to_question(clause, place, starts):
             act = Act.ASKS
         explains = RELATIVE.match(clause) and place > 0 and act is not Act.ASKS and before is not Act.ASKS
         head = spans[place - 1][0] if explains else start
@@ -227,9 +227,8 @@ def _belongs_to_question(clause: str, place: int, asking: list[bool]) -> bool:
 
 def act_of(clause: str, sentence: str = "") -> Act:
     """What one clause does by its own words. The order is that of how surely each shows."""
-    if clause.rstrip("\"')]* ").endswith(("?", "？")) or INVERTED.match(clause) or WH_START.match(clause):
-        return Act.ASKS
-    if INDIRECT_QUESTION.search(clause):
+    is_inverted = INVERTED.match(clause) or WH_START.match(clause)
+    if is_asked(clause) or is_inverted or INDIRECT_QUESTION.search(clause):
         return Act.ASKS
     if ROLE_OPENS.search(clause):
         return Act.PLAYS
@@ -248,6 +247,11 @@ def act_of(clause: str, sentence: str = "") -> Act:
     if NEGATED.search(clause) and not CORRECTED.search(clause):
         return Act.DENIES
     return Act.ASSERTS
+
+
+def is_asked(text: str) -> bool:
+    """Whether a text ends in a question mark."""
+    return text.rstrip("\"')]* ").endswith(("?", "？"))
 
 
 def _is_reported(clause: str) -> bool:

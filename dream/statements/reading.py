@@ -87,7 +87,7 @@ class ClauseReading:
     def denies(self) -> bool:
         return self.act is Act.DENIES
 
-    def said(self, value: Value) -> str:
+    def written(self, value: Value) -> str:
         """A value as the clause writes it."""
         return self.text[value.first : value.end].strip()
 

@@ -37,9 +37,9 @@ RELATIVE_DATE = folded(
 )
 
 
-def statement_of(quote: str, said: dt.datetime | None) -> str:
+def statement_of(quote: str, when: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
-    text = " ".join(absolute(quote, said).split())
+    text = " ".join(absolute(quote, when).split())
     bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", CLOSER.sub("", text)))).rstrip(" ,;:-")
     if bare.startswith("(") and bare.rstrip(".").endswith(")"):
         bare = bare[1:].rstrip(".").removesuffix(")")
@@ -52,11 +52,11 @@ def statement_of(quote: str, said: dt.datetime | None) -> str:
 # -- dates: relative ones made absolute, counted from the day on which they were said ----------------------------------
 
 
-def absolute(text: str, said: dt.datetime | None) -> str:
+def absolute(text: str, when: dt.datetime | None) -> str:
     """The text with `tomorrow` and `next Friday` as dates; as it is where nobody knows when it was said."""
-    if said is None:
+    if when is None:
         return text
-    return RELATIVE_DATE.sub(lambda match: _as_date(match, said.date()), text)
+    return RELATIVE_DATE.sub(lambda match: _as_date(match, when.date()), text)
 
 
 def _as_date(match: re.Match[str], today: dt.date) -> str:
