@@ -17,7 +17,6 @@ from dream.decisions.accept import Decisions
 from dream.proposals.store import Approval
 from dream.records import Rejection
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics, sources_of_footnotes
-from memory_server.chunking import split_lines
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
 from memory_server.machine.files import replace_file
@@ -76,30 +75,26 @@ class _Block:
 
 def _blocks_of(topic: TopicText) -> Iterator[_Block]:
     """The paragraphs and list items of a topic: neighbouring sentences of the same lines and headings, joined."""
-    held: list[TopicStatement] = []
-    lines = split_lines(topic.text)
+    lines = topic.lines
+    blocks: list[list[TopicStatement]] = []
     for statement in topic.statements:
-        if held and not _belongs(statement, held[-1], lines):
-            yield _block(topic, held, lines)
-            held = []
-        held.append(statement)
-    if held:
-        yield _block(topic, held, lines)
+        if blocks and _goes_on(statement, blocks[-1][-1], lines):
+            blocks[-1].append(statement)
+        else:
+            blocks.append([statement])
+    for held in blocks:
+        raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
+        heading = held[0].headings[-1] if held[0].headings else topic.title
+        text = " ".join(statement.text for statement in held)
+        yield _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
 
 
-def _belongs(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
+def _goes_on(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
     """Whether a sentence goes on where the last one ended, in the same paragraph or item."""
     if statement.headings != last.headings or statement.lines.first > last.lines.last + 1:
         return False
     is_new_line = statement.lines.first == last.lines.last + 1
     return not (is_new_line and LIST_SIGN.match(lines[statement.lines.first - 1]))
-
-
-def _block(topic: TopicText, held: Sequence[TopicStatement], lines: Sequence[str]) -> _Block:
-    text = " ".join(statement.text for statement in held)
-    raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
-    heading = held[0].headings[-1] if held[0].headings else topic.title
-    return _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
 
 
 def _is_rival(rejection: Rejection, known: Sequence[Approval]) -> bool:

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from dream.statements.reading import StatementReading, read_statement
@@ -108,9 +109,8 @@ def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
     for block in _blocks(body):
         text = "".join(line for _, line in block.lines)
         plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
-        starts = [0]
-        for _, line in block.lines:
-            starts.append(starts[-1] + len(line))
+        # where each line of the block begins in its text, and where the last one ends
+        starts = [*accumulate((len(line) for _, line in block.lines), initial=0)]
         for start, end in sentence_spans(plain):
             first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
             where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])

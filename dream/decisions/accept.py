@@ -313,8 +313,8 @@ class Decisions:
         return message
 
     def _commit_of(self, plan: Plan) -> str:
-        repository = self._repository()
-        return repository.commit_with(plan.approval.nonce) if plan.message and repository else ""
+        repository = self._repository() if plan.message else None
+        return repository.commit_with(plan.approval.nonce) if repository else ""
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None

@@ -145,10 +145,12 @@ def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *,
     ours, theirs = _subject(new), _subject(old)
     if not leans and not _noun(new) & _noun(old):
         return 0.0
+    # in sums of rarity: both subjects, the lighter first; what they share; what the sentences around add
     weights = sorted((weigh(ours, rarity), weigh(theirs, rarity)))
     shared = ours & theirs
     near, word = weigh(shared, rarity), rarity.of("")
     beyond = FAR_WEIGHT * weigh(set(far) - shared - CALENDAR, rarity)
+    # 0 to 1: how much of the lighter subject lies in the other, and how nearly they are one (Dice)
     contained = (near + (beyond if leans else min(near, beyond))) / (max(weights[0], SMALL * word) + DOUBT * word)
     same = 2 * near / sum(weights) if near else 0.0
     if new.kind is ValueKind.NAME:

@@ -14,6 +14,7 @@ None of it is derived: it is not rebuilt, and without it the same questions woul
 import datetime as dt
 import logging
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -33,6 +34,7 @@ from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+Quoting = TypeVar("Quoting", Hunk, Rejection)
 
 MODIFIED = "modified:"  # of a frontmatter: every later change writes it anew
 PLAIN = re.compile(r"topics/(?:[^\W_][\w .-]{0,79}/){0,3}[^\W_][\w .-]{0,79}\.md")
@@ -182,33 +184,30 @@ class ProposalStore:
 
         Of an approval that names one the hashes stay, since the files do; its words and its way back go.
         """
-        gone, removed = set(session_ids), 0
+        gone, before = set(session_ids), len(self.hunks())
 
-        def rests_on(quotes: Sequence[Quote]) -> bool:
-            return any(quote.session_id in gone for quote in quotes)
+        def left(found: Iterable[Quoting]) -> list[Quoting]:
+            return [one for one in found if not any(quote.session_id in gone for quote in one.quotes)]
 
         for proposal in self.proposals():
-            kept = tuple(hunk for hunk in proposal.hunks if not rests_on(hunk.quotes))
-            if len(kept) != len(proposal.hunks):
-                removed += len(proposal.hunks) - len(kept)
-                for file in (self.folder / proposal.name).iterdir():
-                    file.unlink()
+            kept = tuple(left(proposal.hunks))
+            if kept != proposal.hunks:
+                shutil.rmtree(self.folder / proposal.name)
                 if kept:
                     self.save_proposal(replace(proposal, hunks=kept))
-                else:
-                    (self.folder / proposal.name).rmdir()
-        queue = self.queue()
-        waiting = [hunk for hunk in queue if not rests_on(hunk.quotes)]
-        if len(waiting) != len(queue):
-            removed += len(queue) - len(waiting)
-            self.save_queue(waiting)
+        if queue := self.queue():
+            self.save_queue(left(queue))
         if rejections := self.rejections():
-            _rewrite(self._rejected, [one for one in rejections if not rests_on(one.quotes)])
+            _rewrite(self._rejected, left(rejections))
         if approvals := self.approvals():
-            names = [session_id.encode() for session_id in gone]
-            telling = {one for one in approvals if any(name in msgspec.json.encode(one) for name in names)}
-            _rewrite(self._approvals, [_wordless(one) if one in telling else one for one in approvals])
-        return removed
+            _rewrite(self._approvals, [_wordless(one) if _names(one, gone) else one for one in approvals])
+        return before - len(self.hunks())
+
+
+def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
+    """Whether an approval names one of these sessions, wherever it does."""
+    text = msgspec.json.encode(approval)
+    return any(session_id.encode() in text for session_id in session_ids)
 
 
 def _wordless(approval: Approval) -> Approval:
@@ -231,9 +230,8 @@ def _read(file: Path, kind: type[T], empty: T) -> T:
     except FileNotFoundError:
         return empty
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ContentError(
-            f"the proposals cannot be read ({error})", where=file, remedy="Restore the file, or remove its folder"
-        ) from error
+        what, remedy = f"the proposals cannot be read ({error})", "Restore the file, or remove its folder"
+        raise ContentError(what, where=file, remedy=remedy) from error
 
 
 def _read_lines(file: Path, kind: type[T]) -> list[T]:
@@ -248,9 +246,8 @@ def _read_lines(file: Path, kind: type[T]) -> list[T]:
             found += [msgspec.json.decode(line, type=kind)] if line.strip() else []
         except msgspec.MsgspecError as error:
             if number < len(lines):
-                raise ContentError(
-                    f"this line cannot be read ({error})", where=file, line=number, remedy="Restore it, or remove it"
-                ) from error
+                what, remedy = f"this line cannot be read ({error})", "Restore it, or remove it"
+                raise ContentError(what, where=file, line=number, remedy=remedy) from error
             logger.warning("%s:%d: the last line is not whole and counts for nothing", file, number)
     return found
 

@@ -184,6 +184,7 @@ def _near(placed: Sequence[_Placed]) -> list[tuple[int, int]]:
     for number, one in enumerate(placed):
         for word in one.statement.reading.words:
             holders[word].append(number)
+    # how many telling words each pair of statements shares
     telling = (numbers for numbers in holders.values() if len(numbers) <= MAX_HOLDERS)
     shared = Counter(pair for numbers in telling for pair in combinations(numbers, 2))
     return sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED)

@@ -175,15 +175,22 @@ def _things(parts: Iterable[str]) -> list[frozenset[str]]:
 
 def scope_of(clause: str) -> Scope:
     """The limits that a clause names: its periods, the numbered things, the rate, and whether it tells of a plan."""
-    return frozenset([*_periods(clause), *_numbered(clause), *_rates(clause), *_stages(clause)])
+    limits = [(match["thing"].casefold(), match["number"]) for match in NUMBERED.finditer(clause)]
+    limits += [("quarter", match[1]) for match in QUARTER.finditer(clause)]
+    limits += [("stage", name) for name, told in (("planned", PLANNED), ("actual", ACTUAL)) if told.search(clause)]
+    for match in MONTH.finditer(clause):
+        if not match["begins"] and not BEFORE_MONTH.search(clause[: match.start("month")]):
+            limits.append(("month", str(MONTHS[match["month"].casefold()])))
+    for match in RATE.finditer(clause):
+        word = (match["unit"] or match["word"]).casefold()
+        limits.append(("rate", RATES.get(word, word.removesuffix("ly"))))
+    return frozenset(limits)
 
 
 def are_apart(ours: Scope, theirs: Scope) -> bool:
     """Whether two scopes name limits of the same sort, and none in common."""
-    for sort in {sort for sort, _ in ours} & {sort for sort, _ in theirs}:
-        if not {limit for limit in ours if limit[0] == sort} & {limit for limit in theirs if limit[0] == sort}:
-            return True
-    return False
+    common = {sort for sort, _ in ours & theirs}
+    return any(sort not in common for sort in {sort for sort, _ in ours} & {sort for sort, _ in theirs})
 
 
 def role_of_date(clause: str, first: int) -> str:
@@ -192,32 +199,6 @@ def role_of_date(clause: str, first: int) -> str:
     if DEADLINE.search(before) or NAMES_DEADLINE.search(clause):
         return "deadline"
     return "day" if ON_A_DAY.search(before) else ""
-
-
-def _periods(clause: str) -> Iterator[tuple[str, str]]:
-    for match in MONTH.finditer(clause):
-        if not match["begins"] and not BEFORE_MONTH.search(clause[: match.start("month")]):
-            yield "month", str(MONTHS[match["month"].casefold()])
-    for match in QUARTER.finditer(clause):
-        yield "quarter", match[1]
-
-
-def _numbered(clause: str) -> Iterator[tuple[str, str]]:
-    for match in NUMBERED.finditer(clause):
-        yield match["thing"].casefold(), match["number"]
-
-
-def _rates(clause: str) -> Iterator[tuple[str, str]]:
-    for match in RATE.finditer(clause):
-        word = (match["unit"] or match["word"]).casefold()
-        yield "rate", RATES.get(word, word.removesuffix("ly"))
-
-
-def _stages(clause: str) -> Iterator[tuple[str, str]]:
-    if PLANNED.search(clause):
-        yield "stage", "planned"
-    if ACTUAL.search(clause):
-        yield "stage", "actual"
 
 
 # -- holders: `Tom owns billing` and `Ines took over billing` fill one slot, though such a name is no value ------------

@@ -60,6 +60,7 @@ def prose_regions(text: str) -> list[Span]:
     lines = text.splitlines(keepends=True)
     ends = [*itertools.accumulate(map(len, lines), initial=0)]  # of each line in the text, behind a 0
     regions = []
+    # runs of lines that are all one's own, or all not, as character ranges
     for is_own, places in itertools.groupby(range(len(lines)), key=_own_lines(lines).__getitem__):
         run = [*places]
         first, end = ends[run[0]], ends[run[-1] + 1]
