@@ -176,7 +176,12 @@ REMEDY = "Get a new code: `oneiros review --page` in a terminal of your own"
 
 
 class PageSessions:
-    """The codes and page sessions of one daemon. Safe to share between threads."""
+    """How a browser comes to decide, although the bearer token may only read and propose. Safe between threads.
+
+    A person at a terminal gets a code that works once and briefly; the page that sends it over HTTP gets a secret,
+    which it sends with each request. Both live in the daemon's memory: no file can bring one, and none outlives the
+    daemon. Neither is ever a cookie, which a browser would hand to every other server of this machine.
+    """
 
     def __init__(self, now: Callable[[], dt.datetime]):
         self._now = now

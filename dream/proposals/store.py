@@ -328,6 +328,7 @@ def _only_place(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
 
 
 # -- which files may be changed: `lessons.md` and plain names below `topics/`, never by way of a link ------------------
+# A decision also writes the index page, and a person may adopt a topic whose name a proposal could not have chosen.
 
 
 def checked_path(root: MemoryRoot, path: str) -> Path:

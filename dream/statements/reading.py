@@ -188,7 +188,7 @@ def scope_of(clause: str) -> Scope:
 
 
 def are_apart(ours: Scope, theirs: Scope) -> bool:
-    """Whether two scopes name limits of the same sort, and none in common."""
+    """Whether two scopes name limits of the same sort, and none in common. Silence about a limit decides nothing."""
     common = {sort for sort, _ in ours & theirs}
     return any(sort not in common for sort in {sort for sort, _ in ours} & {sort for sort, _ in theirs})
 
