@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from dream.records import Candidate, Rejection
 from memory_server.language.cues import NEGATION
-from memory_server.language.words import FUNCTION_WORDS
-from memory_server.search.ranking.terms import Stemmer
+from memory_server.language.words import FUNCTION_WORDS, Stemmer
 
 SAME_SHARE = 0.7  # of the stems of both statements that they share: two wordings of one statement of 5 to 12 words
 WORD = re.compile(r"[^\W_]+")

@@ -1,13 +1,15 @@
 """Words: which tell something, their stems, how much each tells, and what the keyword index is given beside a passage.
 
-The index itself stems by FTS5's Porter (`search/ranking/terms.py`). Digests and dream cut endings by lists of their
-own, which stand here with the lists of stop words: each was chosen by figures, and another changes what is found.
+The index stems by FTS5's Porter, which `Stemmer` asks for what it would do. Digests and dream cut endings by lists of
+their own, which stand here with the lists of stop words: each was chosen by figures, another changes what is found.
 """
 
 import math
 import re
+import sqlite3
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -93,6 +95,32 @@ def digest_words(text: str) -> list[str]:
 def _without_ending(word: str, endings: Iterable[str]) -> str:
     ending = next((one for one in endings if word.endswith(one) and len(word) - len(one) >= 3), "")
     return word.removesuffix(ending)
+
+
+class Stemmer:
+    """Cuts text into words exactly as the keyword index does, by letting an index of its own do it."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection.executescript(
+            "create virtual table text using fts5(x, tokenize='porter unicode61 remove_diacritics 2');"
+            "create virtual table place using fts5vocab('text', 'instance');"
+        )
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The stem of each word; a word that the index would cut in several gives them joined by a blank."""
+        with self._guard:
+            self._connection.execute("begin")
+            self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
+            found: dict[int, list[str]] = {}
+            for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
+                found.setdefault(row, []).append(stem)
+            self._connection.execute("rollback")
+        return [" ".join(found.get(place, ())) for place in range(1, len(words) + 1)]
+
+    def close(self) -> None:
+        self._connection.close()
 
 
 @dataclass(frozen=True, slots=True)
