@@ -30,10 +30,10 @@ from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.candidates import command_of, program_of
 from crawler.compress.exchanges import exchanges_of
 from crawler.compress.extractive import chars_for, compress_extractively
-from crawler.compress.selection import words_of
 from crawler.facts import SessionFacts, facts_of
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.words import digest_words
 
 PROJECTS = {  # name -> folder below the data
     "cipher-box": "transcripts/cipher-box",
@@ -155,13 +155,13 @@ def looked_at(text: str, session: Session, labelled: Labelled) -> Iterator[tuple
     """Each thing that the digest of a session should hold, by kind, and whether it does."""
     ids = {session.record.session_id}
     whole, lines = plain(text), text.splitlines()
-    words = [set(words_of(line)) for line in lines]
+    words = [set(digest_words(line)) for line in lines]
     for one in labelled.asked:
         if one.session in ids:
             yield "answers", one.is_answered_by(text)
             yield "in a line", any(one.is_answered_by(line) for line in lines)
     for row in labelled.statements:
-        if row["session"] in ids and (said := set(words_of(row["quote"]))):
+        if row["session"] in ids and (said := set(digest_words(row["quote"]))):
             yield "statements", any(len(said & line) >= ENOUGH_WORDS * len(said) for line in words)
     for row in labelled.identifiers:
         if ids & {*row["answer_sessions"], *row["entry_session_ids"]}:

@@ -13,14 +13,15 @@ from crawler.archive.store import Archive
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import find_candidates
 from dream.judge.compare import compare, matches_of, strongest
-from dream.judge.gate import Gate, NoRejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.records import Candidate, Relation
 from dream.statements.regions import prose_regions
-from dream.statements.sentences import sentence_spans
 from dream.statements.values import ValueKind, values_in
-from dream.statements.words import content_words
 from dream.topics import topics_of
 from memory_server.document import SourcePath
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
 
 NEGATIVES = 5  # a positive
@@ -141,7 +142,7 @@ class Chat:
     def outcome_of(self, pair: Pair) -> Outcome:
         """Whether the later message is flagged against a topic that holds the earlier one."""
         topics = topics_of({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
-        gate = Gate(self._evidence, topics, NoRejections(), Redactor())
+        gate = Gate(self._evidence, topics, Rejections(), Redactor())
         score, flagged, newest = 0.0, False, False
         for number in pair.later:
             for candidate in self.candidates.get(entry_of(self.name, number), ()):

@@ -16,10 +16,11 @@ from crawler.transcripts.turns import Turn
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import find_candidates
 from dream.judge.compare import compare, is_worth_asking
-from dream.judge.gate import Gate, NoRejections
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.records import Update
-from dream.statements.words import content_words
 from dream.topics import Topics, topics_of
+from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
 
 ROUNDS = 3  # of every template, with other values
@@ -51,7 +52,7 @@ def measure_writes(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
 def offered(session: SessionTurns, evidence: Evidence, topics: Topics | None = None) -> list[Update]:
     """What dream would show a person of one session."""
     topics = topics or topics_of({})
-    gate = Gate(evidence, topics, NoRejections(), Redactor())
+    gate = Gate(evidence, topics, Rejections(), Redactor())
     updates = [compare(candidate, topics) for candidate in find_candidates(session) if not gate.check(candidate)]
     return [update for update in updates if is_worth_asking(update)]
 
@@ -119,7 +120,7 @@ def is_offered(planted: Planted, session: SessionTurns, turn: Turn, dice: random
         needed = COVERED * (len(planted.text) if planted.is_statement else 1)
         if quote.entry == turn.entries[0] and overlap > needed:
             update = compare(candidate, topics_of({}))
-            gate = Gate(_Standing(changed), topics_of({}), NoRejections(), Redactor())
+            gate = Gate(_Standing(changed), topics_of({}), Rejections(), Redactor())
             if is_worth_asking(update) and not gate.check(candidate):
                 return True
     return False

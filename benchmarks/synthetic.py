@@ -21,7 +21,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import VectorCache, text_hash
 from memory_server.index.ledger import embedded_text
 from memory_server.index.token_vectors import pack_tokens, token_bytes
-from memory_server.index.words import STOP_WORDS
+from memory_server.language.words import FUNCTION_WORDS
 from memory_server.layers.topics import find_sources, read_document
 from memory_server.root.paths import MemoryRoot
 
@@ -148,7 +148,7 @@ def _vocabulary(rng: np.random.Generator) -> list[str]:
     while len(words) < VOCABULARY:
         parts = rng.integers(0, len(SYLLABLES), size=2 + min(3, len(words) // 700))
         word = "".join(SYLLABLES[part] for part in parts)
-        if word not in STOP_WORDS:
+        if word not in FUNCTION_WORDS:
             words[word] = None
     return list(words)
 

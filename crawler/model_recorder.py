@@ -17,10 +17,10 @@ from crawler.facts import SessionFacts
 from crawler.recorder import MAX_LINES, DigestLine, DigestType, digest_lines
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import MODEL_SENTENCE_END
 
 MAX_OUTPUT_TOKENS = 3_000
 MAX_SENTENCES = 3
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'`(\[]?[A-Z0-9À-Þ])|(?<=[。！？])(?=.)")
 NUMBERED = re.compile(r"\b\w*\d(?:[\w.:,]*\w)?\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*")
 CARRIERS = {  # whose words may carry a type; any turn may carry the others
     DigestType.PREFERENCE: frozenset({Role.PERSON}),
@@ -105,7 +105,7 @@ def _line(item: object, known: Mapping[str, tuple[str, Turn]], project: str) -> 
 
 
 def _is_short(text: str) -> bool:
-    return 0 < len(text) <= MAX_LINE_CHARS and len(SENTENCE_END.split(text)) <= MAX_SENTENCES
+    return 0 < len(text) <= MAX_LINE_CHARS and len(MODEL_SENTENCE_END.split(text)) <= MAX_SENTENCES
 
 
 def unknown_names(text: str, source: str) -> list[str]:

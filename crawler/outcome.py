@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crawler.agreement import is_agreement
 from crawler.facts import ASKING_TOOL, EDITORS, arguments_of, commits_of, files_touched
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.document import Standing
+from memory_server.language.cues import is_agreement
 
 PLANNING_TOOL = "ExitPlanMode"  # which hands a plan to the person
 REFUSED = re.compile(

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
-from dream.proposals.store import Approval, Event, ProposalStore
+from crawler.transcripts.turns import Turn
+from dream.proposals.store import ProposalStore
 from dream.records import Quote
+from dream.topics import sources_of_footnotes
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
-from memory_server.layers.footnotes import REFERENCE, find_footnotes, without_code_spans
-
-SOURCE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
+from memory_server.layers.footnotes import REFERENCE, without_code_spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,16 @@ def blame(text: str, line: int, store: ProposalStore, archive: Archive) -> list[
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    notes = find_footnotes(text)
-    approvals = {one.label: one for one in store.approvals() if one.event is Event.ACCEPTED and one.label}
-    return [
-        _blamed(label, lines[notes.defined[label][0]] if label in notes.defined else "", approvals.get(label), archive)
-        for label in labels_at(lines, line)
-    ]
+    noted, approvals = sources_of_footnotes(text), store.accepted_by_label()
+    found = []
+    for label in labels_at(lines, line):
+        approval = approvals.get(label)
+        if approval is not None and approval.quotes:
+            sources = tuple(_of_quote(quote, archive) for quote in approval.quotes)
+            found.append(Blame(label, approval.hunk, approval.at, sources))
+        else:
+            found.append(Blame(label, "", None, tuple(_of_footnote(one, archive) for one in noted.get(label, ()))))
+    return found
 
 
 def labels_at(lines: list[str], line: int) -> list[str]:
@@ -66,38 +70,22 @@ def labels_at(lines: list[str], line: int) -> list[str]:
     return []
 
 
-def _blamed(label: str, definition: str, approval: Approval | None, archive: Archive) -> Blame:
-    if approval is not None and approval.quotes:
-        sources = tuple(_of_quote(quote, archive) for quote in approval.quotes)
-        return Blame(label, approval.hunk, approval.at, sources)
-    return Blame(label, "", None, tuple(_of_footnote(found, archive) for found in SOURCE.finditer(definition)))
-
-
 def _of_quote(quote: Quote, archive: Archive) -> Source:
-    text = archived_quote(quote, archive)
-    return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text or "", is_whole=text is not None)
+    turn = _turn_with(archive, quote.session_id, quote.entry)
+    is_there = turn is not None and turn.role == quote.role and turn.text[quote.first : quote.end] == quote.text
+    text = quote.text if is_there else ""
+    return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text, is_whole=is_there)
 
 
 def _of_footnote(found: re.Match[str], archive: Archive) -> Source:
-    text, time = "", None
-    try:
-        for turn in archive.turns(found["session"]):
-            if found["entry"] in turn.entries:
-                text, time = turn.text, turn.time
-                break
-    except ContentError:
-        pass  # gone from the archive: the footnote is all there is
+    turn = _turn_with(archive, found["session"], found["entry"])
+    text, time = (turn.text, turn.time) if turn else ("", None)
     return Source(found["session"], found["entry"], found["role"], time, text, is_whole=False)
 
 
-def archived_quote(quote: Quote, archive: Archive) -> str | None:
-    """The words of a quote as the archive has them; None where these very characters are not there any more."""
+def _turn_with(archive: Archive, session_id: str, entry: str) -> Turn | None:
+    """The turn that an entry is of; None where the archive does not have it any more."""
     try:
-        for turn in archive.turns(quote.session_id):
-            if quote.entry in turn.entries and str(turn.role) == str(quote.role):
-                words = turn.text[quote.first : quote.end]
-                if words == quote.text:
-                    return words
+        return next((turn for turn in archive.turns(session_id) if entry in turn.entries), None)
     except ContentError:
         return None
-    return None

@@ -2,12 +2,11 @@
 
 Only words of the person and of the assistant count, in the session's main conversation and on its living branch. What a
 tool returned, a sub-agent wrote or this memory recalled is never evidence; recalled text does not even reach the
-archive.
-Whether a sentence asserts anything is judged in `speech/`; whether a candidate may pass, in `gate.py`.
+archive. Whether a sentence asserts anything is judged in `statements/`; whether a candidate may pass, in `judge/`.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive, SessionRecord
@@ -34,6 +33,15 @@ class SessionTurns:
     def spoken(self) -> tuple[Turn, ...]:
         """What the person and the assistant said."""
         return tuple(turn for turn in self.turns if is_evidence(turn))
+
+    def quotes(self, entry: str, words: str) -> Iterator[tuple[Quote, Turn | None]]:
+        """Where an entry, given by the beginning of its id, says these words; and the person's turn behind it."""
+        spoken = self.spoken
+        for place, turn in enumerate(spoken):
+            first = turn.text.find(words)
+            if words and first >= 0 and any(known.startswith(entry) for known in turn.entries):
+                answer = next((later for later in spoken[place + 1 :] if later.role is Role.PERSON), None)
+                yield quote_of(self, turn, first, first + len(words)), answer
 
 
 def is_evidence(turn: Turn) -> bool:

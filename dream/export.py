@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dream.blame import SOURCE
 from dream.decisions.accept import Decisions
-from dream.proposals.store import Approval, Event, Rejection
-from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
-from memory_server.chunking import split_lines
-from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from dream.proposals.store import Approval
+from dream.records import Rejection
+from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics, sources_of_footnotes
+from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
@@ -36,8 +35,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     """Writes one JSON object a line, the same bytes for the same memory."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
-    approvals = {one.label: one for one in decisions.store.approvals() if one.event is Event.ACCEPTED and one.label}
-    rejections = decisions.store.rejections()
+    approvals, rejections = decisions.store.accepted_by_label(), decisions.store.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)
@@ -48,7 +46,7 @@ def rows_of(
     topic: TopicText, approvals: dict[str, Approval], rejections: Sequence[Rejection]
 ) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
-    sources = _sources_by_label(topic)
+    sources = sources_of_footnotes(topic.text)
     turned_down = [one for one in rejections if one.target == topic.path]
     for number, block in enumerate(_blocks_of(topic)):
         known = [approvals[label] for label in block.labels if label in approvals]
@@ -63,7 +61,7 @@ def rows_of(
                 [*(one.suggested for one in known), *(one.text for one in turned_down if _is_rival(one, known))],
                 block.text,
             ),
-            "sources": [source for label in block.labels for source in sources.get(label, ())],
+            "sources": [f"{one['session']}/{one['entry']}" for label in block.labels for one in sources.get(label, ())],
             "date": _date_of(known, topic),
         }
 
@@ -77,39 +75,26 @@ class _Block:
 
 def _blocks_of(topic: TopicText) -> Iterator[_Block]:
     """The paragraphs and list items of a topic: neighbouring sentences of the same lines and headings, joined."""
-    held: list[TopicStatement] = []
-    lines = split_lines(topic.text)
+    lines = topic.lines
+    blocks: list[list[TopicStatement]] = []
     for statement in topic.statements:
-        if held and not _belongs(statement, held[-1], lines):
-            yield _block(topic, held, lines)
-            held = []
-        held.append(statement)
-    if held:
-        yield _block(topic, held, lines)
+        if blocks and _goes_on(statement, blocks[-1][-1], lines):
+            blocks[-1].append(statement)
+        else:
+            blocks.append([statement])
+    for held in blocks:
+        raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
+        heading = held[0].headings[-1] if held[0].headings else topic.title
+        text = " ".join(statement.text for statement in held)
+        yield _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
 
 
-def _belongs(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
+def _goes_on(statement: TopicStatement, last: TopicStatement, lines: Sequence[str]) -> bool:
     """Whether a sentence goes on where the last one ended, in the same paragraph or item."""
     if statement.headings != last.headings or statement.lines.first > last.lines.last + 1:
         return False
     is_new_line = statement.lines.first == last.lines.last + 1
     return not (is_new_line and LIST_SIGN.match(lines[statement.lines.first - 1]))
-
-
-def _block(topic: TopicText, held: Sequence[TopicStatement], lines: Sequence[str]) -> _Block:
-    text = " ".join(statement.text for statement in held)
-    raw = "".join(lines[held[0].lines.first - 1 : held[-1].lines.last])
-    heading = held[0].headings[-1] if held[0].headings else topic.title
-    return _Block(text, heading, tuple(dict.fromkeys(REFERENCE.findall(raw))))
-
-
-def _sources_by_label(topic: TopicText) -> dict[str, list[str]]:
-    """Session and entry of each footnote, joined by a slash."""
-    lines, notes = split_lines(topic.text), find_footnotes(topic.text)
-    return {
-        label: [f"{found['session']}/{found['entry']}" for found in SOURCE.finditer(lines[places[0]])]
-        for label, places in notes.defined.items()
-    }
 
 
 def _is_rival(rejection: Rejection, known: Sequence[Approval]) -> bool:

@@ -17,7 +17,7 @@ from dream.extract import Mistake
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.root.paths import MemoryRoot
 
-State = TypeVar("State")
+Known = TypeVar("Known")
 
 STATE_NAME = "dream.json"
 MISTAKES_NAME = "mistakes.json"
@@ -59,55 +59,35 @@ class DreamProgress:
         return _decoded(self._file, Read, Read())
 
     def save(self, state: Read) -> None:
-        replace_file(self._file, msgspec.json.encode(state))
-
-    def glance(self, now: dt.datetime) -> bool:
-        """Whether the flag is up, or should be: as `refresh_flag`, but sessions are listed and none is read.
-
-        For the start of a session, which must not wait. A session that only grew is seen by the next full look.
-        """
-        state = self.read()
-        is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
-        if is_due and any(file.stem not in state.sessions for file in self._records.glob("*.json")):
-            make_folder(self._flag.parent)
-            self._flag.touch()
-        return self.is_pending
+        _write(self._file, state)
 
     def mistakes(self) -> dict[str, tuple[Mistake, ...]]:
         """The mistakes of every session that was read, by its id."""
         return _decoded(self._mistakes, dict[str, tuple[Mistake, ...]], {})
 
     def save_mistakes(self, mistakes: Mapping[str, Sequence[Mistake]]) -> None:
-        replace_file(
-            self._mistakes,
-            msgspec.json.encode({name: found for name, found in mistakes.items() if found}),
-        )
+        _write(self._mistakes, {name: found for name, found in mistakes.items() if found})
 
     def serve(self, archive: Archive, now: dt.datetime) -> list[str]:
         """The sessions that the assistant is to read, oldest first: the same ones until its reading is over."""
-        known = _decoded(self._served, Served, Served())
-        if known.asked is not None and now - known.asked <= READING_GAP and known.now:
-            self._save_served(replace(known, asked=now))
-            return list(known.now)
-        past = {**known.past, **known.now}
-        waiting = {record.session_id: mark_of(record) for record in unread(archive, Read(past))[:MOST_SERVED]}
-        self._save_served(Served(past, waiting, now))
-        return list(waiting)
-
-    def _save_served(self, served: Served) -> None:
-        replace_file(self._served, msgspec.json.encode(served))
+        served = _decoded(self._served, Served, Served())
+        if served.asked is None or now - served.asked > READING_GAP or not served.now:
+            past = {**served.past, **served.now}
+            waiting = unread(archive, Read(past))[:MOST_SERVED]
+            served = Served(past, {record.session_id: mark_of(record) for record in waiting})
+        _write(self._served, replace(served, asked=now))
+        return list(served.now)
 
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""
-        state = self.read()
-        left = {name: mark for name, mark in state.sessions.items() if name not in session_ids}
-        self.save(replace(state, sessions=left))
-        self.save_mistakes({name: found for name, found in self.mistakes().items() if name not in session_ids})
-        served = _decoded(self._served, Served, Served())
-        past, now = (
-            {n: mark for n, mark in part.items() if n not in session_ids} for part in (served.past, served.now)
-        )
-        self._save_served(replace(served, past=past, now=now))
+
+        def left(noted: Mapping[str, Known]) -> dict[str, Known]:
+            return {name: known for name, known in noted.items() if name not in session_ids}
+
+        state, served = self.read(), _decoded(self._served, Served, Served())
+        self.save(replace(state, sessions=left(state.sessions)))
+        self.save_mistakes(left(self.mistakes()))
+        _write(self._served, replace(served, past=left(served.past), now=left(served.now)))
 
     @property
     def is_pending(self) -> bool:
@@ -117,16 +97,36 @@ class DreamProgress:
     def refresh_flag(self, archive: Archive, now: dt.datetime) -> bool:
         """Raises or lowers the flag: up when a day has passed since the last run and a session is unread."""
         state = self.read()
-        is_due = state.last_run is None or now - state.last_run >= DUE_AFTER
-        if is_due and unread(archive, state):
-            make_folder(self._flag.parent)
-            self._flag.touch()
+        if self._is_due(state, now) and unread(archive, state):
+            self._raise_flag()
         else:
             self._flag.unlink(missing_ok=True)
         return self.is_pending
 
+    def glance(self, now: dt.datetime) -> bool:
+        """Whether the flag is up, or should be: as `refresh_flag`, but sessions are listed and none is read.
 
-def _decoded(file: Path, kind: type[State], empty: State) -> State:
+        For the start of a session, which must not wait. A session that only grew is seen by the next full look.
+        """
+        state = self.read()
+        if self._is_due(state, now) and any(file.stem not in state.sessions for file in self._records.glob("*.json")):
+            self._raise_flag()
+        return self.is_pending
+
+    @staticmethod
+    def _is_due(state: Read, now: dt.datetime) -> bool:
+        return state.last_run is None or now - state.last_run >= DUE_AFTER
+
+    def _raise_flag(self) -> None:
+        make_folder(self._flag.parent)
+        self._flag.touch()
+
+
+def _write(file: Path, state: object) -> None:
+    replace_file(file, msgspec.json.encode(state))
+
+
+def _decoded(file: Path, kind: type[Known], empty: Known) -> Known:
     """The content of a file of ours; `empty` where it is missing or damaged, since all of it is derived."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
@@ -136,10 +136,8 @@ def _decoded(file: Path, kind: type[State], empty: State) -> State:
 
 def unread(archive: Archive, state: Read) -> list[SessionRecord]:
     """The archived sessions with something in them that was not read, oldest first."""
-    return sorted(
-        (record for record in archive.records() if state.sessions.get(record.session_id) != mark_of(record)),
-        key=lambda record: (record.ended, record.session_id),
-    )
+    found = (record for record in archive.records() if state.sessions.get(record.session_id) != mark_of(record))
+    return sorted(found, key=lambda record: (record.ended, record.session_id))
 
 
 def mark_of(record: SessionRecord) -> str:

@@ -1,10 +1,13 @@
 """What passes between the rooms of dream: evidence, candidates, and where in the topics they would go.
 
-Frozen data, no behaviour. Quote -> candidate (an extractor's suggestion) -> through the gate -> update (compared with
-the topics and placed in one) -> hunk of a proposal.
+Quote -> candidate (an extractor's suggestion) -> through the gate -> update (compared with the topics and placed in
+one) -> hunk: one change of one file, with what became of it. A hunk's identity is its evidence and its target. The
+session is left out of it, since a fork copies entries under the same ids: the same words never ask twice.
 """
 
 import datetime as dt
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,6 +50,10 @@ class Quote:
     end: int  # the character after the last; text == turn.text[first:end]
     text: str
 
+    def overlaps(self, other: "Quote") -> bool:
+        """Whether two quotes share characters of one entry."""
+        return self.entry == other.entry and self.first < other.end and other.first < self.end
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -60,9 +67,7 @@ class Candidate:
     extractor: str  # the back end that suggests it: deterministic, claude, ...
     topic: str = ""  # the topic's name that the extractor suggests, if any
     project: str = ""
-    context: str = (
-        ""  # the sentence around the quote; it helps to tell what the statement is about, and is not evidence
-    )
+    context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +91,86 @@ class Update:
     relation: Relation
     place: Place
     why: str  # the comparison in a sentence, for the reviewer
+
+
+WEIGHT = {  # what a person wants to see first: what is wrong in a topic before what is missing
+    Relation.SUPERSEDES: 0.4,
+    Relation.CONTRADICTS: 0.3,
+    Relation.EXTENDS: 0.1,
+    Relation.NEW: 0.1,
+    Relation.DRIFT: 0.2,
+}
+
+
+class State(StrEnum):
+    """What became of a hunk."""
+
+    QUEUED = "queued"  # found, and waiting for a day with room
+    FLAGGED = "flagged"  # against a decision of long ago: shown to the person, offered to nobody
+    PENDING = "pending"  # in a proposal, waiting for a person
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    EXPIRED = "expired"  # nobody decided in time
+    RETIRED = "retired"  # its target changed so that it fits no longer
+    REVERTED = "reverted"
+
+
+OPEN = frozenset({State.QUEUED, State.FLAGGED, State.PENDING})
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """One change as it was proposed."""
+
+    id: str  # 12 hexadecimal digits
+    update: Update
+    text: str  # what the topic would say; differs from the candidate's where a person reworded it
+    found: dt.date
+    base: str = ""  # sha256 of the target when it was placed; empty where there was no such file
+    anchor: str = ""  # the line it was placed behind
+    heading: str = ""  # the heading line above it
+    state: State = State.QUEUED
+    proposal: str = ""  # name of its folder; empty while it is queued
+    proposed: dt.date | None = None
+    decided: dt.datetime | None = None
+    reason: str = ""  # why it was rejected, retired or expired
+
+    @property
+    def target(self) -> SourcePath:
+        return self.update.place.target
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def quotes(self) -> tuple[Quote, ...]:
+        return self.update.candidate.quotes
+
+    @property
+    def worth(self) -> float:
+        """What hunks are sorted by, best first."""
+        return self.update.candidate.confidence + WEIGHT.get(self.update.relation, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One no of a person."""
+
+    hunk: str
+    target: str
+    text: str
+    reason: str
+    at: dt.datetime
+    quotes: tuple[Quote, ...]
+
+
+def identity_of(quotes: Sequence[Quote], target: str) -> str:
+    """The name of a hunk: of its evidence and target alone."""
+    evidence = sorted(f"{quote.entry}:{quote.first}-{quote.end}" for quote in quotes)
+    return hashlib.sha256("\n".join([target, *evidence]).encode()).hexdigest()[:12]
+
+
+def hash_of(text: str | None) -> str:
+    """What tells one state of a file from another; empty for a file that is not there."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if text is not None else ""

@@ -4,6 +4,7 @@ Registered by the face on the application of `memory_server.faces.rest`, whose e
 """
 
 from collections.abc import Callable
+from pathlib import Path as FilePath
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
@@ -11,17 +12,22 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
-from dream.decisions.page_sessions import PageSessions
-from dream.decisions.presence import Consent, person_behind
-from dream.page import PAGE, PAGE_HEADERS
-from dream.proposals.hunk import Hunk, State
+from dream.decisions.presence import Consent, PageSessions, person_behind
 from dream.proposals.rendering import hunk_json
+from dream.records import Hunk, State
 from memory_server.faces.guard import PAGE_HEADER
 
 NO_PAGE = "decisions need a page that was opened with a code from a terminal: `oneiros review --page`"
-
 NO_TERMINAL = "a code is told to a terminal of this machine alone: `oneiros review --page`"
 
+PAGE = FilePath(__file__).with_name("page.html")  # one file, nothing from the network, all text set as text
+PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+    " connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 Secret = Annotated[str, Header(alias=PAGE_HEADER, max_length=200, include_in_schema=False)]
 HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecimal digits")]
 ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
@@ -108,11 +114,13 @@ def _add_deciding(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
 
 
 def _add_page(api: FastAPI, pages: PageSessions) -> None:
+    html = PAGE.read_text(encoding="utf-8")
+
     # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
 
     @api.get("/page", include_in_schema=False)
     async def page() -> HTMLResponse:
-        return HTMLResponse(PAGE, headers=PAGE_HEADERS)
+        return HTMLResponse(html, headers=PAGE_HEADERS)
 
     @api.post("/page/open", include_in_schema=False)
     async def open_page(told: Code) -> dict[str, str]:

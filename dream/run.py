@@ -7,8 +7,8 @@ evidence; bounded by sessions and seconds. Extraction holds no lock: only queuei
 import datetime as dt
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
 from crawler.archive.store import Archive, SessionRecord
@@ -17,15 +17,13 @@ from dream.evidence import Evidence, SessionTurns
 from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate, Refusal
+from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposals.desk import Offer
-from dream.proposals.hunk import Hunk
-from dream.proposals.rejections import RememberedRejections
-from dream.records import Candidate, Update
+from dream.records import Candidate, Hunk, Update
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.redaction import Redactor
-from memory_server.search.ranking.terms import Stemmer
 
 logger = logging.getLogger(__name__)
 
@@ -94,9 +92,8 @@ class Dream:
         begun, report = self._clock(), DreamReport()
         waiting = unread(self._archive, self._progress.read())
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
-        with closing(Stemmer()) as stemmer:
-            topics = read_topics(self._decisions.root)
-            gate = self._gate(topics, stemmer)
+        topics = read_topics(self._decisions.root)
+        with self._gate(topics) as gate:
             updates: list[Update] = []
             done: dict[str, str] = {}
             self._mistakes = self._progress.mistakes()
@@ -107,13 +104,13 @@ class Dream:
                 done[record.session_id] = mark_of(record)
                 report.sessions += 1
                 if number % BATCH == 0:
-                    self._keep(updates, done, report)
+                    self._save(updates, done, report)
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
                 every = [mistake for found in self._mistakes.values() for mistake in found]
                 updates += self._passing(lessons_from(every), gate, topics, report)
-            self._keep(updates, done, report)
+            self._save(updates, done, report)
         report.left = len(waiting) - report.sessions
         with self._decisions.locked():
             report.offer = self._decisions.desk.offer(self._now().date())
@@ -128,8 +125,8 @@ class Dream:
         The day's room holds for it too: beyond it the hunk waits in the queue.
         """
         topics = read_topics(self._decisions.root)
-        with closing(Stemmer()) as stemmer:
-            refusals = self._gate(topics, stemmer).check(candidate)
+        with self._gate(topics) as gate:
+            refusals = gate.check(candidate)
         if refusals:
             return Suggested(refusals)
         update = compare(candidate, topics)
@@ -141,9 +138,10 @@ class Dream:
         found = self._decisions.store.hunk(added[0].id) if added else None
         return Suggested((), update, found)
 
-    def _gate(self, topics: Topics, stemmer: Stemmer) -> Gate:
-        rejections = RememberedRejections(self._decisions.store.rejections(), stemmer)
-        return Gate(self._evidence, topics, rejections, self._redactor)
+    @contextmanager
+    def _gate(self, topics: Topics) -> Iterator[Gate]:
+        with closing(Rejections(self._decisions.store.rejections())) as rejections:
+            yield Gate(self._evidence, topics, rejections, self._redactor)
 
     def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:
         """What one session brings; a session that cannot be read is a problem of the report."""
@@ -175,7 +173,7 @@ class Dream:
         report.refused = dict(refused)
         return found
 
-    def _keep(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
+    def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
         """Queues what was found, then notes the sessions as read."""
         with self._decisions.locked():
             report.found += len(self._decisions.desk.add(updates, self._now().date()))

@@ -10,14 +10,16 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from dream.statements.reading import StatementReading, read_statement
-from dream.statements.sentences import sentence_spans
-from dream.statements.words import Rarity, content_words, rarity_in
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import Rarity, content_words, rarity_in
+from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
 from memory_server.root.paths import MemoryRoot
@@ -29,6 +31,7 @@ FOOTNOTE_REFERENCE = re.compile(r"\[\^[^\]\s]+\]")
 FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
 HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
 LESSONS = SourcePath("lessons.md")
+SOURCE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +109,8 @@ def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
     for block in _blocks(body):
         text = "".join(line for _, line in block.lines)
         plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
-        starts = [0]
-        for _, line in block.lines:
-            starts.append(starts[-1] + len(line))
+        # where each line of the block begins in its text, and where the last one ends
+        starts = [*accumulate((len(line) for _, line in block.lines), initial=0)]
         for start, end in sentence_spans(plain):
             first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
             where = LineRange(first_line + block.lines[first][0], first_line + block.lines[last][0])
@@ -152,3 +154,9 @@ def _blocks(body: str) -> Iterator[_Paragraph]:
 def name_of(path: SourcePath) -> str:
     """`topics/mail/relay.md` -> `mail relay`."""
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
+
+
+def sources_of_footnotes(text: str) -> dict[str, list[re.Match[str]]]:
+    """Role, session and entry of each source that a footnote of a topic names, by the footnote's label."""
+    lines = split_lines(text)
+    return {label: list(SOURCE.finditer(lines[places[0]])) for label, places in find_footnotes(text).defined.items()}

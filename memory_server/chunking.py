@@ -14,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memory_server.document import BY_LINE, Chunk, ChunkId, Document, LineRange
+from memory_server.language.sentences import PASSAGE_END
 
 TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
 MAX_CHARS = 1_000  # some 250 tokens, what the smallest supported model reads of a passage
@@ -166,7 +167,7 @@ def _cut_line(line: str) -> list[str]:
     parts = []
     while len(line) > MAX_CHARS:
         window = line[:MAX_CHARS]
-        ends = [match.end() for match in re.finditer(r"[.!?。！？]\s+", window)] or [
+        ends = [match.end() for match in PASSAGE_END.finditer(window)] or [
             match.end() for match in re.finditer(r"\s+", window)
         ]
         late = [end for end in ends if end > MAX_CHARS // 3]

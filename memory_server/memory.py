@@ -28,6 +28,7 @@ from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
+from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of
@@ -44,7 +45,6 @@ from memory_server.search.query import parse_query
 from memory_server.search.query_log import QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import FLOOR
-from memory_server.search.ranking.terms import Stemmer
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.spoken import SPOKEN

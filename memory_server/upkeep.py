@@ -18,13 +18,13 @@ from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
+from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
 from memory_server.search.ranking.calibration import calibrate
-from memory_server.search.ranking.terms import Stemmer
 from memory_server.settings import read_memory_settings
 from memory_server.settings_file import change_setting
 

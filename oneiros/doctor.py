@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from dream.decisions.doubts import doubts_in_words
+from dream.decisions.approvals import doubts_in_words
 from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner

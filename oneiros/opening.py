@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 
 from crawler.archived import ArchivedSessions
-from dream.decisions.unapproved import UnapprovedFiles
+from dream.decisions.approvals import UnapprovedFiles
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine

@@ -19,15 +19,15 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping machine root settings settings_file redaction chunking layers embedding index search
-        inspection reading upkeep memory faces
+        errors document escaping language machine root settings settings_file redaction chunking layers embedding
+        index search inspection reading upkeep memory faces
     """,
     "crawler": """
-        transcripts archive agreement facts outcome closed compress recorder model_recorder references archived ingest
+        transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
     """,
     "dream": """
         records evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
-        page routes
+        routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay opening ingest
@@ -179,3 +179,17 @@ def test_no_two_classes_have_one_name() -> None:
                     places.setdefault(node.name, []).append(str(file.relative_to(ROOT)))
 
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_what_checks_a_candidate_imports_nothing_of_what_makes_one() -> None:
+    """Not directly, and not by way of another module."""
+    known = modules()
+    judge = {name for name in known if name.startswith("dream.judge")}
+    reached, waiting = set[str](), [*judge]
+    while waiting:
+        found = (imports_of(known[waiting.pop()]) & known.keys()) - reached
+        reached |= found
+        waiting += found
+
+    assert len(judge) > 1 and "dream.statements.halves" in reached
+    assert [name for name in sorted(reached) if name.startswith("dream.extract")] == []

@@ -13,6 +13,7 @@ from typing import Any
 from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import sentences_in, without_markup
 
 
 class SectionName(StrEnum):
@@ -43,10 +44,6 @@ class DigestCandidate:
 MIN_CHARS, MAX_CHARS = 24, 240
 MAX_SENTENCES = 60  # of one turn: a pasted document must not crowd out the conversation
 
-FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[\"'`(\[]?[A-Z0-9À-Þ])|(?<=[。！？])")
-MARKUP = re.compile(r"^[\s>#*+|-]+|^\s*\d+[.)]\s+|[*_]{2,}|\s*\|\s*$|<[^<>\s][^<>]*>")
-SPACE = re.compile(r"\s+")
 NARRATION = re.compile(
     (
         r"^(?:now |ok(?:ay)?,? |good[,.!]? |great[,.!]? |perfect[,.!]? |excellent[,.!]? )*(?:let me|let's"
@@ -125,7 +122,7 @@ def candidates_of(turns: Sequence[Turn], facts: SessionFacts) -> Iterator[Digest
 
 def _said_by_person(turn: Turn) -> Iterator[DigestCandidate]:
     sentences = list(sentences_in(turn.text))[:MAX_SENTENCES]
-    text = clip(" ".join(sentences), MAX_CHARS) if sentences else clip(clean(turn.text), MAX_CHARS)
+    text = clip(" ".join(sentences), MAX_CHARS) if sentences else clip(without_markup(turn.text), MAX_CHARS)
     if len(text) < 8:
         return
     section = SectionName.SUPERSEDED if not turn.is_live else SectionName.EXCHANGES
@@ -164,18 +161,18 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
     description = arguments.get("description")
     if isinstance(description, str) and len(description) >= 12:
         weight = 1.2 if turn.tool in AGENT_TOOLS else 0.9
-        yield DigestCandidate(SectionName.WORK, clip(clean(description), 120), turn.entries[:1], weight)
+        yield DigestCandidate(SectionName.WORK, clip(without_markup(description), 120), turn.entries[:1], weight)
     for key in ("subject", "activeForm", "query"):
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
-            yield DigestCandidate(SectionName.WORK, clip(clean(value), 140), turn.entries[:1])
+            yield DigestCandidate(SectionName.WORK, clip(without_markup(value), 140), turn.entries[:1])
     command = arguments.get("command")
     if isinstance(command, str) and (title := TITLED.search(command)):
         yield DigestCandidate(SectionName.OUTCOME, f"Pull request: {title[1] or title[2]}", turn.entries, weight=2.0)
     path = arguments.get(EDITORS.get(turn.tool, ""))
     content = arguments.get("content")
     if isinstance(path, str) and isinstance(content, str) and path.endswith(".md"):
-        headings = [clean(line) for line in content.splitlines() if line.startswith("#")][:8]
+        headings = [without_markup(line) for line in content.splitlines() if line.startswith("#")][:8]
         if headings:
             text = f"{relative(path, cwd)}: {'; '.join(headings)}"
             yield DigestCandidate(SectionName.WORK, clip(text, MAX_CHARS), turn.entries[:1])
@@ -190,7 +187,7 @@ def _choices(turn: Turn) -> Iterator[DigestCandidate]:
         lost = [label for label in labels if label not in answer]
         if asked and answer:
             over = f" (not: {'; '.join(lost)})" if 0 < len(lost) < len(labels) else ""
-            text = clip(f"{clean(asked)} Chosen: {clean(answer)}{over}", MAX_CHARS)
+            text = clip(f"{without_markup(asked)} Chosen: {without_markup(answer)}{over}", MAX_CHARS)
             yield DigestCandidate(SectionName.DECISIONS, text, turn.entries[-1:], CHOICE_WEIGHT)
 
 
@@ -206,7 +203,7 @@ def _tasks(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
         for item in items:
             if isinstance(text := item.get("content"), str):
                 section = SectionName.WORK if item.get("status") == "completed" else SectionName.OPEN
-                tasks[turn.agent, text] = DigestCandidate(section, clip(clean(text), 140), turn.entries[:1])
+                tasks[turn.agent, text] = DigestCandidate(section, clip(without_markup(text), 140), turn.entries[:1])
     yield from tasks.values()
 
 
@@ -263,7 +260,7 @@ def command_of(turn: Turn) -> str:
     command = arguments_of(turn).get("command")
     if not isinstance(command, str):
         return ""
-    return clip(clean(FILTERS.sub("", FOLDER.sub("", command.strip()).partition("\n")[0])), COMMAND_CHARS)
+    return clip(without_markup(FILTERS.sub("", FOLDER.sub("", command.strip()).partition("\n")[0])), COMMAND_CHARS)
 
 
 def program_of(turn: Turn) -> str:
@@ -282,7 +279,7 @@ def _called(turn: Turn, cwd: str) -> str:
 
 def error_line(text: str) -> str:
     """The line of a failed call's output that says what went wrong."""
-    lines = [clean(line) for line in text.splitlines() if len(line.strip()) > 8]
+    lines = [without_markup(line) for line in text.splitlines() if len(line.strip()) > 8]
     return next((line for line in lines if ERROR_LINE.search(line)), lines[0] if lines else "")
 
 
@@ -294,20 +291,6 @@ def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
         entries = tuple(dict.fromkeys(touched.entries[0] for touched in group))
         text = "Files: " + ", ".join(touched.path for touched in group)
         yield DigestCandidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
-
-
-def sentences_in(text: str) -> Iterator[str]:
-    """The sentences of a text without code blocks, tables' rules and Markdown's signs."""
-    for line in FENCE.sub("\n", text).splitlines():
-        for sentence in SENTENCE_END.split(line):
-            cleaned = clean(sentence)
-            if len(cleaned) > 3 and any(c.isalpha() for c in cleaned):
-                yield cleaned
-
-
-def clean(text: str) -> str:
-    """One line without Markdown's signs."""
-    return SPACE.sub(" ", MARKUP.sub(" ", text)).strip(" -*|>")
 
 
 def clip(text: str, max_chars: int) -> str:

@@ -5,13 +5,14 @@ failed to do, and names letter by letter. Rules find it; what a model writes is 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from crawler.compress.candidates import DigestCandidate, SectionName, clip, sentences_in
+from crawler.compress.candidates import DigestCandidate, SectionName, clip
 from crawler.compress.exchanges import exchange_lines, exchanges_of
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.selection import cost_of
 from crawler.facts import SessionFacts
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import sentences_in
 from memory_server.layers.sessions import Section, Statement
 
 ROOMY_CHARS = 2_000  # of a digest, from which on identifiers have lines of their own; a short one quotes them at best

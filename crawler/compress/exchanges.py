@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from crawler.compress.candidates import FENCE, MIN_CHARS, NARRATION, DigestCandidate, SectionName, clip, sentences_in
+from crawler.compress.candidates import MIN_CHARS, NARRATION, DigestCandidate, SectionName, clip
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import FENCE, sentences_in
 
 MIN_CUT = 60  # characters: less of a request or a reply says nothing
 FENCED_CHARS = 200  # of a block that stands in a reply like a sentence; a longer one is a listing

@@ -8,12 +8,13 @@ found by the words of what was done, not only by those of its goal.
 from collections.abc import Sequence
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of, clip, sentences_in
+from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of, clip
 from crawler.compress.duties import MAX_CITED, duties_of
 from crawler.compress.selection import choose, cost_of
 from crawler.facts import SessionFacts
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import sentences_in
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
 SHARE = 0.038  # of the session's characters; 2 to 4 % is asked for

@@ -7,31 +7,15 @@ for such sums (Lin and Bilmes 2011).
 
 import heapq
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crawler.compress.candidates import DigestCandidate
+from memory_server.language.words import digest_words
 
-WORD = re.compile(r"[A-Za-z][A-Za-z0-9]+|\d{2,}|[^\W\d_A-Za-z]{1,}")
-CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 REPEATED = 0.25  # what a word is still worth once a chosen line has it
 LINE_COST = 16  # characters of list sign, reference and line end
-
-STOP_WORDS = frozenset(
-    (
-        "a about above after again all also am an and any are as at be because been before being both but by can "
-        "could did do does doing done down each else even few first for from get gets got had has have having he her "
-        "here him his how i if in into is it its just let like ll lets made make makes many may me might more most "
-        "much must my need needs new no nor not now of off on once one only or other our out over own please really s "
-        "same see she should so some still such sure t take than that the their them then there these they thing "
-        "things this those through to too two under until up us use used uses using ve very want was way we well were "
-        "what when where which while who why will with would yes you your re don doesn didn isn aren won code file "
-        "files person line lines current currently check good great perfect ok okay look looks looking now run "
-        "running work works working "
-    ).split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +34,8 @@ def choose(
     `speech` is what the session says, whose words are weighed; `covered` is text that stands in the digest already.
     """
     weights = word_weights(speech)
-    seen = Counter(word for text in covered for word in set(words_of(text)))
-    words = [frozenset(words_of(candidate.text)) for candidate in candidates]
+    seen = Counter(word for text in covered for word in set(digest_words(text)))
+    words = [frozenset(digest_words(candidate.text)) for candidate in candidates]
     heap = [(-_density(candidate, words[i], weights, seen), i) for i, candidate in enumerate(candidates)]
     heapq.heapify(heap)
     chosen: list[int] = []
@@ -77,22 +61,8 @@ def choose(
 
 def word_weights(speech: Iterable[str]) -> dict[str, float]:
     """What each word is worth: more the more often it is said, more for one that looks like a name."""
-    counts = Counter(word for text in speech for word in words_of(text))
+    counts = Counter(word for text in speech for word in digest_words(text))
     return {word: math.log1p(count) for word, count in counts.items()}
-
-
-def words_of(text: str) -> list[str]:
-    """The telling words of a text, stemmed a little; parts of camelCase count each."""
-    found = WORD.findall(CAMEL.sub(" ", text))
-    return [stem(word) for word in map(str.lower, found) if word not in STOP_WORDS and len(word) > 1]
-
-
-def stem(word: str) -> str:
-    """A word without its commonest English endings, enough to count `fixes`, `fixed` and `fixing` as one."""
-    for ending in ("ings", "ing", "edly", "ed", "ies", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word[: -len(ending)]
-    return word
 
 
 def _density(candidate: DigestCandidate, words: frozenset[str], weights: dict[str, float], seen: Counter[str]) -> float:

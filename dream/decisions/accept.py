@@ -13,24 +13,33 @@ from dataclasses import dataclass, replace
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, approved_hash, unchanged
+from dream.decisions.approvals import Approvals, Unexplained, change_of
 from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
 from dream.judge.gate import beyond_quote
 from dream.progress import DreamProgress
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.hunk import Hunk, State, hash_of, identity_of
-from dream.proposals.messages import accepting, adopting, reverting
-from dream.proposals.placing import Manner, anchored, label_of, new_file, placed
-from dream.proposals.splices import Splice, splices_between, taken_out, undone
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Rejection
-from dream.proposals.targets import checked_path, checked_target, target_text
-from dream.records import Quote
+from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
+from dream.proposals.rendering import accepting, adopting, reverting
+from dream.proposals.store import (
+    Approval,
+    Event,
+    FileChange,
+    ProposalStore,
+    Splice,
+    checked_path,
+    checked_target,
+    splices_between,
+    taken_out,
+    target_text,
+    undone,
+)
+from dream.records import Hunk, Quote, Rejection, State, hash_of, identity_of
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
-from memory_server.layers.mif import parse_frontmatter, set_field
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     SourceFile,
     TopicHead,
@@ -44,7 +53,7 @@ from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.settings import PersonSettings, read_memory_settings
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +67,16 @@ class Decided:
 
     hunk: Hunk
     commit: str = ""  # empty where none was made
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that a decision is about: its text before and behind, None where there is none, and the way back."""
+
+    path: str
+    old: str | None
+    new: str | None
+    splices: tuple[Splice, ...] = ()
 
 
 class Decisions:
@@ -119,11 +138,9 @@ class Decisions:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
         assert consent.how
         with self.locked():
-            hunk = self._open_hunk(name)
-            told = self._redactor.redact(reason.strip()).text
+            hunk, told = self._open_hunk(name), self._redactor.redact(reason.strip()).text
             decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
-            rejection = Rejection(hunk.id, hunk.target, hunk.text, decided.reason, self.now(), hunk.quotes)
-            self.store.add_rejection(rejection)
+            self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes))
             self.store.save_hunk(decided)
             self._show_again(hunk)
         return Decided(decided)
@@ -160,10 +177,9 @@ class Decisions:
             if strange := sorted(set(paths) - known):
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
             texts = {path: self._text(path) for path in paths}
-            changes = tuple(_as_it_stands(path, text) for path, text in texts.items())
-            files = tuple(PlannedFile(path, hash_of(text), text) for path, text in texts.items())
-            approval = Approval(Event.ADOPTED, self.now(), changes, nonce=new_nonce())
-            plan = Plan(files, approval, (), self._message(adopting(paths, approval)))
+            written = [Written(path, text, text) for path, text in texts.items()]
+            approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
+            plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)))
             journal.carry_out(plan)
         return self._commit_of(plan)
 
@@ -195,48 +211,42 @@ class Decisions:
 
     def _plan_to_accept(self, hunk: Hunk) -> Plan:
         self._require_no_doubt(hunk.target)
-        old = target_text(self.root, hunk.target)
+        old, manner = target_text(self.root, hunk.target), self._manner()
         place = anchored(old, hunk)
         if place is None:
-            raise ContentError(
-                "the file has changed so that the hunk fits no longer",
-                where=hunk.target,
-                remedy="Run `oneiros dream`, which retires it",
-            )
-        new = placed(old, hunk, place, self._manner())
-        founded = new_file(hunk, place, self._manner()) if old is None else old
-        target = _change(hunk.target, old, new, splices_between(founded, new))
+            what = "the file has changed so that the hunk fits no longer"
+            raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
+        new = placed(old, hunk, place, manner)
+        founded = new_file(hunk, place, manner) if old is None else old
+        written = self._with_index_page(Written(hunk.target, old, new, splices_between(founded, new)))
         decided = replace(hunk, state=State.ACCEPTED, decided=self.now(), update=replace(hunk.update, place=place))
-        suggested = hunk.update.candidate.text if hunk.text != hunk.update.candidate.text else ""
-        files, changes = self._with_index_page(PlannedFile(hunk.target, hash_of(old), new), target)
+        suggested = hunk.update.candidate.text
         approval = Approval(
             Event.ACCEPTED,
             self.now(),
-            changes,
+            changes_of(written),
             hunk=hunk.id,
             proposal=hunk.proposal,
             label=label_of(hunk, old or ""),
             text=hunk.text,
-            suggested=suggested,
+            suggested=suggested if hunk.text != suggested else "",
             old_text=place.old_text,
             quotes=hunk.quotes,
             nonce=new_nonce(),
         )
-        return Plan(files, approval, (decided,), self._message(accepting(decided, approval, self._is_own())))
+        message = self._message(accepting(decided, approval, self._is_own()))
+        return Plan(planned(written), approval, (decided,), message)
 
     def _plan_to_revert(self, hunk: Hunk, accepted: Approval) -> Plan:
         self._require_no_doubt(hunk.target)
         change = next(change for change in accepted.files if change.path == hunk.target)
         now = target_text(self.root, hunk.target)
-        new = self._without(now, change)
-        files, changes = self._with_index_page(
-            PlannedFile(hunk.target, hash_of(now), new), _change(hunk.target, now, new, ()), accepted
-        )
+        written = self._with_index_page(Written(hunk.target, now, self._without(now, change)), accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self.now())
         approval = Approval(
-            Event.REVERTED, self.now(), changes, hunk=hunk.id, proposal=hunk.proposal, nonce=new_nonce()
+            Event.REVERTED, self.now(), changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
-        return Plan(files, approval, (decided,), self._message(reverting(decided, approval)))
+        return Plan(planned(written), approval, (decided,), self._message(reverting(decided, approval)))
 
     def _without(self, now: str | None, change: FileChange) -> str | None:
         """A file without a change of it."""
@@ -246,34 +256,29 @@ class Decisions:
             return undone(now, change.splices) if change.before else None
         left = taken_out(now, change.splices) if now is not None else None
         if left is None:
-            raise ContentError(
-                "later changes stand where this one was made", where=change.path, remedy="Edit the topic by hand"
-            )
-        return set_field(left, "modified", self.now().date().isoformat()) if parse_frontmatter(left).block else left
+            what = "later changes stand where this one was made"
+            raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
+        return dated(left, self.now().date())
 
-    def _with_index_page(
-        self, target: PlannedFile, change: FileChange, accepted: Approval | None = None
-    ) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
-        """The target with the index page beside it, where its pointers change too."""
+    def _with_index_page(self, target: Written, accepted: Approval | None = None) -> list[Written]:
+        """The target with the index page behind it, where its pointers change too."""
         page, old = self.root.index_page.name, self._text(self.root.index_page.name)
         if old is not None and Approvals(self.root, self.store).doubt_about(page, old):
-            return (target,), (change,)  # its own lines are in doubt: they must not ride along in a commit
+            return [target]  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
             new = undone(old, undo.splices)
         else:
-            new = with_pointers(old if old is not None else NEW_PAGE, self._heads_with(target), self._limits())
-        if new == old:
-            return (target,), (change,)
-        page_change = _change(page, old, new, splices_between(old or "", new))
-        return (target, PlannedFile(page, hash_of(old), new)), (change, page_change)
+            limits = read_memory_settings(self.root.settings)
+            new = with_pointers(old if old is not None else NEW_PAGE, self._heads_with(target), limits)
+        return [target] if new == old else [target, Written(page, old, new, splices_between(old or "", new))]
 
-    def _heads_with(self, target: PlannedFile) -> list[TopicHead]:
+    def _heads_with(self, target: Written) -> list[TopicHead]:
         """The heads of all topics, as if the target were written already."""
         heads = [head for head in topic_heads(self.root) if head.path != target.path]
-        if target.text is None:
+        if target.new is None:
             return heads
-        parsed = parse_frontmatter(target.text)
+        parsed = parse_frontmatter(target.new)
         document = as_document(SourceFile(SourcePath(target.path), Layer.TOPIC), parsed)
         name = topic_name(document.path)
         return [*heads, TopicHead(name, document.title, document.date, summary_of(parsed), document.path)]
@@ -296,11 +301,8 @@ class Decisions:
         approvals = Approvals(self.root, self.store)
         approvals.note_found(self.now())
         if doubt := approvals.doubt_about(target, self._text(target)):
-            raise ContentError(
-                f"nobody has answered for its present state ({doubt})",
-                where=target,
-                remedy=f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`",
-            )
+            remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
+            raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
     def _message(self, message: str) -> str:
         """The message where a commit is wanted and possible; raises NeedsRepair where it is wanted but not now."""
@@ -311,8 +313,8 @@ class Decisions:
         return message
 
     def _commit_of(self, plan: Plan) -> str:
-        repository = self._repository()
-        return repository.commit_with(plan.approval.nonce) if plan.message and repository else ""
+        repository = self._repository() if plan.message else None
+        return repository.commit_with(plan.approval.nonce) if repository else ""
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None
@@ -323,9 +325,6 @@ class Decisions:
 
     def _manner(self) -> Manner:
         return Manner(self.now().date(), keeps_history=self._person.dream_history == "topic")
-
-    def _limits(self) -> MemorySettings:
-        return read_memory_settings(self.root.settings)
 
     def _text(self, path: str) -> str | None:
         file = checked_path(self.root, path)
@@ -347,9 +346,9 @@ def new_nonce() -> str:
     return secrets.token_hex(8)
 
 
-def _change(path: str, old: str | None, new: str | None, splices: Sequence[Splice]) -> FileChange:
-    return FileChange(path, hash_of(old), hash_of(new), approved_hash(path, new), tuple(splices))
+def planned(written: Sequence[Written]) -> tuple[PlannedFile, ...]:
+    return tuple(PlannedFile(one.path, hash_of(one.old), one.new) for one in written)
 
 
-def _as_it_stands(path: str, text: str | None) -> FileChange:
-    return unchanged(path, text) if text is not None else FileChange(path, "", "", "")
+def changes_of(written: Sequence[Written]) -> tuple[FileChange, ...]:
+    return tuple(change_of(one.path, one.old, one.new, one.splices) for one in written)

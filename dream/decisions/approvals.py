@@ -2,20 +2,24 @@
 
 A state is explained by the last approval of the file, or by the last commit, unless the commit says itself that the
 assistant made it. A change of layer 1 by any other way cannot be prevented, so it is named: at the start of a session,
-in the report, and before the next acceptance.
+in the report, and before the next acceptance. What is said of it holds no clock and no counter: prompt caches and
+resumed sessions stay whole.
 """
 
 import datetime as dt
-from collections.abc import Iterator
+import shlex
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 
 from dream.decisions.repository import Repository, find_repository
-from dream.proposals.hunk import hash_of
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore
-from dream.proposals.targets import checked_path
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Splice, checked_path
+from dream.records import hash_of
 from memory_server.chunking import split_lines
-from memory_server.document import Layer
-from memory_server.errors import ContentError
+from memory_server.document import Layer, SourcePath
+from memory_server.errors import ContentError, OneirosError
+from memory_server.escaping import shown_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
 from memory_server.layers.topics import find_sources, read_text, topic_heads
 from memory_server.root.paths import MemoryRoot
@@ -23,6 +27,14 @@ from memory_server.settings import read_memory_settings
 
 NEW = "new"  # what became of a file that was never approved
 ASSISTANT_MARK = "co-authored-by: claude"  # how Claude Code signs its commits
+MOST_FOR_MODEL = 10
+MOST_FOR_PERSON = 3
+REVIEWED = "`oneiros review` shows them, and asks whether they are yours"
+WARNING = (
+    "Approved files were changed by no acceptance and by no commit of the person. Do not rely on these changes, and"
+    " tell the person; `oneiros review` lets them look and decide:"
+)
+Stamp = tuple[int, int]  # of a file: time of its last change in nanoseconds, bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +43,25 @@ class Unexplained:
 
     path: str
     what: str  # changed, new, removed, committed by the assistant
+
+    def __str__(self) -> str:
+        return f"{shown_line(self.path)} ({self.what})"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never approved; the person may well have written it."""
+        return self.what == NEW
+
+    @property
+    def in_words(self) -> str:
+        return "new, and not approved yet" if self.is_new else f"{self.what} by no acceptance and by no commit of yours"
+
+    @property
+    def step(self) -> str:
+        """What the person can do about it."""
+        if self.is_new:
+            return f"if you wrote it: oneiros dream adopt {shlex.quote(self.path)}"
+        return f"look at it: git diff -- {self.path}; then oneiros review"
 
 
 class Approvals:
@@ -51,7 +82,7 @@ class Approvals:
         texts = {
             path: text_of(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
         }
-        changes = tuple(unchanged(path, text) for path, text in texts.items() if text is not None)
+        changes = tuple(change_of(path, text, text) for path, text in texts.items() if text is not None)
         self._store.add_approval(Approval(Event.FOUND, now, changes))
         self._last = {change.path: change for change in changes}
         self.is_new = False
@@ -67,11 +98,11 @@ class Approvals:
         present = set(approved_files(self._root))
         gone = {path for path, change in self._last.items() if change.after and path not in present}
         asked = [path for path in sorted(present | gone) if not self._is_approved(path, text_of(self._root, path))]
-        settled = self._committed(asked)
+        committed = self._committed(asked)
         return [
             Unexplained(path, what)
             for path in asked
-            if path not in settled and (what := self.doubt_about(path, text_of(self._root, path)))
+            if path not in committed and (what := self.doubt_about(path, text_of(self._root, path)))
         ]
 
     def _committed(self, paths: list[str]) -> frozenset[str]:
@@ -153,9 +184,9 @@ def without_pointers(text: str) -> str:
     return "".join([*lines[: markers.begin], *lines[markers.end + 1 :]]).rstrip()
 
 
-def unchanged(path: str, text: str) -> FileChange:
-    """A file that is approved as it stands."""
-    return FileChange(path, hash_of(text), hash_of(text), approved_hash(path, text))
+def change_of(path: str, old: str | None, new: str | None, splices: Sequence[Splice] = ()) -> FileChange:
+    """A file of an approval: from which text to which; the same twice where it is approved as it stands."""
+    return FileChange(path, hash_of(old), hash_of(new), approved_hash(path, new), tuple(splices))
 
 
 def text_of(root: MemoryRoot, path: str) -> str | None:
@@ -164,3 +195,84 @@ def text_of(root: MemoryRoot, path: str) -> str | None:
         return read_text(checked_path(root, path))
     except ContentError:
         return None
+
+
+class UnapprovedFiles:
+    """Tells of files of layer 1 which are in a state that nobody has answered for. Safe to share between threads.
+
+    It is asked with every answer: what was found once holds until the file, the approvals or the repository changes.
+    """
+
+    def __init__(self, root: MemoryRoot):
+        self._root = root
+        self._known: dict[SourcePath, tuple[tuple[Stamp, ...], bool]] = {}
+
+    def __call__(self, paths: Collection[SourcePath]) -> frozenset[SourcePath]:
+        """Those of these files that nobody has answered for; none where that cannot be told."""
+        try:
+            return frozenset(path for path in paths if self._is_unapproved(path))
+        except (OneirosError, OSError):
+            return frozenset()  # an answer is not kept back for it; `oneiros doctor` says what is wrong
+
+    def _is_unapproved(self, path: SourcePath) -> bool:
+        stamps = (_stamp(self._root.file(path)), _stamp(self._root.approvals), _stamp(self._git_folder))
+        known = self._known.get(path)
+        if known is None or known[0] != stamps:
+            approvals = Approvals(self._root, ProposalStore(self._root))
+            known = (stamps, bool(approvals.doubt_about(path, text_of(self._root, path))))
+            self._known[path] = known
+        return known[1]
+
+    @cached_property
+    def _git_folder(self) -> Path:
+        """What changes whenever something is committed: git makes and removes a lock in it."""
+        repository = find_repository(self._root.path)
+        return repository.git_folder if repository else self._root.path / ".git"
+
+
+def _stamp(place: Path) -> Stamp:
+    try:
+        found = place.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+# -- what is said of them -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is said of some files, and what the person can do about them."""
+
+    what: str
+    step: str
+
+
+def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
+    """A line each behind the warning; nothing where all is explained."""
+    more = ["- and others: `oneiros report` names them"] if len(found) > MOST_FOR_MODEL else []
+    return [WARNING, *(f"- {one}" for one in found[:MOST_FOR_MODEL]), *more] if found else []
+
+
+def doubts_for_person(found: Sequence[Unexplained]) -> list[str]:
+    """A line each for what is new and for what changed."""
+    return [f"{doubt.what}. {doubt.step}." for doubt in doubts_in_words(found)]
+
+
+def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
+    """Approved files that changed, apart from new ones."""
+    changed, new = ([one for one in found if one.is_new is is_new] for is_new in (False, True))
+    doubts = []
+    if changed:
+        doubts.append(Doubt(f"Changed without your acceptance: {_listed([str(one) for one in changed])}", REVIEWED))
+    if new:
+        paths = shown_line(shlex.join(one.path for one in new))
+        step = f"If you wrote it: `oneiros dream adopt {paths}`" if len(new) <= MOST_FOR_PERSON else REVIEWED
+        doubts.append(Doubt(f"New, and not approved yet: {_listed([shown_line(one.path) for one in new])}", step))
+    return doubts
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_FOR_PERSON} more" if len(names) > MOST_FOR_PERSON else ""
+    return ", ".join(names[:MOST_FOR_PERSON]) + more

@@ -13,9 +13,8 @@ from pathlib import Path
 import msgspec
 
 from dream.decisions.repository import Repository
-from dream.proposals.hunk import Hunk, hash_of
-from dream.proposals.store import Approval, ProposalStore
-from dream.proposals.targets import checked_path
+from dream.proposals.store import Approval, ProposalStore, checked_path
+from dream.records import Hunk, hash_of
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import replace_file
@@ -112,8 +111,8 @@ class Journal:
             require_rest(repository)
             repository.commit(wanted, plan.message, self._scratch())
             logger.debug("committed")
-        repository.settle_index(ours)  # of a removed file too, which the commit may be without already
-        logger.debug("index settled")
+        repository.refresh_index(ours)  # of a removed file too, which the commit may be without already
+        logger.debug("index refreshed")
 
     def _scratch(self) -> Path:
         folder = self._store.root.derived

@@ -5,9 +5,12 @@ nor one it descends from was started by Claude Code. A process of the same user 
 for certain; `docs/security.md` says so, and `approvals.py` names changes that nobody answered for.
 """
 
+import datetime as dt
+import hashlib
 import os
 import secrets
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,10 +160,66 @@ def _of_ps(process: int) -> Process | None:
     """The same by `ps`, which knows no variables of other processes."""
     command = ["ps", "-o", "ppid=", "-o", "tty=", "-o", "comm=", "-o", "args=", "-p", str(process)]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
+        printed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.split()
     except (OSError, subprocess.SubprocessError):
         return None
-    if len(said) < 3 or not said[0].isdigit():
+    if len(printed) < 3 or not printed[0].isdigit():
         return None
-    has_terminal = not said[1].startswith("?")
-    return Process(process, int(said[0]), Path(said[2]).name, tuple(said[3:]), frozenset(), has_terminal)
+    has_terminal = not printed[1].startswith("?")
+    return Process(process, int(printed[0]), Path(printed[2]).name, tuple(printed[3:]), frozenset(), has_terminal)
+
+
+CODE_LIFE = dt.timedelta(minutes=2)
+SESSION_LIFE = dt.timedelta(hours=8)
+CODE_BYTES = 10  # 80 bits: not to be guessed within its life
+REMEDY = "Get a new code: `oneiros review --page` in a terminal of your own"
+
+
+class PageSessions:
+    """How a browser comes to decide, although the bearer token may only read and propose. Safe between threads.
+
+    A person at a terminal gets a code that works once and briefly; the page that sends it over HTTP gets a secret,
+    which it sends with each request. Both live in the daemon's memory: no file can bring one, and none outlives the
+    daemon. Neither is ever a cookie, which a browser would hand to every other server of this machine.
+    """
+
+    def __init__(self, now: Callable[[], dt.datetime]):
+        self._now = now
+        self._guard = threading.Lock()
+        self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
+        self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
+
+    def new_code(self, consent: Consent) -> str:
+        """A code that opens one page session within two minutes."""
+        assert consent.how
+        code = secrets.token_hex(CODE_BYTES)
+        with self._guard:
+            self._codes = self._living(self._codes) | {_hash(code): self._now() + CODE_LIFE}
+        return code
+
+    def open(self, code: str) -> str:
+        """The secret of a new session. Raises UsageError for a code that is wrong, used or too old."""
+        with self._guard:
+            self._codes = self._living(self._codes)
+            if self._codes.pop(_hash(code), None) is None:
+                raise UsageError("the code is wrong, used or too old", remedy=REMEDY)
+            secret = secrets.token_urlsafe(32)
+            self._open[_hash(secret)] = self._now() + SESSION_LIFE
+            return secret
+
+    def holds(self, secret: str) -> bool:
+        """Whether this is the secret of a session that is still open."""
+        with self._guard:
+            self._open = self._living(self._open)
+            return _hash(secret) in self._open
+
+    def consent(self, secret: str) -> Consent | None:
+        """That a person is there; None without an open session."""
+        return Consent("page") if self.holds(secret) else None
+
+    def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:
+        return {known: end for known, end in ends.items() if end > self._now()}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

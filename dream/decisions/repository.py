@@ -111,7 +111,7 @@ class Repository:
         (scratch / "commit-index").unlink(missing_ok=True)
         return made
 
-    def settle_index(self, files: Mapping[str, bytes | None]) -> None:
+    def refresh_index(self, files: Mapping[str, bytes | None]) -> None:
         """Tells the person's own index of these files, so that they do not seem to be staged backwards."""
         entries = [self._entry(path, content) for path, content in files.items()]
         self._do("update-index", "--add", "--index-info", data=b"".join(entries))

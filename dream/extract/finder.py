@@ -1,18 +1,23 @@
 """The extractor that needs no model: a session's statements, by what its sentences do and how they are marked."""
 
+import itertools
 from collections.abc import Iterator
 
-from crawler.transcripts.turns import Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
-from dream.extract.agreed import agreed_statements
-from dream.extract.halves import halves_of
-from dream.extract.signals import FAIR, Signal, signal_of
+from dream.extract.signals import FAIR, LIKELY, Signal, signal_of
 from dream.records import Candidate
 from dream.statements.acts import Clause, clauses_in
+from dream.statements.halves import halves_of
 from dream.statements.marks import REJECTS
 from dream.statements.wording import statement_of
+from memory_server.language.cues import folded, is_agreement
 
 NAME = "deterministic"
+MAX_SENTENCES = 3  # of the last paragraph
+OF_ITSELF = folded(
+    r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)"
+)
 
 
 def find_candidates(session: SessionTurns) -> list[Candidate]:
@@ -35,9 +40,27 @@ def _said_by_person(session: SessionTurns) -> Iterator[Candidate]:
 
 
 def _agreed(session: SessionTurns) -> Iterator[Candidate]:
-    for said, clause, signal, answer in agreed_statements(session):
-        taken = Signal(signal.kind, FAIR, f"{signal.why}, said by the assistant and agreed to")
-        yield _candidate(session, said, clause, taken, answer)
+    """Statements of the assistant that the person agreed to in so many words.
+
+    A yes answers what stood last, so only the last paragraph counts, and only where it holds few sentences: nobody
+    agrees to ten things with one word. A yes to a question is a task given, not a statement confirmed.
+    """
+    for turn, answer in itertools.pairwise(session.spoken):
+        if turn.role is not Role.ASSISTANT or answer.role is not Role.PERSON or not is_agreement(answer.text):
+            continue
+        for clause in _last_clauses(turn.text):
+            signal = signal_of(clause)
+            if signal and signal.confidence >= LIKELY and not OF_ITSELF.match(clause.text):
+                taken = Signal(signal.kind, FAIR, f"{signal.why}, said by the assistant and agreed to")
+                yield _candidate(session, turn, clause, taken, answer)
+
+
+def _last_clauses(text: str) -> list[Clause]:
+    clauses = clauses_in(text)
+    start = text.rstrip().rfind("\n\n")
+    last = [clause for clause in clauses if clause.first > start]
+    asks = text.rstrip().rstrip("*_`)").endswith(("?", "？"))
+    return [] if asks or len({clause.sentence for clause in last}) > MAX_SENTENCES else last
 
 
 def _candidate(

@@ -6,7 +6,6 @@ person said, or on what the assistant said right behind each failure about its c
 stored, so that a run needs to read new sessions only.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,27 +13,18 @@ from crawler.compress.candidates import NARRATION, error_line
 from crawler.transcripts.turns import Role, Turn
 from dream.evidence import SessionTurns, quote_of
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.statements.sentences import sentence_spans
+from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.wording import statement_of
-from dream.statements.words import content_words
+from memory_server.language.cues import folded
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
 
-LOOK_AHEAD = 6  # turns behind a failure in which its cause is told
-MIN_SESSIONS = 2
 SHARED_WORDS = 3  # telling words of an error that a sentence must repeat to be about it
-SAME_WORDS = 0.6  # Jaccard of telling words, from which two corrections are the same
 MAX_MISTAKES = 40  # of one session: a loop of failing calls is one mistake, told often
-MASKS = (
-    (re.compile(r"https?://\S+"), "<url>"),
-    (re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|“[^”]*”"), "<name>"),
-    (re.compile(r"(?:~|\.{1,2})?(?:/[\w.@+-]+)+/?|\b[A-Z]:\\\S+|\b[\w-]+(?:/[\w.-]+)+"), "<path>"),
-    (re.compile(r"\b[0-9a-f]{7,}\b|\b0x[0-9a-fA-F]+\b|\b[0-9a-f]{8}-[0-9a-f-]{27}\b"), "<id>"),
-    (re.compile(r"\d+(?:\.\d+)*"), "<n>"),
-)
-CAUSE = re.compile(
+CAUSE = folded(
     r"\b(?:because|since|the (?:issue|problem|cause|reason|error|fix|failure) (?:is|was)|needs? to|has to|must"
     r"|requires?|instead of|should (?:be|have|use)|doesn't (?:exist|support|have|accept)|isn't|cannot|can't"
-    r"|not (?:found|installed|supported|available)|wrong|missing|only (?:works|accepts|supports)|expects?)\b",
-    re.IGNORECASE,
+    r"|not (?:found|installed|supported|available)|wrong|missing|only (?:works|accepts|supports)|expects?)\b"
 )
 
 
@@ -66,24 +56,17 @@ def lessons_from(mistakes: Sequence[Mistake]) -> list[Candidate]:
     return lessons
 
 
-def template_of(error: str) -> str:
-    """An error's text with everything masked that differs from one time to the next."""
-    for pattern, mask in MASKS:
-        error = pattern.sub(mask, error)
-    return " ".join(error.casefold().split())[:160]
-
-
 def _told_errors(session: SessionTurns) -> Iterator[Mistake]:
     turns = session.turns
-    for place, turn in enumerate(turns):
-        if not turn.is_error or not turn.text or turn.role is not Role.TOOL:
+    for place, failed in enumerate(turns):
+        if not failed.is_error or not failed.text or failed.role is not Role.TOOL:
             continue
-        template = template_of(error_line(turn.text))
-        told = _told_behind(turns, place, set(content_words(error_line(turn.text))))
+        template = error_template(failed.text)
+        told = _told_behind(turns, place, set(content_words(error_line(failed.text))))
         if told and len(content_words(template)) >= MIN_SESSIONS:
-            said, first, end = told
-            text = statement_of(said.text[first:end], said.time)
-            yield Mistake(template, text, quote_of(session, said, first, end), session.project, is_error=True)
+            turn, first, end = told
+            text = statement_of(turn.text[first:end], turn.time)
+            yield Mistake(template, text, quote_of(session, turn, first, end), session.project, is_error=True)
 
 
 def _told_behind(turns: Sequence[Turn], place: int, failed: set[str]) -> tuple[Turn, int, int] | None:
@@ -103,8 +86,7 @@ def _told_behind(turns: Sequence[Turn], place: int, failed: set[str]) -> tuple[T
 def _corrected(session: SessionTurns, corrections: Iterable[Candidate]) -> Iterator[Mistake]:
     for candidate in corrections:
         if candidate.kind in (Kind.CORRECTION, Kind.PREFERENCE) and candidate.quotes[0].role is Role.PERSON:
-            words = " ".join(sorted(set(content_words(candidate.text))))
-            yield Mistake(words, candidate.text, candidate.quotes[0], session.project, is_error=False)
+            yield Mistake(telling(candidate.text), candidate.text, candidate.quotes[0], session.project, is_error=False)
 
 
 def _groups(mistakes: Sequence[Mistake]) -> Iterator[list[Mistake]]:
@@ -121,12 +103,6 @@ def _groups(mistakes: Sequence[Mistake]) -> Iterator[list[Mistake]]:
             group.append(mistake)
     yield from errors.values()
     yield from spoken
-
-
-def is_same_correction(one: str, other: str) -> bool:
-    """Whether two corrections, given by their telling words, say the same."""
-    ours, theirs = set(one.split()), set(other.split())
-    return bool(ours | theirs) and len(ours & theirs) / len(ours | theirs) >= SAME_WORDS
 
 
 def _lesson(mistakes: Sequence[Mistake]) -> Candidate:

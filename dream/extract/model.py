@@ -7,17 +7,17 @@ any other. Where the model cannot be asked, the deterministic finder alone speak
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from crawler.agreement import is_agreement
 from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel, Refused
 from crawler.compress.model.prompt import Prompt, shorten
 from crawler.transcripts.injected import OWN_SESSION_MARK
-from crawler.transcripts.turns import Role, Turn
+from crawler.transcripts.turns import Role
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.finder import find_candidates
 from dream.records import Candidate, Kind, Quote
+from memory_server.language.cues import is_agreement
 
 logger = logging.getLogger(__name__)
 
@@ -85,15 +85,9 @@ def candidates_in(answer: str, session: SessionTurns, extractor: str) -> Iterato
 
 def located(session: SessionTurns, entry: str, words: str) -> tuple[Quote, ...]:
     """The quote of these words with its place, behind an assistant's the person's agreement; empty where it lacks."""
-    spoken: Sequence[Turn] = session.spoken
-    for place, turn in enumerate(spoken):
-        first = turn.text.find(words)
-        if not words or first < 0 or not any(known.startswith(entry) for known in turn.entries):
-            continue
-        quote = quote_of(session, turn, first, first + len(words))
-        if turn.role is Role.PERSON:
+    for quote, answer in session.quotes(entry, words):
+        if quote.role is Role.PERSON:
             return (quote,)
-        answer = next((later for later in spoken[place + 1 :] if later.role is Role.PERSON), None)
         if answer and is_agreement(answer.text):
             return quote, quote_of(session, answer, 0, len(answer.text))
     return ()

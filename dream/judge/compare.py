@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
-from dream.judge.routing import place_for
-from dream.records import Candidate, Kind, Relation, Update
+from dream.records import Candidate, Kind, Place, Relation, Update
 from dream.statements.reading import StatementReading, read_statement
-from dream.statements.words import Rarity, content_words
-from dream.topics import Topics, TopicStatement, TopicText
+from dream.topics import LESSONS, Topics, TopicStatement, TopicText
+from memory_server.document import LineRange, SourcePath
+from memory_server.language.cues import folded
+from memory_server.language.words import Rarity, content_words
 
 CONTRADICTS_FROM = 0.55  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
@@ -22,9 +23,19 @@ EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
 WORTH_EXTENDING = 0.5
 DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
-REASON = re.compile(
-    r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b", re.IGNORECASE
-)
+BELONGS_FROM = 0.35  # share of a statement's telling words that a topic must hold to take it in unasked
+SAFE_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+MAX_NAME = 60
+AGAINST = frozenset({Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT})
+SENTENCES = {
+    Relation.NEW: "No topic speaks of this.",
+    Relation.KNOWN: "says this already.",
+    Relation.EXTENDS: "speaks of the same.",
+    Relation.CONTRADICTS: "says otherwise: {}.",
+    Relation.SUPERSEDES: "said otherwise, and the person announced a change: {}.",
+    Relation.DRIFT: "records a decision of long ago; this goes against it without a reason: {}.",
+}  # behind the place of the statement that it was compared with; filled with what speaks against it
+REASON = folded(r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +90,7 @@ def is_worth_asking(update: Update) -> bool:
     confidence = update.candidate.confidence
     if update.relation is Relation.KNOWN:
         return False
-    if update.relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT):
+    if update.relation in AGAINST:
         return True
     return confidence >= (WORTH_EXTENDING if update.relation is Relation.EXTENDS else WORTH_NEW)
 
@@ -103,44 +114,78 @@ def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:
-    words = " ".join(quote.text for quote in candidate.quotes) + " " + candidate.text
+    words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
     if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
         return Relation.SUPERSEDES
-    if (
-        _is_old(candidate, match.topic)
-        and candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
-        and not REASON.search(words)
-    ):
-        return Relation.DRIFT
-    return Relation.CONTRADICTS
+    decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
+    is_drift = decides and _is_old(candidate, match.topic) and not REASON.search(words)
+    return Relation.DRIFT if is_drift else Relation.CONTRADICTS
 
 
 def _is_old(candidate: Candidate, topic: TopicText) -> bool:
-    said = next((quote.time for quote in candidate.quotes if quote.time), None)
-    return bool(said and topic.date and said.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
+    when = next((quote.time for quote in candidate.quotes if quote.time), None)
+    return bool(when and topic.date and when.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
-    replaces = match if relation in (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT) else None
-    place = place_for(
-        candidate,
-        topics,
-        topic=match.topic if match else None,
-        statement=match.statement if match else None,
-        is_replaced=replaces is not None,
+    place = _in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics, match)
+    where = f"{match.topic.path}:{match.statement.lines.first} " if match else ""
+    return Update(candidate, relation, place, where + SENTENCES[relation].format(match.why if match else ""))
+
+
+# -- where it goes --------------------------------------------------------------------------------------------------
+
+
+def place_for(candidate: Candidate, topics: Topics, match: Match | None) -> Place:
+    """The topic that a statement belongs to, and the line of it behind which it goes.
+
+    In this order: the topic that it was compared with; the one that the extractor names; the one whose words it shares
+    most; the project's own; a new one. Lessons go to `lessons.md`.
+    """
+    if candidate.kind is Kind.LESSON:
+        lessons = topics.file(LESSONS)
+        return Place(LESSONS, _last_line(lessons) if lessons else 0, title="" if lessons else "Lessons")
+    if match:
+        return Place(match.topic.path, match.statement.lines.last)
+    found = topics.file(topic_path(candidate.topic)) if candidate.topic else None
+    found = found or _nearest(candidate, topics) or topics.file(topic_path(candidate.project))
+    if found:
+        return Place(found.path, _last_line(found))
+    name = candidate.topic or candidate.project or "notes"
+    return Place(topic_path(name), 0, title=name.replace("-", " ").strip().capitalize())
+
+
+def topic_path(name: str) -> SourcePath:
+    """A topic's path from any name: nothing of it can lead out of `topics/`."""
+    if name.casefold().strip() in ("lessons", "lessons.md"):
+        return LESSONS
+    plain = "-".join(SAFE_NAME.findall(name.removeprefix("topics/").removesuffix(".md").casefold()))
+    return SourcePath(f"topics/{plain[:MAX_NAME].strip('-') or 'notes'}.md")
+
+
+def _in_place_of(match: Match) -> Place:
+    lines, statement = match.statement.lines, match.statement
+    return Place(
+        match.topic.path,
+        lines.first - 1,
+        replaces=LineRange(lines.first, lines.last),
+        old_text="".join(match.topic.lines[lines.first - 1 : lines.last]),
+        kept_before=statement.before,
+        kept_after=statement.after,
     )
-    return Update(candidate, relation, place, _sentence(relation, match))
 
 
-def _sentence(relation: Relation, match: Match | None) -> str:
-    if match is None:
-        return "No topic speaks of this."
-    where = f"{match.topic.path}:{match.statement.lines.first}"
-    return {
-        Relation.KNOWN: f"{where} says this already.",
-        Relation.EXTENDS: f"{where} speaks of the same.",
-        Relation.CONTRADICTS: f"{where} says otherwise: {match.why}.",
-        Relation.SUPERSEDES: f"{where} said otherwise, and the person announced a change: {match.why}.",
-        Relation.DRIFT: f"{where} records a decision of long ago; this goes against it without a reason: {match.why}.",
-        Relation.NEW: "",
-    }[relation]
+def _nearest(candidate: Candidate, topics: Topics) -> TopicText | None:
+    """The topic that holds most of the statement's telling words, if that is enough of them."""
+    words = frozenset(content_words(candidate.text))
+    share, nearest = 0.0, None
+    for topic in topics.files:
+        held = share_of(words & topic.words, words, topics.rarity)
+        if topic.path != LESSONS and held > share:
+            share, nearest = held, topic
+    return nearest if share >= BELONGS_FROM else None
+
+
+def _last_line(topic: TopicText) -> int:
+    """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
+    return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))

@@ -6,34 +6,31 @@ npm to pnpm`), and that stands in the earlier. A holder: somebody else owns or l
 much of the subject is shared; the surest counts.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from dream.statements.acts import Act
-from dream.statements.reading import ClauseReading, StatementReading
-from dream.statements.scope import are_apart, role_of_date
-from dream.statements.values import MEASURES, Value, ValueKind, are_equal, share_a_scale
-from dream.statements.words import Rarity, content_words
+from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
+from dream.statements.values import DAYS, MEASURES, MONTH_NAMES, Value, ValueKind, are_equal, share_a_scale
+from memory_server.language.cues import folded
+from memory_server.language.words import Rarity, content_words
 
 MOVED = (
     "changed|moved|extended|increased|improved|reduced|updated|switched|renamed|migrated|upgraded|rescheduled|postponed"
     "|bumped|raised|lowered"
 )
-CHANGE = re.compile(
-    r"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
-    rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)"
-    rf"|(?:{MOVED})\s+(?:it\s+|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest"
-    r"|current(?:ly)?|already|so far|managed to|down to|up to|actually|correction|moving|changing|switching"
-    r"|rescheduling|postponing|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b",
-    re.IGNORECASE,
+CHANGE = folded(
+    rf"\b(?:now|no longer|any ?more|from now on|(?:has|have|had|was|were|got|been|just|recently|i|we|'ve"
+    rf"|'s)\s+(?:\w+\s+)?(?:{MOVED}|decreased|reached|replaced|grown|grew|dropped|shifted)|(?:{MOVED})\s+(?:it\s+"
+    rf"|from\s+|(?:[\w'-]+\s+){{0,5}}?to\s+)|instead(?: of)?|rather than|as of|new|latest|current(?:ly)?|already"
+    rf"|so far|managed to|down to|up to|actually|correction|moving|changing|switching|rescheduling|postponing"
+    rf"|not\s+\S+\s+but|used to|meanwhile|stop(?:ped)?|extended|increased)\b"
 )  # how a person announces that something is different from what it was
-REPLACED = re.compile(
+REPLACED = folded(
     r"\b(?:instead of|rather than|no longer (?:use|on|in|at)?|stop(?:ped)? using|not"
-    r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)"
-    r"\s+(?P<what>(?:the |a |an )?[\w./+#-]*[\w+#])",
-    re.IGNORECASE,
+    r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the "
+    r"|a |an )?[\w./+#-]*[\w+#])"
 )
 FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it
 MIN_DENIED = 2  # telling words of a denial that must be affirmed: one shared word is chance
@@ -43,11 +40,8 @@ SMALL = 3  # telling words that a subject must have before it may be contained i
 SAME_SUBJECT = 0.8  # of two subjects, however small, that are all but equal (Dice coefficient)
 CALENDAR = frozenset(
     content_words(
-        "hour hourly day daily week weekly month monthly year yearly minute second morning evening afternoon night"
-        " percent"
-        " january february march april may june july august september october november december monday tuesday"
-        " wednesday"
-        " thursday friday saturday sunday am pm ms times"
+        "hour hourly day daily week weekly month monthly year yearly minute second morning evening afternoon night am"
+        f" pm ms percent times {' '.join(MONTH_NAMES)} {DAYS.replace('|', ' ')}"
     )
 )  # words of time and measure say when and how much, not of what
 DOUBT = 1.0  # telling words added to the smaller context, so that one shared word of one is not certainty
@@ -65,11 +59,8 @@ def contradiction_of(later: StatementReading, earlier: StatementReading, rarity:
     """How surely the later statement goes against the earlier one."""
     if not later.context & earlier.words:
         return Against(0.0)
-    found = [Against(0.0), *_values(later, earlier, rarity)]
-    found += _denials(later, earlier, rarity)
-    found += _replacements(later, earlier, rarity)
-    found += _holders(later, earlier, rarity)
-    return max(found)
+    ways = (_values, _denials, _replacements, _holders)
+    return max((against for way in ways for against in way(later, earlier, rarity)), default=Against(0.0))
 
 
 def weigh(words: Collection[str], rarity: Rarity) -> float:
@@ -94,13 +85,13 @@ def _values(later: StatementReading, earlier: StatementReading, rarity: Rarity) 
         for new, old in product(ours.values, theirs.values):
             if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
                 continue
-            if speaks_of_another(ours, new, theirs, old) or has_better_partner(ours, new, theirs, old):
+            if speaks_of_another(ours, new, theirs, old):
                 continue
             score = _slot_score(new, old, far, rarity, leans=ours.leans)
             if not announced and score < SAME_SUBJECT:
                 score *= UNANNOUNCED
             if score:
-                why = f"{ours.said(new)} where it says {theirs.said(old)}"
+                why = f"{ours.written(new)} where it says {theirs.written(old)}"
                 yield Against(min(1.0, score + announced), why)
 
 
@@ -113,15 +104,6 @@ def is_same_slot(new: Value, old: Value) -> bool:
     if new.kind is ValueKind.QUANTITY:
         return new.unit == old.unit or new.unit in old.near or old.unit in new.near
     return True
-
-
-def has_better_partner(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
-    """Whether two values count different things, and one of the clauses has a value that counts what the other does."""
-    if new.unit == old.unit:
-        return False
-    return any(new.unit and value.unit == new.unit for value in theirs.values) or any(
-        old.unit and value.unit == old.unit for value in ours.values
-    )
 
 
 def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
@@ -163,10 +145,12 @@ def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *,
     ours, theirs = _subject(new), _subject(old)
     if not leans and not _noun(new) & _noun(old):
         return 0.0
+    # in sums of rarity: both subjects, the lighter first; what they share; what the sentences around add
     weights = sorted((weigh(ours, rarity), weigh(theirs, rarity)))
     shared = ours & theirs
     near, word = weigh(shared, rarity), rarity.of("")
     beyond = FAR_WEIGHT * weigh(set(far) - shared - CALENDAR, rarity)
+    # 0 to 1: how much of the lighter subject lies in the other, and how nearly they are one (Dice)
     contained = (near + (beyond if leans else min(near, beyond))) / (max(weights[0], SMALL * word) + DOUBT * word)
     same = 2 * near / sum(weights) if near else 0.0
     if new.kind is ValueKind.NAME:
@@ -191,9 +175,9 @@ def _subject(value: Value) -> frozenset[str]:
 def _denials(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     for denying, other in ((later, earlier), (earlier, later)):
         affirmed = [clause.words for clause in other.clauses if not clause.denies]
-        said = frozenset().union(*affirmed)
+        affirms = frozenset().union(*affirmed)
         for clause in denying.clauses:
-            scores = [_denial_score(things, said, rarity) for things in clause.denied]
+            scores = [_denial_score(things, affirms, rarity) for things in clause.denied]
             yield Against(max(scores, default=0.0), "one denies what the other says")
 
 
@@ -207,22 +191,12 @@ def _denial_score(denied: frozenset[str], affirmed: frozenset[str], rarity: Rari
 
 
 def _replacements(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
-    for match in REPLACED.finditer(later.text):
-        gone = frozenset(content_words(match["what"]))
+    named = [(match["what"], frozenset(content_words(match["what"]))) for match in REPLACED.finditer(later.text)]
+    for name, gone in (*named, *later.former):
         if gone and gone <= earlier.words and not earlier.denies:
-            yield _replaced(later, earlier, gone, match["what"], rarity)
-    for name, gone in later.former:
-        if gone and gone <= earlier.words and not earlier.denies:
-            yield _replaced(later, earlier, gone, name, rarity)
-
-
-def _replaced(
-    later: StatementReading, earlier: StatementReading, gone: frozenset[str], name: str, rarity: Rarity
-) -> Against:
-    """How surely a later statement that does away with something speaks of the earlier one, which holds it."""
-    rest, others = later.words - gone, earlier.words - gone
-    alike = share_of(rest & others, min(rest, others, key=len), rarity)
-    return Against(0.5 + 0.5 * alike, f"it does away with {name}")
+            rest, others = later.words - gone, earlier.words - gone
+            alike = share_of(rest & others, min(rest, others, key=len), rarity)
+            yield Against(0.5 + 0.5 * alike, f"it does away with {name}")
 
 
 # -- another holder -------------------------------------------------------------------------------------------------

@@ -12,25 +12,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import Protocol
 
-from crawler.agreement import is_agreement
-from crawler.compress.candidates import error_line
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence, is_true_of
-from dream.extract.halves import cuts_in
-from dream.extract.lessons import LOOK_AHEAD, MIN_SESSIONS, is_same_correction, template_of
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
+from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.statements.acts import Act, clauses_in
-from dream.statements.sentences import sentence_spans
+from dream.statements.acts import SILENT, clauses_in
+from dream.statements.halves import cuts_in
+from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
 from dream.statements.wording import OPENER
-from dream.statements.words import content_words
 from dream.topics import Topics
 from memory_server.escaping import HIDDEN
+from memory_server.language.cues import INJECTION, NEGATION, folded, is_agreement
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
 
 
@@ -52,6 +51,20 @@ class RefusalReason(StrEnum):
     REJECTED = "rejected before"
 
 
+SENTENCES = {
+    RefusalReason.NO_QUOTE: "Give the words that somebody said, with session and entry.",
+    RefusalReason.NOT_SAID: "These words ask, suppose, quote, paste or play; they assert nothing.",
+    RefusalReason.NOT_AGREED: "The assistant said this; quote the person's next words that agree to it.",
+    RefusalReason.NOT_REPEATED: "A lesson needs the same mistake in two sessions, each with its words.",
+    RefusalReason.SEVERAL: "It says more than one thing; propose each by itself.",
+    RefusalReason.SECRET: "The statement or its quote holds what looks like a secret; leave it out.",
+    RefusalReason.HIDDEN: "It holds characters that a reader cannot see or tell apart.",
+    RefusalReason.INSTRUCTION: "It speaks to an assistant, not about the work.",
+    RefusalReason.KNOWN: "A topic says this already.",
+    RefusalReason.REJECTED: "A person rejected this before; only new evidence brings it back.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """One reason, with a sentence that a person or a model can act on."""
@@ -59,45 +72,17 @@ class Refusal:
     reason: RefusalReason
     what: str
 
-
-class Rejections(Protocol):
-    """What a person rejected before."""
-
-    def knows(self, candidate: Candidate) -> bool: ...
+    @classmethod
+    def of(cls, reason: RefusalReason) -> "Refusal":
+        return cls(reason, SENTENCES[reason])
 
 
-@dataclass(frozen=True, slots=True)
-class NoRejections:
-    """Nothing was ever rejected."""
-
-    def knows(self, candidate: Candidate) -> bool:  # noqa: ARG002  the protocol's signature
-        return False
-
-
-NEGATORS = re.compile(
-    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b",
-    re.IGNORECASE,
-)
 MAX_TEXT = 400  # characters of a statement
+LETTERS = re.compile(r"[^\W\d_]+")
+LOOK_ALIKE, FOR_SHOW = {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE"}, {"FULLWIDTH", "MATHEMATICAL"}  # names of scripts
 MIN_COVERED = 0.75  # share of a statement's telling words that the quotes must hold; the rest may be grammar
-INSTRUCTION_LIKE = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
-    r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
-    r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
-    r"|tool|function|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't"
-    r"|never) (?:tell|inform|mention|reveal|show|ask)\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b"
-    r"|\bwithout (?:telling|asking|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b|\b(?:curl|wget"
-    r"|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b|\b(?:exfiltrat|send|upload|post|leak|email"
-    r"|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?|passwords?|tokens?|api keys?|private keys?"
-    r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
-    r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
-    r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
-    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b",
-    re.IGNORECASE,
-)
-JOINS = re.compile(
-    r"(?:;|\s[-–—]\s|,?\s+(?:and|but|also|plus)\s+(?=(?:also|always|never|we|you|the|our|it|use|do|don't|is|i)\b))",
-    re.IGNORECASE,
+JOINS = folded(
+    r"(?:;|\s[-–—]\s|,?\s+(?:and|but|also|plus)\s+(?=(?:also|always|never|we|you|the|our|it|use|do|don't|is|i)\b))"
 )
 
 
@@ -112,75 +97,61 @@ class Gate:
 
     def check(self, candidate: Candidate) -> tuple[Refusal, ...]:
         """Every reason against a candidate, each once; none where it passes."""
-        found = dict.fromkeys(self._refusals(candidate))
-        return tuple(found)
+        return tuple(dict.fromkeys(self._refusals(candidate)))
 
     def _refusals(self, candidate: Candidate) -> Iterator[Refusal]:
         yield from self._about_quotes(candidate)
         yield from _about_text(candidate)
         if self._holds_secret(candidate):
-            yield Refusal(
-                RefusalReason.SECRET, "The statement or its quote holds what looks like a secret; leave it out."
-            )
+            yield Refusal.of(RefusalReason.SECRET)
         if is_known(candidate, self._topics):
-            yield Refusal(RefusalReason.KNOWN, "A topic says this already.")
+            yield Refusal.of(RefusalReason.KNOWN)
         if self._rejections.knows(candidate):
-            yield Refusal(RefusalReason.REJECTED, "A person rejected this before; only new evidence brings it back.")
+            yield Refusal.of(RefusalReason.REJECTED)
 
     def _about_quotes(self, candidate: Candidate) -> Iterator[Refusal]:
-        if not candidate.quotes:
-            yield Refusal(RefusalReason.NO_QUOTE, "Give the words that somebody said, with session and entry.")
-        for quote in candidate.quotes:
+        quotes = candidate.quotes
+        if not quotes:
+            yield Refusal.of(RefusalReason.NO_QUOTE)
+        for quote in quotes:
             yield from self._about_quote(quote)
-        said_by_assistant = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT
         if candidate.kind is Kind.LESSON:
-            if not self._is_repeated(candidate.quotes):
-                yield Refusal(
-                    RefusalReason.NOT_REPEATED, "A lesson needs the same mistake in two sessions, each with its words."
-                )
-        elif said_by_assistant and not self._is_agreed(candidate.quotes):
-            yield Refusal(
-                RefusalReason.NOT_AGREED, "The assistant said this; quote the person's next words that agree to it."
-            )
-        if len(candidate.quotes) > 1 and candidate.kind is not Kind.LESSON and not said_by_assistant:
+            if not self._is_repeated(quotes):
+                yield Refusal.of(RefusalReason.NOT_REPEATED)
+        elif quotes and quotes[0].role is Role.ASSISTANT:
+            if not self._is_agreed(quotes):
+                yield Refusal.of(RefusalReason.NOT_AGREED)
+        elif len(quotes) > 1:
             yield Refusal(RefusalReason.SEVERAL, "The quotes are of different statements; propose each by itself.")
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
         if quote.role not in (Role.PERSON, Role.ASSISTANT):
             yield Refusal(RefusalReason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
-            return
-        turn = self._evidence.turn_of(quote)
-        if turn is None:
+        elif (turn := self._evidence.turn_of(quote)) is None:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
         elif quote.role is Role.PERSON and not is_said(turn.text, quote) and not is_agreement(turn.text):
-            yield Refusal(
-                RefusalReason.NOT_SAID, "These words ask, suppose, quote, paste or play; they assert nothing."
-            )
+            yield Refusal.of(RefusalReason.NOT_SAID)
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the second quote is the person's next turn, and agrees without a condition."""
-        if len(quotes) < 2 or quotes[1].role is not Role.PERSON:
+        if len(quotes) < 2 or quotes[1].role is not Role.PERSON or quotes[1].session_id != quotes[0].session_id:
             return False
-        session = self._evidence.session(quotes[0].session_id)
-        said, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
-        if said is None or answer is None or quotes[1].session_id != session.session_id:
+        stated, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
+        if stated is None or answer is None:
             return False
-        spoken = list(session.spoken)
-        place = spoken.index(said)
-        following = next((turn for turn in spoken[place + 1 :] if turn.role is Role.PERSON), None)
-        return following is not None and following == answer and is_agreement(answer.text)
+        spoken = self._evidence.session(quotes[0].session_id).spoken
+        following = (turn for turn in spoken[spoken.index(stated) + 1 :] if turn.role is Role.PERSON)
+        return next(following, None) == answer and is_agreement(answer.text)
 
     def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the quotes tell the same mistake in different sessions; copies of an entry in a fork count once."""
-        if (
-            len({quote.session_id for quote in quotes}) < MIN_SESSIONS
-            or len({quote.entry for quote in quotes}) < MIN_SESSIONS
-        ):
+        different = min(len({quote.session_id for quote in quotes}), len({quote.entry for quote in quotes}))
+        if different < MIN_SESSIONS:
             return False
         if any(quote.role is Role.ASSISTANT for quote in quotes):
             templates = [self._templates_before(quote) for quote in quotes]
             return bool(set.intersection(*templates))
-        words = [" ".join(sorted(set(content_words(quote.text)))) for quote in quotes]
+        words = [telling(quote.text) for quote in quotes]
         return all(is_same_correction(words[0], other) for other in words[1:])
 
     def _templates_before(self, quote: Quote) -> set[str]:
@@ -188,7 +159,7 @@ class Gate:
         turns = self._evidence.session(quote.session_id).turns
         place = next((place for place, turn in enumerate(turns) if is_true_of(quote, turn)), 0)
         failed = [turn for turn in turns[max(0, place - LOOK_AHEAD) : place] if turn.is_error and turn.text]
-        return {template_of(error_line(turn.text)) for turn in failed}
+        return {error_template(turn.text) for turn in failed}
 
     def _holds_secret(self, candidate: Candidate) -> bool:
         texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
@@ -199,8 +170,7 @@ def is_said(text: str, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
     inside = [c for c in clauses_in(text) if c.own < quote.end and quote.first < c.end]
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
-    silent = {Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES}
-    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in silent for c in inside)
+    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in SILENT for c in inside)
 
 
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:
@@ -209,24 +179,20 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
     shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
     if any(HIDDEN.search(part.replace("\n", " ")) or mixes_scripts(part) for part in shown):
-        yield Refusal(RefusalReason.HIDDEN, "It holds characters that a reader cannot see or tell apart.")
-    if any(INSTRUCTION_LIKE.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
-        yield Refusal(RefusalReason.INSTRUCTION, "It speaks to an assistant, not about the work.")
+        yield Refusal.of(RefusalReason.HIDDEN)
+    if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
+        yield Refusal.of(RefusalReason.INSTRUCTION)
     if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
-        yield Refusal(RefusalReason.SEVERAL, "It says more than one thing; propose each by itself.")
+        yield Refusal.of(RefusalReason.SEVERAL)
     if candidate.quotes and (extra := beyond_quote(candidate)):
         yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
 
 
 def mixes_scripts(text: str) -> bool:
-    """Whether a single word mixes Latin letters with look-alikes of another alphabet."""
-    for word in re.findall(r"[^\W\d_]+", text):
-        if word.isascii():
-            continue
-        scripts = {unicodedata.name(letter, "?").split()[0] for letter in word}
-        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "FULLWIDTH", "MATHEMATICAL"}:
-            return True
-        if scripts & {"FULLWIDTH", "MATHEMATICAL"}:
+    """Whether a word mixes Latin letters with look-alikes of another alphabet, or is made of letters for show."""
+    for word in LETTERS.findall(text):
+        scripts = {unicodedata.name(letter, "?").split()[0] for letter in word} if not word.isascii() else set()
+        if scripts & FOR_SHOW or ("LATIN" in scripts and scripts & LOOK_ALIKE):
             return True
     return False
 
@@ -251,10 +217,7 @@ def beyond_quote(candidate: Candidate) -> list[str]:
 def _values_beyond(text: str, said: str) -> list[str]:
     """Values that the quote does not give, or gives as what no longer holds. Dates may have been made absolute."""
     folded = " ".join(said.casefold().split())
-    gone = {value.value for value in values_in(said) if value.is_former}
-    gone |= {match["what"].casefold() for match in REPLACED.finditer(said)}
-    gone -= {value.value for value in values_in(text) if value.is_former}
-    gone -= {match["what"].casefold() for match in REPLACED.finditer(text)}
+    gone = _done_away_with(said) - _done_away_with(text)
     extra = []
     for value in values_in(text):
         written = text[value.first : value.end].strip()
@@ -265,11 +228,15 @@ def _values_beyond(text: str, said: str) -> list[str]:
     return extra + sorted(tokens & gone)
 
 
+def _done_away_with(text: str) -> set[str]:
+    """What a text says was so before, or names as replaced."""
+    former = {value.value for value in values_in(text) if value.is_former}
+    return former | {match["what"].casefold() for match in REPLACED.finditer(text)}
+
+
 def _turned(text: str, said: str) -> list[str]:
     """Negations that stand on one side alone; a `no,` ahead of a sentence answers and negates nothing."""
-    ours, theirs = (
-        Counter(word.casefold() for word in NEGATORS.findall(OPENER.sub("", part))) for part in (text, said)
-    )
+    ours, theirs = (Counter(map(str.casefold, NEGATION.findall(OPENER.sub("", part)))) for part in (text, said))
     return sorted((ours - theirs) + (theirs - ours))
 
 

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crawler.transcripts.turns import Role
-from dream.proposals.hunk import Hunk, hash_of
-from dream.records import Kind, Place
+from dream.records import Hunk, Kind, Place, hash_of
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.escaping import shown_line
@@ -64,35 +63,35 @@ def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
         text = new_file(hunk, place, manner)
         place = replace(place, after_line=len(split_lines(text)))
     newline = "\r\n" if "\r\n" in text else "\n"
-    if text and not text.endswith(("\n", "\r")):
-        text += newline
-    label = label_of(hunk, text)
-    lines = split_lines(text)
+    text = text if not text or text.endswith(("\n", "\r")) else text + newline
+    lines, label = split_lines(text), label_of(hunk, text)
     if place.replaces is not None:
-        lines = _replaced(lines, place.replaces, _in_its_line(hunk.text, place, label, newline))
+        lines = _replaced(lines, place.replaces, _ended(_in_its_line(hunk.text, place, label), newline))
     else:
         lines = _inserted(lines, _legal_line(text, place.after_line), hunk, label, newline)
-    lines = _with_footnote(lines, label, provenance_of(hunk), newline)
+    lines = _with_footnote(lines, f"[^{label}]: {provenance_of(hunk)}", newline)
     if manner.keeps_history and place.replaces is not None:
         lines = _with_history(lines, place.old_text, hunk, manner, newline)
-    changed = "".join(lines)
-    return set_field(changed, "modified", manner.today.isoformat()) if parse_frontmatter(changed).block else changed
+    return dated("".join(lines), manner.today)
+
+
+def dated(text: str, day: dt.date) -> str:
+    """The text with the day of its change in its frontmatter, where it has one."""
+    return set_field(text, "modified", day.isoformat()) if parse_frontmatter(text).block else text
 
 
 def new_file(hunk: Hunk, place: Place, manner: Manner) -> str:
     """A topic with its frontmatter and heading, and nothing else yet."""
     title = place.title or re.sub(r"[-_]+", " ", place.target.rpartition("/")[2].removesuffix(".md")).capitalize()
-    is_lesson = place.target == "lessons.md"
-    head = new_frontmatter(
-        {
-            "id": str(uuid.uuid5(NAMESPACE, f"{place.target} {hunk.id}")),
-            "type": "procedural" if is_lesson else "semantic",
-            "title": title,
-            "created": manner.today.isoformat(),
-            "modified": manner.today.isoformat(),
-            **({"project": project} if (project := hunk.update.candidate.project.strip()) else {}),
-        }
-    )
+    day, project = manner.today.isoformat(), hunk.update.candidate.project.strip()
+    fields = {
+        "id": str(uuid.uuid5(NAMESPACE, f"{place.target} {hunk.id}")),
+        "type": "procedural" if place.target == "lessons.md" else "semantic",
+        "title": title,
+        "created": day,
+        "modified": day,
+    }
+    head = new_frontmatter(fields | ({"project": project} if project else {}))
     said_by_person = all(quote.role is Role.PERSON for quote in hunk.quotes)
     head = set_field(head, "provenance.sourceType", "user_explicit" if said_by_person else "agent_inferred")
     return set_field(head, "provenance.trustLevel", "verified") + f"\n# {title}\n"
@@ -111,11 +110,8 @@ def provenance_of(hunk: Hunk) -> str:
 def label_of(hunk: Hunk, text: str) -> str:
     """The name of the hunk's footnote, new to the text."""
     taken = find_footnotes(text).defined
-    for chars in (8, 10, 12):
-        label = f"d{hunk.id[:chars]}"
-        if label not in taken:
-            return label
-    return next(label for number in range(2, 1_000) if (label := f"d{hunk.id}-{number}") not in taken)
+    names = (*(hunk.id[:chars] for chars in (8, 10, 12)), *(f"{hunk.id}-{number}" for number in range(2, 1_000)))
+    return next(label for name in names if (label := f"d{name}") not in taken)
 
 
 def says_already(text: str, statement: str) -> bool:
@@ -144,11 +140,14 @@ def is_prose(text: str, lines: LineRange | None) -> bool:
 def last_line_of_body(text: str) -> int:
     """The last line that says something, the definitions of footnotes left out; counted from 1."""
     lines, code = split_lines(text), code_lines(text)
-    for number in range(len(lines), 0, -1):
-        line = lines[number - 1]
-        if line.strip() and (number - 1 in code or not FOOTNOTE_DEFINITION.match(line)):
-            return number
-    return len(lines)
+    told = (
+        n for n in range(len(lines), 0, -1) if lines[n - 1].strip() and (n - 1 in code or not _is_note(lines[n - 1]))
+    )
+    return next(told, len(lines))
+
+
+def _is_note(line: str) -> bool:
+    return FOOTNOTE_DEFINITION.match(line) is not None
 
 
 def _bare(line: str) -> str:
@@ -157,17 +156,12 @@ def _bare(line: str) -> str:
 
 def _place_of_old_text(lines: Sequence[str], place: Place) -> Place | None:
     """Where the lines to be replaced stand: the occurrence nearest to where they were."""
-    wanted = [_bare(line) for line in split_lines(place.old_text)]
-    assert place.replaces is not None
-    count = len(wanted)
-    found = [
-        first
-        for first in range(1, len(lines) - count + 2)
-        if [_bare(line) for line in lines[first - 1 : first - 1 + count]] == wanted
-    ]
+    wanted, bare = [_bare(line) for line in split_lines(place.old_text)], [_bare(line) for line in lines]
+    count, was = len(wanted), place.replaces.first if place.replaces else 0
+    found = [first for first in range(1, len(lines) - count + 2) if bare[first - 1 : first - 1 + count] == wanted]
     if not found or not wanted:
         return None
-    first = min(found, key=lambda number: abs(number - (place.replaces.first if place.replaces else 0)))
+    first = min(found, key=lambda number: abs(number - was))
     return replace(place, after_line=first + count - 1, replaces=LineRange(first, first + count - 1))
 
 
@@ -177,16 +171,19 @@ def _end_of_section(text: str, heading: str) -> int:
     starts = [number for number, line in enumerate(lines) if number not in code and heading and _bare(line) == heading]
     if not starts:
         return last_line_of_body(text)
-    found = HEADING.match(heading)
-    depth = len(found["marks"]) if found else 6
-    end = starts[0]
+    depth, end = depth_of(heading) or 6, starts[0]
     for number in range(starts[0] + 1, len(lines)):
-        is_heading = number not in code and (mark := HEADING.match(lines[number]))
-        if is_heading and mark and len(mark["marks"]) <= depth:
+        if number not in code and 0 < depth_of(lines[number]) <= depth:
             break
-        if lines[number].strip() and not FOOTNOTE_DEFINITION.match(lines[number]):
+        if lines[number].strip() and not _is_note(lines[number]):
             end = number
     return end + 1
+
+
+def depth_of(line: str) -> int:
+    """The level of a heading line; 0 for any other."""
+    found = HEADING.match(line)
+    return len(found["marks"]) if found else 0
 
 
 def _legal_line(text: str, wanted: int) -> int:
@@ -195,55 +192,45 @@ def _legal_line(text: str, wanted: int) -> int:
     number = min(max(wanted, parse_frontmatter(text).body_line - 1), len(lines))
     while 0 < number < len(lines) and number - 1 in code and number in code:
         number += 1
-    while number > 0 and number - 1 not in code and FOOTNOTE_DEFINITION.match(lines[number - 1]):
+    while number > 0 and number - 1 not in code and _is_note(lines[number - 1]):
         number -= 1
     return number
 
 
 def _inserted(lines: Sequence[str], after: int, hunk: Hunk, label: str, newline: str) -> list[str]:
     before, behind = list(lines[:after]), list(lines[after:])
-    while before and not before[-1].strip() and len(before) > 1:
+    while len(before) > 1 and not before[-1].strip():
         behind.insert(0, before.pop())
-    item = _item_at(before)
-    text = hunk.text
-    if item is not None:
-        return [*before, *_as_item(text, item, label, newline), *behind]
-    if hunk.update.candidate.kind is Kind.LESSON or ITEM.match(text):
-        new = _as_item(text, "- ", label, newline)
-        joins = bool(behind and ITEM.match(_first_withwords_of(behind)))
-    else:
-        new, joins = _as_paragraph(text, label, newline), False
+    if mark := _mark_behind(before):
+        return [*before, *_ended(_as_item(hunk.text, mark, label), newline), *behind]
+    is_item = hunk.update.candidate.kind is Kind.LESSON or ITEM.match(hunk.text) is not None
+    new = _as_item(hunk.text, "- ", label) if is_item else _referring(hunk.text, label).split("\n")
+    joins = is_item and ITEM.match(next((line for line in behind if line.strip()), ""))
     gap_before = [newline] if before and before[-1].strip() else []
     gap_after = [newline] if behind and behind[0].strip() and not joins else []
-    return [*before, *gap_before, *new, *gap_after, *behind]
+    return [*before, *gap_before, *_ended(new, newline), *gap_after, *behind]
 
 
-def _first_withwords_of(lines: Sequence[str]) -> str:
-    return next((line for line in lines if line.strip()), "")
-
-
-def _item_at(before: Sequence[str]) -> str | None:
-    """The mark for an item that follows these lines; None where they do not end in a list."""
+def _mark_behind(before: Sequence[str]) -> str:
+    """The mark for an item that follows these lines; empty where they do not end in a list."""
     for line in reversed(before):
-        found = ITEM.match(line)
-        if found:
+        if found := ITEM.match(line):
             mark = f"{int(found['number']) + 1}{found['end']}" if found["number"] else found["mark"]
             return f"{found['indent']}{mark}{found['gap']}"
         if not line.startswith((" ", "\t")) or not line.strip():
-            return None
-    return None
+            break
+    return ""
 
 
-def _as_item(text: str, mark: str, label: str, newline: str) -> list[str]:
+def _ended(lines: Sequence[str], newline: str) -> list[str]:
+    """Lines with the file's line end, where they have none."""
+    return [line if line.endswith(("\n", "\r")) else line + newline for line in lines]
+
+
+def _as_item(text: str, mark: str, label: str) -> list[str]:
     own = ITEM.match(text)
-    bare = text[own.end() :] if own else text
-    first, *rest = _referring(bare, label).split("\n")
-    indent = " " * len(mark)
-    return [f"{mark}{first}{newline}", *(f"{indent}{line.strip()}{newline}" for line in rest if line.strip())]
-
-
-def _as_paragraph(text: str, label: str, newline: str) -> list[str]:
-    return [f"{line}{newline}" for line in _referring(text, label).split("\n")]
+    first, *rest = _referring(text[own.end() :] if own else text, label).split("\n")
+    return [f"{mark}{first}", *(f"{' ' * len(mark)}{line.strip()}" for line in rest if line.strip())]
 
 
 def _referring(text: str, label: str) -> str:
@@ -253,16 +240,15 @@ def _referring(text: str, label: str) -> str:
     return f"{text}{gap}[^{label}]"
 
 
-def _in_its_line(text: str, place: Place, label: str, newline: str) -> list[str]:
+def _in_its_line(text: str, place: Place, label: str) -> list[str]:
     """The statement where an older one stood: between what else its lines say, or as the item that it was."""
     old = split_lines(place.old_text)
     item = ITEM.match(old[0]) if old else None
     if not place.kept_before and not place.kept_after:
-        return _as_item(text, item[0], label, newline) if item else _as_paragraph(text, label, newline)
+        return _as_item(text, item[0], label) if item else _referring(text, label).split("\n")
     own = ITEM.match(text) if item else None
-    said = _referring(text[own.end() :] if own else text, label)
-    joined = f"{place.kept_before}{said}{place.kept_after}"
-    return split_lines(joined if joined.endswith(("\n", "\r")) else joined + newline)
+    told = _referring(text[own.end() :] if own else text, label)
+    return split_lines(f"{place.kept_before}{told}{place.kept_after}")
 
 
 def _replaced(lines: Sequence[str], replaces: LineRange, new: Sequence[str]) -> list[str]:
@@ -280,19 +266,18 @@ def _without_orphans(lines: list[str], gone: Sequence[str]) -> list[str]:
     return [line for number, line in enumerate(lines) if number not in orphans]
 
 
-def _with_footnote(lines: list[str], label: str, what: str, newline: str) -> list[str]:
-    last = next((line for line in reversed(lines) if line.strip()), "")
+def _with_footnote(lines: list[str], note: str, newline: str) -> list[str]:
     while lines and not lines[-1].strip():
         lines = lines[:-1]
-    gap = [] if FOOTNOTE_DEFINITION.match(last) else [newline]
-    return [*lines, *gap, f"[^{label}]: {what}{newline}"]
+    gap = [] if lines and _is_note(lines[-1]) else [newline]
+    return [*lines, *gap, note + newline]
 
 
 def _with_history(lines: list[str], old_text: str, hunk: Hunk, manner: Manner, newline: str) -> list[str]:
     """The lines with what was replaced at the end of the history section, which is made where there is none."""
     text = "".join(lines)
-    said = hunk.quotes[0].time if hunk.quotes else None
-    until = said.date() if said else manner.today
+    last = hunk.quotes[0].time if hunk.quotes else None
+    until = last.date() if last else manner.today
     bare = re.sub(r"\[\^[^\]\s]+\]", "", " ".join(old_text.split()))
     entry = f"- Until {until.isoformat()}: {ITEM.sub('', bare, count=1).strip()}{newline}"
     code = code_lines(text)

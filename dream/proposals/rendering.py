@@ -1,41 +1,127 @@
-"""A hunk as a person sees it on a terminal: escaped, set in, and with a warning where it speaks like an instruction."""
+"""A hunk as it is read: lines for a person, a page and a diff for a proposal, JSON for programs, a message for git.
 
+Everything that was said is shown escaped and set in, with a warning where it speaks like an instruction. In a commit
+message a root of its own may quote the statement; inside a project's repository, which is pushed, a message carries ids
+and dates alone. Its last line is how a commit is known again.
+"""
+
+import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from dream.proposals.desk import unified
-from dream.proposals.hunk import Hunk
+from dream.proposals.placing import Manner, anchored, placed, provenance_of
+from dream.proposals.store import Approval, Proposal, target_text
+from dream.records import Hunk
+from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
+from memory_server.language.cues import ORDERS_ASSISTANT
 from memory_server.layers.sessions import id8_of
+from memory_server.layers.topics import shortened
+from memory_server.root.paths import MemoryRoot
 
 QUOTE_CHARS = 700
+STATEMENT_CHARS = 256  # of a commit's message
 OURS = ("diff --git", "new file mode", "@@")
-INSTRUCTING = re.compile(
-    r"\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier|other) \w+"
-    r"|\byou (?:are|must|should|will) (?:now|always|never)\b|\bsystem prompt\b|\bas an ai\b"
-    r"|<\/?(?:system|instructions?|system-reminder)\b"
-    r"|\bdo not (?:tell|mention|reveal|ask)\b.{0,40}\b(?:user|person|human)\b",
-    re.IGNORECASE,
-)
+
+
+# -- what changes ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One hunk on its file, the hunks before it done."""
+
+    hunk: Hunk
+    before: str | None
+    after: str
+
+
+def diff_steps(root: MemoryRoot, hunks: Sequence[Hunk], manner: Manner) -> list[Step]:
+    """The hunks one after the other, each on what the ones before leave; those that do not fit are left out."""
+    texts: dict[str, str | None] = {}
+    steps = []
+    for hunk in hunks:
+        try:
+            text = texts[hunk.target] if hunk.target in texts else target_text(root, hunk.target)
+        except ContentError:
+            continue
+        if place := anchored(text, hunk):
+            texts[hunk.target] = after = placed(text, hunk, place, manner)
+            steps.append(Step(hunk, text, after))
+    return steps
+
+
+def files_diff(steps: Sequence[Step]) -> Iterable[str]:
+    """One unified diff of all files, which `git apply` takes in the memory root."""
+    first = {step.hunk.target: step.before for step in reversed(steps)}
+    last = {step.hunk.target: step.after for step in steps}
+    return (unified(target, first[target], after) for target, after in last.items())
+
+
+def unified(target: str, before: str | None, after: str) -> str:
+    """The diff of one file as git writes it."""
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text or "") for text in (before, after))  # git breaks at LF alone
+    source = "/dev/null" if before is None else _quoted(f"a/{target}")
+    lines = list(difflib.unified_diff(old, new, source, _quoted(f"b/{target}")))
+    if not lines:
+        return ""
+    head = f"diff --git {_quoted(f'a/{target}')} {_quoted(f'b/{target}')}\n"
+    head += "new file mode 100644\n" if before is None else ""
+    tab = "\t" if " " in target else ""
+    lines[0], lines[1] = (line.rstrip("\n") + (tab if "/dev/null" not in line else "") + "\n" for line in lines[:2])
+    return head + "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _quoted(name: str) -> str:
+    """A name as git writes it: in quotes with octal bytes where it holds more than plain characters."""
+    raw = name.encode("utf-8")
+    if all(0x20 <= byte < 0x7F and byte not in b'"\\' for byte in raw):
+        return name
+    return '"' + "".join(chr(b) if 0x20 <= b < 0x7F and b not in b'"\\' else f"\\{b:03o}" for b in raw) + '"'
+
+
+# -- for a person ---------------------------------------------------------------------------------------------------
 
 
 def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[str]:
-    """What a reviewer needs: whose words, how sure, what changes, and how to read on."""
-    candidate, place = hunk.update.candidate, hunk.update.place
-    yield f"{shown_line(hunk.target)}  {candidate.kind}, {hunk.update.relation}, confidence {candidate.confidence:.2f}"
-    for quote in hunk.quotes:
-        when = quote.time.strftime("%Y-%m-%d %H:%M") if quote.time else "undated"
-        yield f"  {quote.role} said, {when}, session {id8_of(quote.session_id)}, entry {shown_line(quote.entry)[:8]}:"
-        yield from (f"    > {line}" for line in shown(_cut(quote.text)).split("\n"))
-    yield f"  why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
-    for warning in warnings_about(hunk):
-        yield f"  CAREFUL: {warning}"
+    """What a reviewer needs: what and where, whose words, how sure, and what changes in its file."""
+    place = hunk.update.place
+    yield _headline(hunk)
+    yield from (f"  {line}" for line in said_lines(hunk))
     if place.replaces is not None:
         yield f"  replaces lines {place.replaces} of {shown_line(hunk.target)}"
     if after is None:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
         return
     yield from (f"  {line}" for line in _telling(shown(unified(hunk.target, before, after)).split("\n")))
+
+
+def _headline(hunk: Hunk) -> str:
+    candidate = hunk.update.candidate
+    return f"{shown_line(hunk.target)}  {candidate.kind}, {hunk.update.relation}, confidence {candidate.confidence:.2f}"
+
+
+def said_lines(hunk: Hunk) -> Iterator[str]:
+    """Whose words a hunk rests on, why it was taken and compared so, and what to look at twice."""
+    candidate = hunk.update.candidate
+    for quote in hunk.quotes:
+        when = quote.time.strftime("%Y-%m-%d %H:%M") if quote.time else "undated"
+        yield f"{quote.role} said, {when}, session {id8_of(quote.session_id)}, entry {shown_line(quote.entry)[:8]}:"
+        more = len(quote.text) - QUOTE_CHARS
+        text = quote.text if more <= 0 else f"{quote.text[:QUOTE_CHARS]}… ({more} characters more)"
+        yield from (f"  > {line}" for line in shown(text).split("\n"))
+    yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
+    yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
+
+
+def warnings_about(hunk: Hunk) -> Iterator[str]:
+    """What a reviewer should look at twice."""
+    texts = [hunk.text, *(quote.text for quote in hunk.quotes)]
+    if any(ORDERS_ASSISTANT.search(text) for text in texts):
+        yield "it reads like an instruction to an assistant"
+    if any(HIDDEN.search(text.replace("\r\n", "\n")) for text in texts):
+        yield "it holds characters that no screen shows; they are written out"
 
 
 def _telling(diff: list[str]) -> Iterator[str]:
@@ -48,9 +134,32 @@ def _telling(diff: list[str]) -> Iterator[str]:
             yield line
 
 
+def proposal_page(proposal: Proposal, steps: Sequence[Step]) -> str:
+    """The proposal as a page: each hunk in the lines of a review, with the command that reads on."""
+    by_hunk = {step.hunk.id: step for step in steps}
+    waiting = sum(hunk.is_open for hunk in proposal.hunks)
+    lines = [
+        f"# Proposal {proposal.name}",
+        "",
+        f"{len(proposal.hunks)} hunks, {waiting} open. Decide with `oneiros review`; nothing here takes effect before.",
+    ]
+    for hunk in proposal.hunks:
+        step = by_hunk.get(hunk.id)
+        told = hunk_lines(hunk, step.before, step.after) if step else (_headline(hunk), *said_lines(hunk))
+        lines += ["", f"## {hunk.id} ({hunk.state})", "", *(f"    {line}" for line in shown(hunk.text).split("\n"))]
+        lines += ["", *(f"    {line}" for line in told), ""]
+        lines += [f"- {hunk.state}: {shown_line(hunk.reason)}"] if hunk.reason else []
+        drilled = dict.fromkeys((id8_of(quote.session_id), shown_line(quote.entry)[:8]) for quote in hunk.quotes)
+        lines += [f"- read on: `oneiros drill {session} --entry {entry}`" for session, entry in drilled]
+    return "\n".join(lines) + "\n"
+
+
+# -- for programs ---------------------------------------------------------------------------------------------------
+
+
 def hunk_json(hunk: Hunk) -> dict[str, object]:
     """A hunk for programs and pages; what cannot be seen is written out."""
-    candidate, place = hunk.update.candidate, hunk.update.place
+    candidate = hunk.update.candidate
     return {
         "id": hunk.id,
         "proposal": hunk.proposal,
@@ -62,7 +171,7 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
         "confidence": candidate.confidence,
         "why": [candidate.why, hunk.update.why],
         "extractor": candidate.extractor,
-        "replaces": shown(place.old_text),
+        "replaces": shown(hunk.update.place.old_text),
         "reason": hunk.reason,
         "warnings": list(warnings_about(hunk)),
         "quotes": [
@@ -80,14 +189,31 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
     }
 
 
-def warnings_about(hunk: Hunk) -> Iterator[str]:
-    """What a reviewer should look at twice."""
-    texts = [hunk.text, *(quote.text for quote in hunk.quotes)]
-    if any(INSTRUCTING.search(text) for text in texts):
-        yield "it reads like an instruction to an assistant"
-    if any(HIDDEN.search(text.replace("\r\n", "\n")) for text in texts):
-        yield "it holds characters that no screen shows; they are written out"
+# -- for git --------------------------------------------------------------------------------------------------------
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= QUOTE_CHARS else f"{text[:QUOTE_CHARS]}… ({len(text) - QUOTE_CHARS} characters more)"
+def accepting(hunk: Hunk, approval: Approval, is_own: bool) -> str:
+    """The message for an accepted hunk."""
+    candidate = hunk.update.candidate
+    statement = [shortened(shown_line(hunk.text), STATEMENT_CHARS), ""] if is_own else []
+    told = [f"{hunk.update.relation}, suggested by {shown_line(candidate.extractor)}.", _evidence(hunk)]
+    return _message(f"Take up {candidate.kind} {hunk.id} in {hunk.target}", [*statement, *told], approval)
+
+
+def reverting(hunk: Hunk, approval: Approval) -> str:
+    """The message for a hunk that was taken out again."""
+    return _message(f"Take {hunk.id} out of {hunk.target} again", [_evidence(hunk)], approval)
+
+
+def adopting(paths: Sequence[str], approval: Approval) -> str:
+    """The message for changes made elsewhere that a person answers for."""
+    subject = f"Adopt the change of {paths[0]}" if len(paths) == 1 else f"Adopt the changes of {len(paths)} files"
+    return _message(subject, paths, approval)
+
+
+def _evidence(hunk: Hunk) -> str:
+    return f"Evidence: {provenance_of(hunk)}."
+
+
+def _message(subject: str, told: Sequence[str], approval: Approval) -> str:
+    return "\n".join([subject, "", *told, "", f"Oneiros-approval: {approval.nonce}", ""])

@@ -14,24 +14,32 @@ None of it is derived: it is not rebuilt, and without it the same questions woul
 import datetime as dt
 import logging
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from dream.proposals.hunk import Hunk
-from dream.proposals.splices import Splice
-from dream.records import Quote
+from dream.records import Hunk, Quote, Rejection
+from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
-from memory_server.machine.files import append_line, replace_file
+from memory_server.escaping import shown_line
+from memory_server.layers.topics import read_text
+from memory_server.machine.files import append_line, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+Quoting = TypeVar("Quoting", Hunk, Rejection)
 
+MODIFIED = "modified:"  # of a frontmatter: every later change writes it anew
+PLAIN = re.compile(r"topics/(?:[^\W_][\w .-]{0,79}/){0,3}[^\W_][\w .-]{0,79}\.md")
+APPROVED = re.compile(r"MEMORY\.md|lessons\.md|topics/(?:[^/.\0][^/\0]*/)*[^/.\0][^/\0]*\.md")  # as sources are found
+MAX_TARGET_CHARS = 200
 FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
 
 
@@ -42,6 +50,19 @@ class Event(StrEnum):
     ADOPTED = "adopted"  # a change made elsewhere, looked at and taken over
     ACCEPTED = "accepted"
     REVERTED = "reverted"
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Lines of the new text, and the lines that they took the place of; line ends included."""
+
+    first: int  # of the new text, counted from 0
+    new: tuple[str, ...]
+    old: tuple[str, ...]
+
+    @property
+    def is_date_only(self) -> bool:
+        return all(line.startswith(MODIFIED) for line in (*self.new, *self.old))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +91,6 @@ class Approval:
     old_text: str = ""  # what it replaced
     quotes: tuple[Quote, ...] = ()
     nonce: str = ""  # names its commit
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """One no of a person."""
-
-    hunk: str
-    target: str
-    text: str
-    reason: str
-    at: dt.datetime
-    quotes: tuple[Quote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +169,10 @@ class ProposalStore:
         if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
             _append(self._approvals, approval)
 
+    def accepted_by_label(self) -> dict[str, Approval]:
+        """What was accepted, by the footnote that it wrote."""
+        return {one.label: one for one in self.approvals() if one.event is Event.ACCEPTED and one.label}
+
     def rejections(self) -> list[Rejection]:
         return _read_lines(self._rejected, Rejection)
 
@@ -171,33 +184,30 @@ class ProposalStore:
 
         Of an approval that names one the hashes stay, since the files do; its words and its way back go.
         """
-        gone, removed = set(session_ids), 0
+        gone, before = set(session_ids), len(self.hunks())
 
-        def rests_on(quotes: Sequence[Quote]) -> bool:
-            return any(quote.session_id in gone for quote in quotes)
+        def left(found: Iterable[Quoting]) -> list[Quoting]:
+            return [one for one in found if not any(quote.session_id in gone for quote in one.quotes)]
 
         for proposal in self.proposals():
-            kept = tuple(hunk for hunk in proposal.hunks if not rests_on(hunk.quotes))
-            if len(kept) != len(proposal.hunks):
-                removed += len(proposal.hunks) - len(kept)
-                for file in (self.folder / proposal.name).iterdir():
-                    file.unlink()
+            kept = tuple(left(proposal.hunks))
+            if kept != proposal.hunks:
+                shutil.rmtree(self.folder / proposal.name)
                 if kept:
                     self.save_proposal(replace(proposal, hunks=kept))
-                else:
-                    (self.folder / proposal.name).rmdir()
-        queue = self.queue()
-        waiting = [hunk for hunk in queue if not rests_on(hunk.quotes)]
-        if len(waiting) != len(queue):
-            removed += len(queue) - len(waiting)
-            self.save_queue(waiting)
+        if queue := self.queue():
+            self.save_queue(left(queue))
         if rejections := self.rejections():
-            _rewrite(self._rejected, [one for one in rejections if not rests_on(one.quotes)])
+            _rewrite(self._rejected, left(rejections))
         if approvals := self.approvals():
-            names = [session_id.encode() for session_id in gone]
-            telling = {one for one in approvals if any(name in msgspec.json.encode(one) for name in names)}
-            _rewrite(self._approvals, [_wordless(one) if one in telling else one for one in approvals])
-        return removed
+            _rewrite(self._approvals, [_wordless(one) if _names(one, gone) else one for one in approvals])
+        return before - len(self.hunks())
+
+
+def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
+    """Whether an approval names one of these sessions, wherever it does."""
+    text = msgspec.json.encode(approval)
+    return any(session_id.encode() in text for session_id in session_ids)
 
 
 def _wordless(approval: Approval) -> Approval:
@@ -220,9 +230,8 @@ def _read(file: Path, kind: type[T], empty: T) -> T:
     except FileNotFoundError:
         return empty
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ContentError(
-            f"the proposals cannot be read ({error})", where=file, remedy="Restore the file, or remove its folder"
-        ) from error
+        what, remedy = f"the proposals cannot be read ({error})", "Restore the file, or remove its folder"
+        raise ContentError(what, where=file, remedy=remedy) from error
 
 
 def _read_lines(file: Path, kind: type[T]) -> list[T]:
@@ -237,9 +246,8 @@ def _read_lines(file: Path, kind: type[T]) -> list[T]:
             found += [msgspec.json.decode(line, type=kind)] if line.strip() else []
         except msgspec.MsgspecError as error:
             if number < len(lines):
-                raise ContentError(
-                    f"this line cannot be read ({error})", where=file, line=number, remedy="Restore it, or remove it"
-                ) from error
+                what, remedy = f"this line cannot be read ({error})", "Restore it, or remove it"
+                raise ContentError(what, where=file, line=number, remedy=remedy) from error
             logger.warning("%s:%d: the last line is not whole and counts for nothing", file, number)
     return found
 
@@ -264,3 +272,101 @@ def _is_json(line: bytes) -> bool:
 
 def _rewrite(file: Path, values: Sequence[object]) -> None:
     replace_file(file, b"".join(msgspec.json.encode(value) + b"\n" for value in values))
+
+
+# -- the way back: from the new text of a file to the old one, line by line and to the last byte ----------------------
+# Where other lines of the file have changed since, each splice is looked for by the lines it put in, which must stand
+# there untouched and once.
+
+
+def splices_between(before: str, after: str) -> tuple[Splice, ...]:
+    """The differences of two texts, in their order."""
+    old, new = split_lines(before), split_lines(after)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return tuple(
+        Splice(to_first, tuple(new[to_first:to_end]), tuple(old[from_first:from_end]))
+        for tag, from_first, from_end, to_first, to_end in matcher.get_opcodes()
+        if tag != "equal"
+    )
+
+
+def undone(after: str, splices: Sequence[Splice]) -> str:
+    """The text before the change, exactly. `after` must be the text as the change left it."""
+    lines = split_lines(after)
+    for splice in reversed(splices):
+        lines[splice.first : splice.first + len(splice.new)] = splice.old
+    return "".join(lines)
+
+
+def taken_out(text: str, splices: Sequence[Splice]) -> str | None:
+    """A text that has changed since, without these changes; None where one of them can no longer be found.
+
+    A date of change is left as it is, since a later change wrote its own.
+    """
+    lines = split_lines(text)
+    for splice in reversed(splices):
+        if splice.is_date_only:
+            continue
+        new = splice.new if splice.old else _without_blank_ends(splice.new)
+        place = _only_place(new, lines)
+        if place is None:
+            return None
+        lines[place : place + len(new)] = splice.old
+    return "".join(lines)
+
+
+def _without_blank_ends(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines from the first to the last that says something: the gap around them may serve others by now."""
+    told = [number for number, line in enumerate(lines) if line.strip()]
+    return tuple(lines[told[0] : told[-1] + 1]) if told else ()
+
+
+def _only_place(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
+    count = len(wanted)
+    places = [at for at in range(len(lines) - count + 1) if count and list(lines[at : at + count]) == list(wanted)]
+    return places[0] if len(places) == 1 else None
+
+
+# -- which files may be changed: `lessons.md` and plain names below `topics/`, never by way of a link ------------------
+# A decision also writes the index page, and a person may adopt a topic whose name a proposal could not have chosen.
+
+
+def checked_path(root: MemoryRoot, path: str) -> Path:
+    """The file of layer 1 that a path read from a file names, opened by nobody yet.
+
+    Raises ContentError for a path that leads elsewhere, also by way of a link, and for what is no ordinary file.
+    """
+    if not APPROVED.fullmatch(path):
+        raise ContentError(
+            f"{shown_line(path)[:100]!r} is no file of layer 1", remedy="Name MEMORY.md, lessons.md or a topic"
+        )
+    file = root.path / path
+    try:
+        for place in (file, *(folder for folder in file.parents if folder.is_relative_to(root.topics))):
+            if place.is_symlink():
+                raise ContentError("a symlink is not followed", where=path, remedy="Put the file itself in its place")
+        if file.exists() and not is_plain_file(file):
+            raise ContentError("it is no ordinary file", where=path, remedy="Move it away")
+    except OSError as error:  # a name that is longer than the file system takes
+        raise ContentError(f"it cannot be looked at ({error.strerror})", where=path[:100]) from error
+    return file
+
+
+def checked_target(root: MemoryRoot, target: str) -> Path:
+    """The file of a target. Raises ContentError for any but a plain one, for links, and for a name's double."""
+    if target != "lessons.md" and (not PLAIN.fullmatch(target) or len(target) > MAX_TARGET_CHARS):
+        raise ContentError(
+            f"{shown_line(target)[:100]!r} is no target", remedy="Name lessons.md or topics/<plain name>.md"
+        )
+    file = checked_path(root, target)
+    if file.parent.is_dir():
+        doubles = [other.name for other in file.parent.iterdir() if other.name.casefold() == file.name.casefold()]
+        if doubles and file.name not in doubles:
+            raise ContentError(f"{doubles[0]} differs from it in case alone", where=target, remedy="Use that name")
+    return file
+
+
+def target_text(root: MemoryRoot, target: str) -> str | None:
+    """The text of a target; None where there is no such file. Raises ContentError as `checked_target` does."""
+    file = checked_target(root, target)
+    return read_text(file) if file.exists() else None

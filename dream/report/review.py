@@ -1,22 +1,39 @@
-"""Puts the parts of the weekly review together, over an open memory. It changes nothing."""
+"""Puts the parts of the weekly review together, over an open memory, and as text: one screen first, the details below.
+
+It changes nothing.
+"""
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
-from dream.proposals.hunk import State
 from dream.proposals.store import Event
-from dream.report.files import dead_links, old_decisions, outside_changes, page_problems, stale_topics
-from dream.report.finding import Finding, Part
-from dream.report.questions import Asked, unanswered
-from dream.report.statements import contradictions, lost_evidence
+from dream.records import State
+from dream.report.findings import (
+    Asked,
+    Finding,
+    Part,
+    contradictions,
+    dead_links,
+    lost_evidence,
+    old_decisions,
+    outside_changes,
+    page_problems,
+    stale_topics,
+    unanswered,
+)
 from dream.topics import read_topics
+from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
 
 WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
+SCREEN_LINES = 24  # of a plain terminal
+WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +62,20 @@ class WeeklyReview:
 
     def make(self) -> Review:
         """The review of the week that is now."""
-        now = self._now()
-        asked = self._questions(now)
-        hunks = self._decisions.store.hunks()
-        decided = [hunk.state for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
-        accepted = sum(
-            one.event is Event.ACCEPTED and now - one.at <= WEEK for one in self._decisions.store.approvals()
-        )
+        now, store = self._now(), self._decisions.store
+        rows = msgspec.convert(self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
+        asked = [one for one in rows if now - one.at <= WEEK]
+        decided = [hunk.state for hunk in store.hunks() if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
             week=week_of(now.date()),
             day=now.date(),
             findings=tuple(self._findings(asked, now.date())),
-            accepted=accepted,
+            accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
             rejected=decided.count(State.REJECTED),
             asked=len(asked),
         )
 
-    def _findings(self, asked: list[Asked], today: dt.date) -> Iterator[Finding]:
+    def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
         root = self._memory.root
         topics, problems = read_topics(root), self._memory.validate()
         hunks = self._decisions.store.hunks()
@@ -96,26 +110,37 @@ class WeeklyReview:
         if problem_text := self._memory.inspect().search_itself():
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 
-    def _questions(self, now: dt.datetime) -> list[Asked]:
-        rows = self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True)
-        asked = [_asked(row) for row in rows]
-        return [one for one in asked if now - one.at <= WEEK]
-
-
-def _asked(row: dict[str, object]) -> Asked:
-    others = row.get("others")
-    hits = row["hits"]
-    assert isinstance(hits, int)
-    return Asked(
-        dt.datetime.fromisoformat(str(row["at"])),
-        str(row["tool"]),
-        str(row["query"]),
-        hits,
-        {str(name): int(count) for name, count in others.items()} if isinstance(others, dict) else {},
-    )
-
 
 def week_of(day: dt.date) -> str:
     """`2026-W09`: year and week of ISO 8601."""
-    year, week, _ = day.isocalendar()
-    return f"{year}-W{week:02d}"
+    return f"{day:%G-W%V}"
+
+
+def first_screen(review: Review) -> list[str]:
+    """What fits on one screen: a line a part, with its first finding."""
+    counts = f"{review.accepted} accepted, {review.rejected} rejected, {review.asked} questions asked"
+    lines = [f"Week {review.week} to {review.day.isoformat()}: {counts}.", ""]
+    for part in Part:
+        found = review.of(part)
+        lines.append(f"{len(found) or 'no':>4}  {part.value}")
+        if found:
+            lead = f"{found[0].place}  {found[0].what}" if found[0].place else found[0].what
+            lines.append(shortened(f"        {lead}", WIDTH))
+    first = review.findings[0] if review.findings else None
+    lines += ["", shortened(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
+    assert len(lines) <= SCREEN_LINES
+    return lines
+
+
+def report_page(review: Review) -> str:
+    """The file of a week: the screen, then every finding."""
+    lines = [f"# Review of week {review.week}", "", "```", *first_screen(review), "```"]
+    for part in Part:
+        if found := review.of(part):
+            lines += ["", f"## {part.value[:1].upper()}{part.value[1:]}", "", *map(_in_detail, found)]
+    return "\n".join(lines) + "\n"
+
+
+def _in_detail(finding: Finding) -> str:
+    place = f"`{finding.place}`: " if finding.place else ""
+    return f"- {place}{finding.what}. Next: {finding.step}."

@@ -1,4 +1,4 @@
-"""A statement read once: its clauses, each with its values, its telling words and whether it denies.
+"""A statement read once: its clauses with values, telling words and limits, whether it denies, and who holds what.
 
 Comparing one statement with all those of the topics asks for the same things again and again; reading is the dear part.
 """
@@ -9,21 +9,65 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dream.statements.acts import RELATIVE, Act, act_of
-from dream.statements.holders import Holder, holders_in
-from dream.statements.scope import Scope, scope_of
-from dream.statements.sentences import Span, clause_spans
-from dream.statements.values import MEASURES, Value, ValueKind, values_in
-from dream.statements.words import content_words
+from dream.statements.values import MEASURES, MONTHS, Value, ValueKind, values_in
+from memory_server.language.cues import folded
+from memory_server.language.sentences import Span, clause_spans
+from memory_server.language.words import content_words
 
-ALTERNATIVES = re.compile(
-    r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+", re.IGNORECASE
-)
+ALTERNATIVES = folded(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+")
 LIST = 3  # numbers of one unit in a clause that make it a list
-MOVES_FROM = re.compile(r"\bfrom\s+(?:the |an? |our )?$", re.IGNORECASE)
-LABELLED = re.compile(
-    r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$", re.IGNORECASE
+MOVES_FROM = folded(r"\bfrom\s+(?:the |an? |our )?$")
+LABELLED = folded(
+    r"(?:^|\b(?:in|on|at|of|for|from|to|with|by)\s+)(?:the |our |my )?([a-z]{3,}) (?:no\. ?|number |#)?$"
 )  # what stands before a number that names a thing, as a subject or behind a preposition
-PRONOUN = re.compile(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b", re.IGNORECASE)
+PRONOUN = folded(r"\b(?:it|its|it's|this|that|that's|they|them|one)\b")
+Scope = frozenset[tuple[str, str]]  # each limit of a clause as its sort and its value: a month, a rate, sprint 2
+
+AS_WRITTEN = "|".join(name.capitalize() for name in sorted(MONTHS, key=len, reverse=True) if name != "may")
+MONTH = re.compile(
+    rf"(?P<begins>\b(?:from|since|starting|beginning|as of|effective|until|till|by|through)\s+(?:in |with |early |mid "
+    rf"|late )?)?\b(?P<month>{AS_WRITTEN}|(?<=\bin )May|(?<=\bfor )May|(?<=\bduring )May|May(?='s\b))\b"
+    r"(?!\.?\s+\d{1,2}(?!\d))"
+)  # a month as a period: with a day it is a date, behind `from` the time from which something holds
+BEFORE_MONTH = re.compile(r"\b\d{1,2}(?:st|nd|rd|th)?(?:\s+of)?\s+$")
+QUARTER = re.compile(r"\bQ([1-4])\b")
+NUMBERED = folded(
+    r"\b(?P<thing>sprint|phase|stage|step|chapter|milestone|iteration|round|lesson|part|volume|episode|season"
+    r"|draft)\s+(?:no\.?\s*|#)?(?P<number>\d+)\b"
+)
+RATE = folded(
+    r"\b(?P<word>hourly|daily|weekly|monthly|quarterly|yearly|annual(?:ly)?)\b|\b(?:per|a|an|each"
+    r"|every)\s+(?P<unit>second|minute|hour|day|week|month|quarter|year)\b"
+)
+RATES = {"hourly": "hour", "daily": "day", "annual": "year", "annually": "year"}
+PLANNED = folded(
+    r"\b(?:goals?|targets?|aim(?:s|ed|ing)?|plan(?:s|ned|ning)?|budgets?|quotas?|estimat(?:e|es|ed)|hop(?:e|ing) to)\b"
+)
+ACTUAL = folded(r"\b(?:spent|finish(?:ed|ing)|complet(?:ed|ing)|achieved|actual(?= )|logged)\b")
+DEADLINE = folded(r"\b(?:by|until|till|before|deadline|due)\s+(?:\w+\s+){0,2}$")
+ON_A_DAY = folded(r"\bon\s+(?:the\s+|\w+day,?\s+)?$")
+NAMES_DEADLINE = folded(r"\b(?:deadlines?|due)\b")
+ROLE = "owner|maintainer|lead|manager|contact"
+HOLDS = folded(
+    r"^(?:now\s+|currently\s+)?(?P<who>(?:[\w.'-]+\s+){1,3}?)(?:now\s+|currently\s+)?(?:owns?|maintains?|leads?"
+    r"|manages?|(?:has\s+)?(?:took|taken|takes)\s+over"
+    rf"|(?:is|are)\s+(?:now\s+)?(?:responsible\s+for|in\s+charge\s+of|the\s+(?:{ROLE})\s+(?:of"
+    rf"|for)))\s+(?P<what>[^,;.]+)"
+)
+HELD_BY = folded(
+    r"^(?P<what>[^,;.]+?)\s+(?:is|are)\s+(?:now\s+)?(?:owned|maintained|led|managed)\s+by\s+(?P<who>(?:[\w.'-]+\s*){1,3})"
+)
+WHEN_OR_WHY = folded(r"\s+(?:since|because|from|now|as|until|while|these days|any ?more)\b.*")
+NOBODY_NAMED = folded(r"\b(?:i|we|you|he|she|it|they|who|which|that|this|nobody|also)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """One who holds something. Both are told by their telling words."""
+
+    name: str
+    who: frozenset[str]
+    what: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +87,7 @@ class ClauseReading:
     def denies(self) -> bool:
         return self.act is Act.DENIES
 
-    def said(self, value: Value) -> str:
+    def written(self, value: Value) -> str:
         """A value as the clause writes it."""
         return self.text[value.first : value.end].strip()
 
@@ -124,3 +168,48 @@ def _labels(text: str, values: Iterable[Value]) -> Iterator[tuple[str, str, int]
 
 def _things(parts: Iterable[str]) -> list[frozenset[str]]:
     return [words for part in parts if (words := frozenset(content_words(part)))]
+
+
+# -- limits: what was spent in February says nothing of January; the stories of sprint 2 are none of sprint 1 ----------
+
+
+def scope_of(clause: str) -> Scope:
+    """The limits that a clause names: its periods, the numbered things, the rate, and whether it tells of a plan."""
+    limits = [(match["thing"].casefold(), match["number"]) for match in NUMBERED.finditer(clause)]
+    limits += [("quarter", match[1]) for match in QUARTER.finditer(clause)]
+    limits += [("stage", name) for name, told in (("planned", PLANNED), ("actual", ACTUAL)) if told.search(clause)]
+    for match in MONTH.finditer(clause):
+        if not match["begins"] and not BEFORE_MONTH.search(clause[: match.start("month")]):
+            limits.append(("month", str(MONTHS[match["month"].casefold()])))
+    for match in RATE.finditer(clause):
+        word = (match["unit"] or match["word"]).casefold()
+        limits.append(("rate", RATES.get(word, word.removesuffix("ly"))))
+    return frozenset(limits)
+
+
+def are_apart(ours: Scope, theirs: Scope) -> bool:
+    """Whether two scopes name limits of the same sort, and none in common. Silence about a limit decides nothing."""
+    common = {sort for sort, _ in ours & theirs}
+    return any(sort not in common for sort in {sort for sort, _ in ours} & {sort for sort, _ in theirs})
+
+
+def role_of_date(clause: str, first: int) -> str:
+    """What the date that begins at a character of a clause is: `deadline`, `day`, or empty where it does not show."""
+    before = clause[:first]
+    if DEADLINE.search(before) or NAMES_DEADLINE.search(clause):
+        return "deadline"
+    return "day" if ON_A_DAY.search(before) else ""
+
+
+# -- holders: `Tom owns billing` and `Ines took over billing` fill one slot, though such a name is no value ------------
+
+
+def holders_in(text: str) -> Iterator[Holder]:
+    """The holders that a statement names at its start."""
+    for pattern in (HOLDS, HELD_BY):
+        found = pattern.match(text)
+        if found and not NOBODY_NAMED.search(found["who"]):
+            who = WHEN_OR_WHY.sub("", found["who"]).strip()
+            what = frozenset(content_words(WHEN_OR_WHY.sub("", found["what"])))
+            if what:
+                yield Holder(who, frozenset(content_words(who)), what)

@@ -5,11 +5,12 @@ its kind, what it counts or is paid in, and the words around it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dream.statements.words import content_words
+from memory_server.language.cues import folded
+from memory_server.language.words import content_words
 
 NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
 CLOSE_BEFORE, CLOSE_AFTER = 3, 2  # telling words that a value's own noun or verb is among
@@ -41,25 +42,16 @@ class Value:
     is_former: bool = False  # what it was before: `from 70 % to 90 %`
 
 
-MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul", "august aug",
-            "september sept sep", "october oct", "november nov", "december dec",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
+MONTH_NAMES = "january february march april may june july august september october november december".split()
+MONTHS = {name: number for number, whole in enumerate(MONTH_NAMES, start=1) for name in (whole, whole[:3])} | {
+    "sept": 9
+}
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 DAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
-    )
-} | {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "dozen": "12"}
+SMALL_NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+NUMBER_WORDS = {word: str(number) for number, word in enumerate(SMALL_NUMBERS.split())} | {
+    "twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "hundred": "100", "dozen": "12"
+}  # fmt: skip
 UNITS = (
     r"%|percent|per cent|ms|milliseconds?|s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|kb"
     r"|mb|gb|tb|kib|mib|gib|bytes?|k|px|usd|eur|dollars?|euros?|pounds?|km|cm|mm|miles?|m|kg|g"
@@ -71,76 +63,54 @@ UNIT_NAMES = {
     "usd": "$", "euro": "€", "euros": "€", "eur": "€", "pounds": "£", "pound": "£", "miles": "mile", "bytes": "byte",
 }  # fmt: skip
 MEASURES = frozenset({*UNIT_NAMES.values(), "ms", "s", "kb", "mb", "gb", "tb", "£", "€", "$", "%"})  # count no thing
-SCALES: tuple[Mapping[str, float], ...] = (
+SCALES = (
     {"ms": 0.001, "s": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800},
     {"byte": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12},
 )  # units of one measure; months and years have no fixed length
-PATTERNS: tuple[tuple[ValueKind, re.Pattern[str]], ...] = (
-    (ValueKind.ADDRESS, re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+", re.IGNORECASE)),
-    (ValueKind.ADDRESS, re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
-    (ValueKind.ADDRESS, re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?(?:/\d{1,2})?\b")),
-    (ValueKind.ADDRESS, re.compile(r"\b(?:localhost|(?:[a-z0-9-]+\.){1,5}[a-z]{2,})(?::\d{2,5})\b", re.IGNORECASE)),
-    (
-        ValueKind.ADDRESS,
-        re.compile(
-            r"\b(?:[a-z0-9-]+\.){1,5}(?:com|org|net|io|dev|local|internal|lan|example|test|app|cloud|eu|de|uk|fr|ai|co"
-            r"|me|info|corp|intra|home)\b(?!\w|\()",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        ValueKind.ADDRESS,
-        re.compile(r"(?<=\bport )\d{2,5}\b|(?<=\bports )\d{2,5}\b|(?<![\w:]):\d{4,5}\b", re.IGNORECASE),
-    ),
-    (
-        ValueKind.DATE,
-        re.compile(r"\b\d{4}-\d{2}(?:-\d{2})?\b(?!-)|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"),
-    ),
-    (
-        ValueKind.DATE,
-        re.compile(
-            rf"\b(?:{MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,?\s+\d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd"
-            rf"|th)?(?:\s+of)?\s+(?:{MONTH})\b(?:,?\s+\d{{4}})?",
-            re.IGNORECASE,
-        ),
-    ),
-    (ValueKind.DATE, re.compile(rf"\b(?:{DAYS})s?\b", re.IGNORECASE)),
-    (ValueKind.DATE, re.compile(r"(?<![\w.,$€£/-])(?:19|20)\d{2}\b(?![\w,.%]\d|\s?(?:%|ms|calls|lines))")),
-    (
-        ValueKind.TIME,
-        re.compile(r"\b\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.)(?!\w)|\b[0-2]?\d:[0-5]\d\b", re.IGNORECASE),
-    ),
-    (
-        ValueKind.VERSION,
-        re.compile(r"\bv\d+(?:\.\d+)*(?:-?(?:alpha|beta|rc)[.\d]*)?\b|\b\d+\.\d+\.\d+[\w.-]*\b", re.IGNORECASE),
-    ),
-    (
-        ValueKind.VERSION,
-        re.compile(
-            r"(?<=\bversion )\d+(?:\.\d+)*\b|(?<=\brelease )\d+(?:\.\d+)*\b|\b(?<=[A-Za-z#+] )\d+\.\d+\b(?!\s?(?:%|x\b"
-            r"|ms|sec|min|hour|gb|mb|kb|percent|times|million|k\b))|(?<=\bpython )\d+(?:\.\d+)*\b"
-            r"|(?<=\bnode )\d+(?:\.\d+)*\b|(?<=\bjava )\d+\b|(?<=\bpostgres )\d+\b|(?<=\bubuntu )\d+(?:\.\d+)?\b"
-            r"|(?<=\bpostgresql )\d+\b|(?<=\breact )\d+\b|(?<=\bgo )\d+\.\d+\b",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        ValueKind.PATH,
-        re.compile(
-            r"(?<![\w/])(?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+*-]+)*/?"
-            r"|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/[\w@-]+\.[a-z]{1,5}\b|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/(?=\s|$"
-            r"|[,.;`])|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )|(?<=\binto )|(?<=\bof )"
-            r"|(?<=\bbelow ))[\w.@-]+(?:/[\w.@-]+)+|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md|json|jsonl|ya?ml"
-            r"|toml|sh|sql|txt|ini|cfg|conf|env|lock|html|css|java|rb|c|h|cpp|xml|csv)\b|(?<![\w/])\.[a-z][\w.-]{2,}\b",
-            re.IGNORECASE,
-        ),
-    ),
+HOST_NAME = (
+    r"\b(?:[a-z0-9-]+\.){1,5}(?:com|org|net|io|dev|local|internal|lan|example|test|app|cloud|eu|de|uk|fr|ai|co|me|info"
+    r"|corp|intra|home)\b(?!\w|\()"
 )
-QUANTITY = re.compile(
-    rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?"
-    rf"(?:(?:st|nd|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?"
-    rf"(?:(?:\s|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})",
-    re.IGNORECASE,
+DAY_OF_MONTH = (
+    rf"\b(?:{MONTH})\.?\s+\d{{1,2}}(?:st|nd|rd|th)?(?!\d)(?:,?\s+\d{{4}})?\b|\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s+of)?\s+"
+    rf"(?:{MONTH})\b(?:,?\s+\d{{4}})?"
+)
+NAMED_VERSION = (
+    r"(?<=\bversion )\d+(?:\.\d+)*\b|(?<=\brelease )\d+(?:\.\d+)*\b|\b(?<=[A-Za-z#+] )\d+\.\d+\b(?!\s?(?:%|x\b|ms|sec"
+    r"|min|hour|gb|mb|kb|percent|times|million|k\b))|(?<=\bpython )\d+(?:\.\d+)*\b|(?<=\bnode )\d+(?:\.\d+)*\b"
+    r"|(?<=\bjava )\d+\b|(?<=\bpostgres )\d+\b|(?<=\bubuntu )\d+(?:\.\d+)?\b|(?<=\bpostgresql )\d+\b"
+    r"|(?<=\breact )\d+\b|(?<=\bgo )\d+\.\d+\b"
+)
+FILE_OR_FOLDER = (
+    r"(?<![\w/])(?:~|\.{1,2})?/[\w.@~+-]+(?:/[\w.@~+*-]+)*/?|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/[\w@-]+\.[a-z]{1,5}\b"
+    r"|(?<![\w/.])[\w.@-]+(?:/[\w.@*-]+)*/(?=\s|$|[,.;`])|(?:(?<=\bin )|(?<=\bto )|(?<=\bunder )|(?<=\bfrom )"
+    r"|(?<=\binto )|(?<=\bof )|(?<=\bbelow ))[\w.@-]+(?:/[\w.@-]+)+|(?<![\w/.-])[\w-]+\.(?:py|ts|tsx|js|jsx|go|rs|md"
+    r"|json|jsonl|ya?ml|toml|sh|sql|txt|ini|cfg|conf|env|lock|html|css|java|rb|c|h|cpp|xml|csv)\b"
+    r"|(?<![\w/])\.[a-z][\w.-]{2,}\b"
+)
+PATTERNS = tuple(
+    (kind, folded(pattern))
+    for kind, pattern in (
+        (ValueKind.ADDRESS, r"\b[a-z][a-z0-9+.-]*://[^\s<>\"'`)\]]+"),
+        (ValueKind.ADDRESS, r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b"),
+        (ValueKind.ADDRESS, r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{2,5})?(?:/\d{1,2})?\b"),
+        (ValueKind.ADDRESS, r"\b(?:localhost|(?:[a-z0-9-]+\.){1,5}[a-z]{2,})(?::\d{2,5})\b"),
+        (ValueKind.ADDRESS, HOST_NAME),
+        (ValueKind.ADDRESS, r"(?<=\bport )\d{2,5}\b|(?<=\bports )\d{2,5}\b|(?<![\w:]):\d{4,5}\b"),
+        (ValueKind.DATE, r"\b\d{4}-\d{2}(?:-\d{2})?\b(?!-)|\b\d{1,2}/\d{1,2}/\d{2,4}\b|\b\d{1,2}\.\d{1,2}\.\d{4}\b"),
+        (ValueKind.DATE, DAY_OF_MONTH),
+        (ValueKind.DATE, rf"\b(?:{DAYS})s?\b"),
+        (ValueKind.DATE, r"(?<![\w.,$€£/-])(?:19|20)\d{2}\b(?![\w,.%]\d|\s?(?:%|ms|calls|lines))"),
+        (ValueKind.TIME, r"\b\d{1,2}(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.)(?!\w)|\b[0-2]?\d:[0-5]\d\b"),
+        (ValueKind.VERSION, r"\bv\d+(?:\.\d+)*(?:-?(?:alpha|beta|rc)[.\d]*)?\b|\b\d+\.\d+\.\d+[\w.-]*\b"),
+        (ValueKind.VERSION, NAMED_VERSION),
+        (ValueKind.PATH, FILE_OR_FOLDER),
+    )
+)  # in this order: what one has taken is not looked at by the next
+QUANTITY = folded(
+    rf"(?P<currency>[$€£])?\s?(?P<number>(?<![\w.])\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|(?<![\w.])\d+(?:\.\d+)?(?:(?:st|nd"
+    rf"|rd|th)\b)?|\b(?:{'|'.join(NUMBER_WORDS)})\b)(?P<scale>k\b|\s?million\b|\s?thousand\b)?(?:(?:\s"
+    rf"|-)?(?P<unit>{UNITS})(?![\w/]))?(?P<rest>(?:[\s-]+[A-Za-z][A-Za-z'-]*){{0,3}})"
 )
 NAME = re.compile(
     r"(?<!\w)(?P<flag>--[a-z][\w-]+)|`(?P<code>[^`\n]{1,60})`|\b(?P<ident>[a-z]+(?:[A-Z][a-z0-9]+)+"
@@ -148,12 +118,11 @@ NAME = re.compile(
     r"|(?<=[a-z,;:] )(?P<proper>[A-Z][\w'’+#-]*(?:\.\w+)*(?:\s+[A-Z][\w'’+#-]*)*)"
 )
 NOT_NAMES = frozenset("i ok ci pr prs api url ui id i'm i'd i've i'll todo".split())
-FORMER = re.compile(
+FORMER = folded(
     r"\b(?:from|instead of|rather than|not|was|were|used to be|previously|formerly|old|than|over|replacing|replaces"
-    r"|no longer|isn't|aren't)\s+(?:at |on |in |the |a |an |my |our |about |around |port |version |v)*$",
-    re.IGNORECASE,
+    r"|no longer|isn't|aren't)\s+(?:at |on |in |the |a |an |my |our |about |around |port |version |v)*$"
 )  # what stands before a value that does not hold (any more)
-TO_FOLLOWS = re.compile(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s", re.IGNORECASE)
+TO_FOLLOWS = folded(r"\s*(?:%|ms|\w+)?\s*(?:to|->|→|into)\s")
 
 
 def values_in(sentence: str) -> tuple[Value, ...]:

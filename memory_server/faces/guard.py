@@ -1,7 +1,7 @@
 """Who may speak to the HTTP side: a foreign Host, a foreign Origin, a missing token or too long a body get no further.
 
 The secret of a page session, opened with a code from a person's terminal, passes in the place of the token; see
-`dream/decisions/page_sessions.py`. No cookie does: a browser sends those of one port of a machine to every other.
+`dream/decisions/presence.py`. No cookie does: a browser sends those of one port of a machine to every other.
 It stands before every route, also before those that do not exist. Binding to the loopback address does not suffice: any
 page in a browser can send requests there, and a name that is rebound to 127.0.0.1 passes for the same origin.
 """

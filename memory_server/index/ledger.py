@@ -20,7 +20,7 @@ from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, Line
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
-from memory_server.index.words import extra_words
+from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of

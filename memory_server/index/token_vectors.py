@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.index.words import STOP_WORDS
+from memory_server.language.words import FUNCTION_WORDS
 
 EXACT_STEP = np.float32(2.0**-18)  # multiples of it up to 2^6 fit a 32-bit float; 4,096 components add up to no more
 
@@ -34,7 +34,7 @@ def pack_tokens(embedded: Embedded, text: str) -> NDArray[np.uint8]:
 
 
 def _is_content(piece: str) -> bool:
-    return piece.casefold() not in STOP_WORDS and any(character.isalnum() for character in piece)
+    return piece.casefold() not in FUNCTION_WORDS and any(character.isalnum() for character in piece)
 
 
 def token_matches(question: Vectors, packed: NDArray[np.uint8], starts: NDArray[np.int64]) -> Vectors:

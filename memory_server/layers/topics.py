@@ -15,6 +15,7 @@ from pathlib import Path
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.errors import ContentError
+from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
 from memory_server.machine.files import is_plain_file
@@ -144,7 +145,7 @@ def summary_of(parsed: Frontmatter) -> str:
     paragraphs = (part.strip() for part in re.split(r"\n\s*\n", parsed.body))
     text = parsed.text("summary") or next((part for part in paragraphs if part and part[0] not in "#|<-*>`!["), "")
     text = LINK.sub(r"\1", re.sub(r"\[\^[^\]]+\]", "", " ".join(text.split())))
-    return shortened(re.split(r"(?<=[.!?])\s", text, maxsplit=1)[0], SUMMARY_CHARS)
+    return shortened(first_sentence(text), SUMMARY_CHARS)
 
 
 def shortened(text: str, max_chars: int) -> str:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.index.words import CJK_RUN, cjk_pairs, extra_words
+from memory_server.language.words import CJK_RUN, cjk_pairs, extra_words
 from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term
 
 MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided

@@ -12,12 +12,13 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, Reason
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import RawIndex, session_of_path
+from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.literal import find_literal
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
-from memory_server.search.ranking.terms import Stemmer, question_terms
+from memory_server.search.ranking.terms import question_terms
 from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole

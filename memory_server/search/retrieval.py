@@ -18,7 +18,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.index.words import CJK_RUN
+from memory_server.language.words import CJK_RUN, Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
@@ -27,7 +27,7 @@ from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, Semant
 from memory_server.search.ranking.calibration import Calibration, read_calibration
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
 from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_weights
-from memory_server.search.ranking.terms import Stemmer, question_terms
+from memory_server.search.ranking.terms import question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display

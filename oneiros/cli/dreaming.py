@@ -12,8 +12,8 @@ from dream.blame import Blame, blame
 from dream.decisions.accept import Decided
 from dream.decisions.presence import person_at_terminal
 from dream.export import export_approved
-from dream.proposals.hunk import Hunk, State
 from dream.proposals.rendering import hunk_json
+from dream.records import Hunk, State
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
 from memory_server.errors import UsageError

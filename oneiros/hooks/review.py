@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.decisions.accept import Decisions
-from dream.decisions.doubts import doubts_for_model, doubts_for_person
+from dream.decisions.approvals import doubts_for_model, doubts_for_person
 from dream.progress import DreamProgress
-from dream.proposals.hunk import State
+from dream.records import State
 from memory_server.errors import OneirosError
 
 

@@ -10,8 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from dream.decisions.approvals import Approvals
-from dream.decisions.doubts import doubts_for_model, doubts_for_person
+from dream.decisions.approvals import Approvals, doubts_for_model, doubts_for_person
 from dream.proposals.store import ProposalStore
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.settings import person_settings_file, read_person_settings

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dream.decisions.approvals import Approvals
-from dream.proposals.hunk import State
 from dream.proposals.store import Event
+from dream.records import State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import PERSON, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.memories import new_root, write_topic

@@ -8,8 +8,7 @@ from crawler.archive.append import Ingester
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent
-from dream.proposals.hunk import Hunk
-from dream.records import Candidate, Kind, Place, Quote, Relation, Update
+from dream.records import Candidate, Hunk, Kind, Place, Quote, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.root.paths import MemoryRoot

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.hunk import State
+from dream.records import State
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot

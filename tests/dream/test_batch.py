@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.hunk import Hunk
+from dream.records import Hunk
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.review.batch import batch_text, read_batch
 from tests.dream.builders import decisions_on, new_topic, proposed

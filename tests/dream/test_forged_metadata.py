@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
-from dream.proposals.hunk import Hunk
-from dream.proposals.messages import accepting
 from dream.proposals.placing import provenance_of
+from dream.proposals.rendering import accepting
 from dream.proposals.store import Approval, Event
+from dream.records import Hunk
 from memory_server.escaping import HIDDEN
 from memory_server.layers.mif import parse_frontmatter
 from tests.crawler.builders import Record, settings_in, to_lines

@@ -11,8 +11,9 @@ import pytest
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import lessons_from, mistakes_in
-from dream.judge.gate import Gate, NoRejections, RefusalReason, is_chained
-from dream.records import Candidate, Kind, Quote
+from dream.judge.gate import Gate, RefusalReason, is_chained
+from dream.judge.rejections import Rejections
+from dream.records import Candidate, Kind, Quote, Rejection
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result
 from tests.dream.house import archived, quoted, said, topics
@@ -104,7 +105,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
 
 
 def gate_over(evidence: Evidence, **known: str) -> Gate:
-    return Gate(evidence, topics(**known), NoRejections(), Redactor())
+    return Gate(evidence, topics(**known), Rejections(), Redactor())
 
 
 def altered(quote: Quote) -> Iterator[Quote]:
@@ -259,13 +260,13 @@ def test_a_statement_that_a_topic_holds_is_known(house: House) -> None:
 
 
 def test_a_rejected_statement_stays_out(house: House) -> None:
-    class Rejected:
-        def knows(self, candidate: Candidate) -> bool:
-            return "2525" in candidate.text
+    suggested = said(house.session, TRUE_STATEMENTS[0])
+    after = suggested.quotes[0].time
+    assert after is not None
+    rejection = Rejection("0" * 12, "topics/mail.md", suggested.text, "no", after, suggested.quotes)
+    gate = Gate(house.evidence, topics(), Rejections([rejection]), Redactor())
 
-    gate = Gate(house.evidence, topics(), Rejected(), Redactor())
-
-    reasons = {refusal.reason for refusal in gate.check(said(house.session, TRUE_STATEMENTS[0]))}
+    reasons = {refusal.reason for refusal in gate.check(suggested)}
 
     assert reasons == {RefusalReason.REJECTED}
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from dream.decisions.journal import Plan, PlannedFile
-from dream.proposals.hunk import hash_of
 from dream.proposals.store import Approval, Event, FileChange
+from dream.records import hash_of
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot

@@ -11,26 +11,20 @@ from mcp import Client
 from mcp.types import CallToolResult, TextContent
 
 from dream.judge.compare import compare
-from dream.judge.gate import Gate, NoRejections, Refusal
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
 from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools
-from dream.records import Candidate, Update
+from dream.records import Candidate, Hunk
+from dream.run import Suggested
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from tests.crawler.builders import SESSION, assistant, entry_id, person
+from tests.dream.builders import TODAY
 from tests.dream.house import archived, topics
 
 Result = TypeVar("Result")
 RULE = "Always run the linter before you push."
-
-
-@dataclass(slots=True)
-class Suggested:
-    """What became of a candidate."""
-
-    refusals: tuple[Refusal, ...]
-    update: Update | None
-    hunk: object | None
 
 
 @dataclass(slots=True)
@@ -43,16 +37,17 @@ class Desk:
     def suggest(self, candidate: Candidate) -> Suggested:
         refusals = self.gate.check(candidate)
         if refusals:
-            return Suggested(refusals, None, None)
+            return Suggested(refusals)
         is_new = candidate.text not in self.kept
         self.kept += [candidate.text] * is_new
-        return Suggested((), compare(candidate, topics()), object() if is_new else None)
+        update = compare(candidate, topics())
+        return Suggested((), update, Hunk("0" * 12, update, candidate.text, TODAY) if is_new else None)
 
 
 @pytest.fixture
 def desk_and_door(tmp_path: Path) -> tuple[Desk, DreamDoor]:
     evidence = archived(tmp_path, {SESSION: [person(1, RULE), assistant(2, "Understood."), person(3, "x " * 9_000)]})
-    desk = Desk(Gate(evidence, topics(), NoRejections(), Redactor()))
+    desk = Desk(Gate(evidence, topics(), Rejections(), Redactor()))
     return desk, DreamDoor(evidence, lambda: [SESSION], desk.suggest)
 
 

@@ -5,20 +5,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from dream.proposals.rejections import RememberedRejections
-from dream.proposals.store import Rejection
-from memory_server.search.ranking.terms import Stemmer
+from dream.judge.rejections import Rejections
+from dream.records import Rejection
 from tests.dream.builders import NOW, SAID, candidate, quote
 
 SAID_TEXT = "Always run the tests before a commit."
 
 
 @pytest.fixture
-def known() -> Iterator[RememberedRejections]:
-    stemmer = Stemmer()
+def known() -> Iterator[Rejections]:
     rejection = Rejection("0" * 12, "topics/work.md", SAID_TEXT, "no", NOW, (quote(SAID_TEXT, 1),))
-    yield RememberedRejections([rejection], stemmer)
-    stemmer.close()
+    rejections = Rejections([rejection])
+    yield rejections
+    rejections.close()
 
 
 @pytest.mark.parametrize(
@@ -32,17 +31,17 @@ def known() -> Iterator[RememberedRejections]:
         ("Always write the changelog before a release.", False),
     ],
 )
-def test_the_same_meaning_from_an_older_moment_is_known(known: RememberedRejections, text: str, is_known: bool) -> None:
+def test_the_same_meaning_from_an_older_moment_is_known(known: Rejections, text: str, is_known: bool) -> None:
     assert known.knows(candidate(text, 7)) is is_known
 
 
-def test_the_same_meaning_said_after_the_no_is_new_evidence(known: RememberedRejections) -> None:
+def test_the_same_meaning_said_after_the_no_is_new_evidence(known: Rejections) -> None:
     later = quote(SAID_TEXT, 9, time=NOW + dt.timedelta(days=1))
 
     assert not known.knows(candidate(SAID_TEXT, 9, later))
 
 
-def test_the_same_words_are_known_in_whatever_wording(known: RememberedRejections) -> None:
+def test_the_same_words_are_known_in_whatever_wording(known: Rejections) -> None:
     part = quote("run the tests", 1, first=7, end=20, time=SAID)
 
     assert known.knows(candidate("Tests are run.", 1, part))

@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dream.proposals.desk import diff_steps, unified
 from dream.proposals.placing import Manner, anchored, placed
-from dream.proposals.splices import splices_between, taken_out, undone
+from dream.proposals.rendering import diff_steps, unified
+from dream.proposals.store import splices_between, taken_out, undone
 from dream.records import Kind, Place, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath

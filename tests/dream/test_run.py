@@ -13,8 +13,7 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, quote_of
 from dream.extract import find_candidates
 from dream.progress import DreamProgress
-from dream.proposals.hunk import State
-from dream.records import Candidate, Kind
+from dream.records import Candidate, Kind, State
 from dream.run import Bounds, Dream
 from memory_server.errors import ContentError
 from memory_server.redaction import Redactor

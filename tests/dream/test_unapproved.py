@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.decisions.approvals import NEW, Unexplained
-from dream.decisions.doubts import REVIEWED, doubts_for_person
-from dream.decisions.unapproved import UnapprovedFiles
+from dream.decisions.approvals import NEW, REVIEWED, UnapprovedFiles, Unexplained, doubts_for_person
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot

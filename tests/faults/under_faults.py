@@ -21,7 +21,7 @@ from typing import Any
 from unittest.mock import patch
 
 from crawler.archive.store import Archive
-from dream.proposals.hunk import State
+from dream.records import State
 from memory_server.errors import OneirosError
 from memory_server.machine.repair import refusal_of
 from memory_server.settings import read_memory_settings

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dream.decisions.journal import Plan, PlannedFile
-from dream.proposals.hunk import hash_of
 from dream.proposals.store import Approval, Event, FileChange
+from dream.records import hash_of
 from memory_server.document import SourcePath
 from oneiros.cli.main import main
 from oneiros.environment import Environment

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from dream.decisions.page_sessions import PageSessions
-from dream.decisions.presence import Consent
-from dream.proposals.hunk import State
+from dream.decisions.presence import Consent, PageSessions
+from dream.records import State
 from memory_server.errors import UsageError
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing

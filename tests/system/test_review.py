@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dream.proposals.hunk import State
+from dream.records import State
 from tests.dream.builders import archive_said, decisions_on, extending, git, new_topic, proposed, replacing
 from tests.system.at_terminal import ONEIROS, WORD, at_terminal
 from tests.system.house import House

@@ -14,9 +14,10 @@ import numpy as np
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
+from memory_server.language.words import Stemmer
 from memory_server.search.ranking.probes import PROBES
 from memory_server.search.ranking.scoring import Places, Scale, learn_scale, matches_of, token_weights
-from memory_server.search.ranking.terms import Stemmer, question_terms
+from memory_server.search.ranking.terms import question_terms
 
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
 PROBES_AT_ONCE = 8

@@ -2,7 +2,6 @@
 
 import re
 import sqlite3
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.index.snapshot import WordTables
-from memory_server.index.words import CJK_RUN, STOP_WORDS, cjk_pairs
+from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
 
 MAX_TERMS = 12  # the rarest are looked up; the cost of a lookup is the length of its list
 MAX_SHARE = 0.25  # of the passages: a stem in more of them says little and costs most
@@ -40,32 +39,6 @@ class Postings:
     in_context: NDArray[np.float32]
 
 
-class Stemmer:
-    """Cuts text into words exactly as the keyword index does, by letting an index of its own do it."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._connection.executescript(
-            "create virtual table text using fts5(x, tokenize='porter unicode61 remove_diacritics 2');"
-            "create virtual table place using fts5vocab('text', 'instance');"
-        )
-
-    def stems(self, words: Sequence[str]) -> list[str]:
-        """The stem of each word; a word that the index would cut in several gives them joined by a blank."""
-        with self._guard:
-            self._connection.execute("begin")
-            self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
-            found: dict[int, list[str]] = {}
-            for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
-                found.setdefault(row, []).append(stem)
-            self._connection.execute("rollback")
-        return [" ".join(found.get(place, ())) for place in range(1, len(words) + 1)]
-
-    def close(self) -> None:
-        self._connection.close()
-
-
 def question_terms(
     connection: sqlite3.Connection, stemmer: Stemmer, text: str, tables: WordTables | None = None
 ) -> list[IndexedTerm]:
@@ -86,7 +59,7 @@ def question_terms(
     for (word, first, last), stem in zip(cut, stems, strict=True):
         if stem:
             holders = int(tables.get("count", stem, lambda stem: _count(connection, stem))[0])
-            is_stop = word.casefold() in STOP_WORDS
+            is_stop = word.casefold() in FUNCTION_WORDS
             is_name = looks_like_a_name(word, starts=not text[:first].strip())
             terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms

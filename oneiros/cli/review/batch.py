@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dream.proposals.hunk import Hunk
-from dream.proposals.rendering import warnings_about
+from dream.proposals.rendering import said_lines
+from dream.records import Hunk
 from memory_server.escaping import shown, shown_line
-from memory_server.layers.sessions import id8_of
 
 BLOCK = re.compile(r"^## (?:(?P<later>later) )?(?P<id>[0-9a-f]{12})\b.*$", re.MULTILINE)
 GUARDED = re.compile(r"^(?=\\*[>#])", re.MULTILINE)  # lines of a statement that would pass for ours
@@ -61,12 +60,7 @@ def _block(hunk: Hunk) -> Iterator[str]:
     candidate = hunk.update.candidate
     yield f"## {hunk.id} {shown_line(hunk.target)}: {candidate.kind}, {hunk.update.relation}"
     yield ""
-    for quote in hunk.quotes:
-        when = quote.time.strftime("%Y-%m-%d %H:%M") if quote.time else "undated"
-        yield f"> {quote.role}, {when}, session {id8_of(quote.session_id)}:"
-        yield from (f">     {line}" for line in shown(quote.text).split("\n"))
-    yield f"> why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)}"
-    yield from (f"> CAREFUL: {warning}" for warning in warnings_about(hunk))
+    yield from (f"> {line}" for line in said_lines(hunk))
     if hunk.update.place.old_text:
         yield "> replaces:"
         yield from (f">     {line}" for line in shown(hunk.update.place.old_text.rstrip()).split("\n"))

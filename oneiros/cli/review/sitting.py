@@ -17,10 +17,9 @@ from crawler.compress.levels import show_turn
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained
 from dream.decisions.presence import Consent
-from dream.proposals.desk import diff_steps
-from dream.proposals.hunk import Hunk
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import hunk_lines
+from dream.proposals.rendering import diff_steps, hunk_lines
+from dream.records import Hunk
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
 from oneiros.cli.review.batch import batch_text, read_batch

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dream.extract import find_candidates
-from dream.extract.lessons import template_of
 from dream.judge.compare import compare, is_worth_asking
 from dream.records import Candidate, Kind
+from dream.statements.mistakes import error_template
 from tests.crawler.builders import SESSION, assistant, person
 from tests.dream.house import archived, topics
 
@@ -128,7 +128,7 @@ def test_a_yes_to_a_question_confirms_nothing(tmp_path: Path) -> None:
 
 
 def test_errors_that_differ_in_numbers_paths_and_names_have_one_template() -> None:
-    one = template_of("Error: cannot open '/a/b.txt' (line 17, id 3f2a9bc01)")
-    other = template_of("error: cannot open '/c/d/e.txt' (line 4, id 99ab77c02)")
+    one = error_template("Error: cannot open '/a/b.txt' (line 17, id 3f2a9bc01)")
+    other = error_template("error: cannot open '/c/d/e.txt' (line 4, id 99ab77c02)")
 
     assert one == other

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dream.extract.halves import halves_of
 from dream.statements.acts import clauses_in
+from dream.statements.halves import halves_of
 
 
 def parts_of(text: str) -> list[str]:

@@ -7,9 +7,8 @@ import pytest
 
 from crawler.archive.store import Archive
 from dream.report import Finding, Part, Review, WeeklyReview, first_screen, report_page
-from dream.report.page import SCREEN_LINES
-from dream.report.questions import Asked, unanswered
-from dream.report.statements import contradictions, lost_evidence
+from dream.report.findings import Asked, contradictions, lost_evidence, unanswered
+from dream.report.review import SCREEN_LINES
 from dream.topics import read_topics, topics_of
 from memory_server.document import SourcePath
 from memory_server.memory import Memory

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.index.raw import ArchivedSession, ArchivedTurn, RawIndex
+from memory_server.language.words import Stemmer
 from memory_server.search.query import parse_query
-from memory_server.search.ranking.terms import Stemmer
 from memory_server.search.raw_turns import RawSearcher, appended, joined
 
 DAY = dt.date(2026, 3, 1)

@@ -9,38 +9,35 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dream.extract.signals import MAX_CHARS, SILENT
-from dream.statements.acts import IMPERATIVE, LEAD, LEADING, Act, Clause, act_of
+from dream.statements.acts import IMPERATIVE, LEAD, LEADING, SILENT, Act, Clause, act_of
 from dream.statements.marks import NAMED_SUBJECT, SUBJECT
+from memory_server.language.cues import folded
 
-JOIN = re.compile(
-    r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?"
-    r"|,\s+(?!(?:and|but|while|it|they|this|that|these|those|which|who|he|she)\b|never\s+\S+$)",
-    re.IGNORECASE,
+JOIN = folded(
+    r"\s[-–—]{1,2}\s+|,?\s+(?:and|but|while)\s+(?:also\s+|then\s+|that\s+)?|,\s+(?!(?:and|but|while|it|they|this|that"
+    r"|these|those|which|who|he|she)\b|never\s+\S+$)"
 )
-LEANING = re.compile(
+LEANING = folded(
     rf"^{LEAD}(?:when\w*|where\w*|if|in|on|at|for|with|by|from|to|as|of|under|over|during|after|before|once|since"
-    r"|because|although|though|even|while|until|till|unless|given|considering|like|except|besides|despite|each time"
-    r"|every time|such|including|e\.g\.|i\.e\.)(?!\w)",
-    re.IGNORECASE,
+    rf"|because|although|though|even|while|until|till|unless|given|considering|like|except|besides|despite|each time"
+    rf"|every time|such|including|e\.g\.|i\.e\.)(?!\w)"
 )  # how a clause begins behind whose comma the sentence only starts
 DASH = re.compile(r"\s[-–—]{1,2}\s+")
 RULE_OPENS = re.compile(rf"^{LEAD}(?:please |just )*(?:always|never|don'?t|do not|use|prefer|keep|avoid)\s+\w")
-PERSON_OPENS = re.compile(
-    r"^(?:(?:i|we|you|they|he|she|it|this|that|there)(?:'\w+)?\s+(?:\w+ly\s+)?[a-z]+"
-    r"|one (?:can|could|may|must|should)\b)",
-    re.IGNORECASE,
+PERSON_OPENS = folded(
+    r"^(?:(?:i|we|you|they|he|she|it|this|that|there)(?:'\w+)?\s+(?:\w+ly\s+)?[a-z]+|one (?:can|could|may|must"
+    r"|should)\b)"
 )
-SINGULAR = re.compile(
-    r"^(?:(?:the|our|my|your|all|every|each|no)\b|[\w`@./'’:-]+(?:\s(?!are\b|were\b|have\b)[\w`@./'’:-]+){0,2}?"
-    r"\s(?:is|has|\w+s)\b)",
-    re.IGNORECASE,
+SINGULAR = folded(
+    r"^(?:(?:the|our|my|your|all|every|each|no)\b|[\w`@./'’:-]+(?:\s(?!are\b|were\b|have\b)[\w`@./'’:-]+){0,2}?\s(?:is"
+    r"|has|\w+s)\b)"
 )  # a bare name as the second of two subjects has a verb in the plural: `ruff and mypy are mandatory`
-WAS = re.compile(rf"{SUBJECT}(?:was|were|had)\b", re.IGNORECASE)
+WAS = folded(rf"{SUBJECT}(?:was|were|had)\b")
 FOLLOWS = (RULE_OPENS, SINGULAR, PERSON_OPENS)  # how the second of two sentences begins
 CUT = frozenset({Act.ASSERTS, Act.HEDGES, Act.REQUESTS})
-EXAMPLES = re.compile(r",?\s+(?:such as|for example|for instance|e\.g\.|including|as well as)\s", re.IGNORECASE)
-ADVERB = re.compile(r"^(?:\w+ly|so|i\.e\.|meaning),?\s+", re.IGNORECASE)
+EXAMPLES = folded(r",?\s+(?:such as|for example|for instance|e\.g\.|including|as well as)\s")
+ADVERB = folded(r"^(?:\w+ly|so|i\.e\.|meaning),?\s+")
+MAX_CHARS = 380  # of a statement; what says more says several things
 MIN_CHARS = 12  # of a half; what is shorter is a gesture
 
 

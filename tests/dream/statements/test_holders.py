@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.statements.holders import holders_in
+from dream.statements.reading import holders_in
 
 
 @pytest.mark.parametrize(

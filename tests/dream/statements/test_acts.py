@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawler.agreement import is_agreement
 from dream.statements.acts import Act, clauses_in
 from dream.statements.regions import prose_regions
-from dream.statements.sentences import clause_spans, sentence_spans
+from memory_server.language.cues import is_agreement
+from memory_server.language.sentences import clause_spans, sentence_spans
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dream.statements.scope import are_apart, role_of_date, scope_of
+from dream.statements.reading import are_apart, role_of_date, scope_of
 
 
 @pytest.mark.parametrize(

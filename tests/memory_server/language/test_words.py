@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_server.index.words import cjk_pairs, extra_words, identifier_parts
+from memory_server.language.words import cjk_pairs, extra_words, identifier_parts
 
 
 @pytest.mark.parametrize(

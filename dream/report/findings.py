@@ -1,0 +1,269 @@
+"""What files, statements and the query log give reason to look at, each with its place and a next step."""
+
+import datetime as dt
+import posixpath
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import combinations, pairwise
+from urllib.parse import unquote
+
+from crawler.archive.store import Archive
+from dream.decisions.approvals import Unexplained
+from dream.judge.contradiction import contradiction_of, share_of
+from dream.records import Hunk, State
+from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
+from memory_server.chunking import code_lines
+from memory_server.errors import ContentError, Problem
+from memory_server.escaping import shown_line
+from memory_server.language.words import Rarity, content_words
+from memory_server.layers.footnotes import find_footnotes, without_code_spans
+from memory_server.layers.sessions import id8_of
+from memory_server.layers.topics import shortened
+from memory_server.layers.validate import LINK_TARGET, ValidationRule
+from memory_server.root.paths import MemoryRoot
+from memory_server.search.question import with_commands
+
+PAGE_RULES = frozenset(
+    {
+        ValidationRule.INDEX_MISSING,
+        ValidationRule.INDEX_LINES,
+        ValidationRule.INDEX_CHARS,
+        ValidationRule.MARKERS,
+        ValidationRule.TOPIC_UNLISTED,
+    }
+)
+SURE_FROM = 0.75  # approved statements stand side by side on purpose: only what is surer than in a chat is shown
+ALIKE_FROM = 0.5  # of what both tell together; two statements about one thing say the rest in much the same words
+LEAST_SHARED = 2  # telling words of both statements; fewer are about two things
+MAX_HOLDERS = 60  # statements that hold a word; a commoner one says nothing about the subject
+QUOTED_CHARS = 90
+AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
+MOST_SHOWN = 15
+QUESTION_CHARS = 100
+
+
+class Part(StrEnum):
+    """The parts of the review, in the order of their urgency, as they read behind a number and behind `no`."""
+
+    OUTSIDE = "files changed outside of review"
+    CONTRADICTION = "contradictions"
+    DRIFT = "old decisions gone against"
+    EVIDENCE = "statements whose evidence is gone"
+    PROPOSALS = "proposals waiting for a decision"
+    STALE = "stale topics"
+    LINKS = "dead links and pointers"
+    PAGE = "problems of MEMORY.md"
+    QUERIES = "questions without an answer"
+    INDEX = "problems of the indices"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to look at."""
+
+    part: Part
+    path: str  # relative to the memory root; empty where it is about none
+    line: int  # counted from 1; 0 where it is about none
+    what: str
+    step: str  # the suggested next one
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}" if self.path and self.line else self.path
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
+    """Approved files in a state that no acceptance and no commit of a person explains."""
+    for one in found:
+        yield Finding(Part.OUTSIDE, one.path, 1, one.in_words, one.step)
+
+
+def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: dt.date) -> Iterator[Finding]:
+    """Topics untouched for long about which sessions have said something since."""
+    for topic in topics.files:
+        if topic.date is None or (today - topic.date).days < stale_days:
+            continue
+        later = [hunk for hunk in hunks if hunk.target == topic.path and hunk.is_open and _said_after(hunk, topic.date)]
+        if later:
+            what = f"untouched since {topic.date.isoformat()}, and {len(later)} later statements wait for it"
+            yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
+
+
+def _said_after(hunk: Hunk, day: dt.date) -> bool:
+    return any(quote.time is not None and quote.time.date() > day for quote in hunk.quotes)
+
+
+def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
+    """Decisions of long ago that somebody went against without a reason: no update, but a person should know."""
+    for hunk in hunks:
+        if hunk.state is State.FLAGGED:
+            what = f"it was gone against without a reason: “{shown_line(hunk.text)[:120]}”"
+            line = hunk.update.place.after_line
+            yield Finding(Part.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
+
+
+def dead_links(root: MemoryRoot, topics: Topics, problems: Sequence[Problem]) -> Iterator[Finding]:
+    """Links of topics to files that are not there, and pointers of the index page likewise."""
+    for problem in problems:
+        if problem.rule == ValidationRule.POINTER_DEAD:
+            yield Finding(Part.LINKS, problem.path, problem.line, problem.what, problem.remedy)
+    for topic in topics.files:
+        code = code_lines(topic.text)
+        prose = [(number, line) for number, line in enumerate(topic.lines, start=1) if number - 1 not in code]
+        for number, line in prose:
+            for bracketed, bare in LINK_TARGET.findall(without_code_spans(line)):
+                target = unquote((bracketed or bare).partition("#")[0])
+                if target and ":" not in target.partition("/")[0] and not _exists(root, topic.path, target):
+                    what = f"it links to {shown_line(target)[:100]}, which is not there"
+                    yield Finding(Part.LINKS, topic.path, number, what, "correct the link, or remove it")
+
+
+def _exists(root: MemoryRoot, path: str, target: str) -> bool:
+    """Whether a relative link leads to something inside the memory; others are not judged."""
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+    return whole.startswith(("..", "/")) or (root.path / whole).exists()
+
+
+def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Finding]:
+    """What is wrong with the index page: over its budget, topics without a pointer.
+
+    Where the indices are not level, the run that makes them so writes the pointers too, and is suggested anyway.
+    """
+    for problem in problems:
+        if problem.rule in PAGE_RULES and (is_level or problem.rule != ValidationRule.TOPIC_UNLISTED):
+            yield Finding(Part.PAGE, problem.path, problem.line, problem.what, problem.remedy)
+
+
+# -- statements -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    topic: TopicText
+    statement: TopicStatement
+
+    @property
+    def place(self) -> str:
+        return f"{self.topic.path}:{self.statement.lines.first}"
+
+    @property
+    def is_row(self) -> bool:
+        return self.statement.text.startswith("|")  # of a table: its rows speak of different cases
+
+
+def contradictions(topics: Topics) -> Iterator[Finding]:
+    """Pairs of statements, within a topic and across, of which one puts something else in the place of the other."""
+    placed = [_Placed(topic, statement) for topic in topics.files for statement in topic.statements]
+    for one, other in _near(placed):
+        earlier, later = placed[one], placed[other]
+        if earlier.is_row and later.is_row:
+            continue
+        against = contradiction_of(later.statement.reading, earlier.statement.reading, topics.rarity)
+        if against.score < SURE_FROM or _alike(earlier, later, topics.rarity) < ALIKE_FROM:
+            continue
+        mine, theirs = (shortened(shown_line(one.statement.text), QUOTED_CHARS) for one in (later, earlier))
+        what = f"“{mine}” against {earlier.place} “{theirs}” ({against.why})"
+        step = f"say which holds: oneiros read {earlier.topic.path}:{earlier.statement.lines}"
+        yield Finding(Part.CONTRADICTION, later.topic.path, later.statement.lines.first, what, step)
+
+
+def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
+    """How much of what two statements tell, they both tell; values are left out, since these may differ."""
+    mine, theirs = (placed.statement.reading.words - placed.statement.reading.values for placed in (one, other))
+    return share_of(mine & theirs, mine | theirs, rarity)
+
+
+def _near(placed: Sequence[_Placed]) -> list[tuple[int, int]]:
+    """The pairs of statements that share enough telling words, in order."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for number, one in enumerate(placed):
+        for word in one.statement.reading.words:
+            holders[word].append(number)
+    # how many telling words each pair of statements shares
+    telling = (numbers for numbers in holders.values() if len(numbers) <= MAX_HOLDERS)
+    shared = Counter(pair for numbers in telling for pair in combinations(numbers, 2))
+    return sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED)
+
+
+def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
+    """Statements whose footnote names a session or entry that the archive does not have any more."""
+    known: dict[str, frozenset[str]] = {}
+    for topic in topics.files:
+        notes = find_footnotes(topic.text)
+        for label, sources in sources_of_footnotes(topic.text).items():
+            for source in sources:
+                session = source["session"]
+                known.setdefault(session, _entries(archive, session))
+                if source["entry"] not in known[session]:
+                    line = (notes.used.get(label) or notes.defined[label])[0] + 1
+                    what = f"[^{label}] rests on session {id8_of(session)}, which the archive does not have"
+                    step = "keep the statement if you still know it, else take it out"
+                    yield Finding(Part.EVIDENCE, topic.path, line, what, step)
+                    break
+
+
+def _entries(archive: Archive, session_id: str) -> frozenset[str]:
+    try:
+        segments = archive.record(session_id).segments
+    except ContentError:
+        return frozenset()
+    return frozenset(entry for segment in segments for entry in segment.entries)
+
+
+# -- questions ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of the log."""
+
+    at: dt.datetime
+    tool: str
+    query: str
+    hits: int
+    others: Mapping[str, int] = field(default_factory=dict)  # hits of the other searches, where it found nothing
+
+
+def unanswered(asked: Sequence[Asked]) -> Iterator[Finding]:
+    """Questions, each once, that found nothing, with what another search finds; then those that were reworded."""
+    seen: set[str] = set()
+    for one in asked:
+        if one.hits == 0 and one.query not in seen and len(seen) < MOST_SHOWN:
+            seen.add(one.query)
+            more, step = _other(one)
+            yield _of(one, f"found nothing; {more}", step)
+    for first, second in _reworded(asked):
+        if first.query not in seen and len(seen) < 2 * MOST_SHOWN:
+            seen.add(first.query)
+            what = f"was put again as “{_short(second.query)}” ({with_commands(second.tool)}: {second.hits} hits)"
+            yield _of(first, what, "let a topic use the words of the first question")
+
+
+def _reworded(asked: Sequence[Asked]) -> Iterator[tuple[Asked, Asked]]:
+    """Neighbours in time of which the second asks for much the same in other words."""
+    for first, second in pairwise(sorted(asked, key=lambda one: one.at)):
+        mine, theirs = set(content_words(first.query)), set(content_words(second.query))
+        is_near = second.at - first.at <= AGAIN_WITHIN and first.query.casefold() != second.query.casefold()
+        if is_near and mine and theirs and 2 * len(mine & theirs) >= min(len(mine), len(theirs)):
+            yield first, second
+
+
+def _other(one: Asked) -> tuple[str, str]:
+    """What another search finds, and the step that follows from it."""
+    better = [f"{with_commands(name)} finds {count}" for name, count in one.others.items() if count]
+    if better:
+        return ", ".join(better), "ask that way, or let a topic say it in these words"
+    return "no search finds it", "if you know the answer, write it into a topic"
+
+
+def _of(one: Asked, what: str, step: str) -> Finding:
+    return Finding(Part.QUERIES, "", 0, f"“{_short(one.query)}” ({with_commands(one.tool)}) {what}", step)
+
+
+def _short(text: str) -> str:
+    return shortened(shown_line(text), QUESTION_CHARS)

@@ -1,0 +1,59 @@
+"""Cues: short forms of words that show what a text does, whatever it is about.
+
+An explicit yes, a negation, and what reads as if it were said to an assistant rather than about the work.
+"""
+
+import re
+
+
+def folded(pattern: str) -> re.Pattern[str]:
+    """A pattern that is the same in capitals and in small letters."""
+    return re.compile(pattern, re.IGNORECASE)
+
+
+YES = folded(
+    r"^\W*(?:(?:ah|oh|ok(?:ay)?|hm+|haha|great|cool|perfect|nice|thanks|thank you|right)[\s,.!-]+)*(?:yes|yeah|yep|yup"
+    r"|yea|correct|exactly|agreed?|i agree|that(?:'s| is) (?:right|correct|it|what i (?:meant|want(?:ed)?)"
+    r"|exactly (?:it|right|what .{3,30}))|right|confirmed|sounds (?:good|great|right)|makes sense|(?:good"
+    r"|great) (?:plan|idea|call)|(?:yes|yeah|ok)?,? ?(?:let'?s|please) (?:do|go with) (?:that|it|this)|go (?:ahead"
+    r"|for it|with that)|absolutely|definitely|precisely|spot on|ja|genau|stimmt|oui|exact(?:ement)?|sí|si|correcto"
+    r"|exacto|sim|да|верно|точно|是的|对|没错|はい|そうです)(?!\w)"
+)
+RESERVE = folded(
+    r"\b(?:but|except|however|although|though|unless|if|only|instead|actually|not|no|don't|isn't|wait|hmm|maybe|aber"
+    r"|mais|pero|before|first|also|and|then)\b|\?"
+)
+MAX_YES_CHARS = 160  # an agreement that says more says something of its own
+
+NEGATION = folded(
+    r"\b(?:not|never|no|nobody|none|neither|nor|without|cannot)\b|n[’']t\b|\b(?:cant|dont|wont|isnt|arent|doesnt)\b"
+)
+
+INJECTION = folded(
+    r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system"
+    r"|safety)\b[^.\n]{0,30}\b(?:instructions?|prompts?|rules?|guidelines?|messages?|context|restrictions?)\b"
+    r"|\b(?:system|developer|assistant|user)\s*(?:prompt|message)?\s*:\s|</?(?:system|assistant|user|instructions?"
+    r"|tool|function|human)\b[^>]*>|\[/?INST\]|<\|[^|>]*\|>|\byou are now\b|\bnew instructions?\b|\b(?:do not|don't"
+    r"|never) (?:tell|inform|mention|reveal|show|ask)\b[^.\n]{0,30}\b(?:user|person|human|anyone|them)\b"
+    r"|\bwithout (?:telling|asking|informing|confirmation from) (?:the )?(?:user|person|human|anyone)\b|\b(?:curl|wget"
+    r"|iwr|invoke-webrequest)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|da|fi)?sh\b|\b(?:exfiltrat|send|upload|post|leak|email"
+    r"|forward)\w*\b[^.\n]{0,60}(?:\.env\b|\bsecrets?|credentials?|passwords?|tokens?|api keys?|private keys?"
+    r"|env(?:ironment)? (?:file|variables)|\.env|ssh keys?)\b|\brm\s+-rf?\s+[/~]|\bbase64\s+-d\b|\b(?:jailbreak"
+    r"|dan mode|developer mode|god mode)\b|\bapprove (?:all|every|this|any)\b[^.\n]{0,30}\b(?:proposals?|hunks?"
+    r"|tool calls?|permissions?)\b|--dangerously-skip-permissions|\bthis (?:note|memory|message) is (?:from"
+    r"|by) (?:the )?(?:system|admin|anthropic|openai)\b"
+)  # no candidate that holds such words becomes a proposal
+ORDERS_ASSISTANT = folded(
+    rf"{INJECTION.pattern}|\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier"
+    rf"|other) \w+|\byou (?:are|must|should|will) (?:now|always|never)\b|\bsystem prompt\b|\bas an ai\b"
+    r"|</?(?:system|instructions?|system-reminder)\b|\bdo not (?:tell|mention|reveal|ask)\b.{0,40}\b(?:user|person"
+    r"|human)\b"
+)  # people say this of their work too (`you must always run the tests`), so a reviewer is warned and no more
+
+
+def is_agreement(text: str) -> bool:
+    """Whether a whole turn of the person is an explicit yes. Silence is none, nor is a yes with a condition behind."""
+    start = YES.match(text)
+    if start is None or len(text) > MAX_YES_CHARS:
+        return False
+    return not RESERVE.search(text[start.end() :])

@@ -1,0 +1,79 @@
+"""The keys of every file that dream writes: what lies on a disk stays readable."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dream.decisions.journal import Journal
+from dream.progress import DreamProgress
+from dream.run import Bounds
+from tests.crawler.builders import SESSION, person
+from tests.dream.builders import PERSON, decisions_on, extending, new_topic, proposed
+from tests.dream.test_run import BEGUN, RULE, House
+from tests.memories import new_root, write_topic
+
+QUOTE = "session_id entry role time first end text"
+CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context"
+PLACE = "target after_line title replaces old_text kept_before kept_after"
+UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
+HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
+CHANGE = "path before after approved splices[first new old]"
+APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce"
+
+
+def keys(value: Any) -> str:
+    """The keys of an object in their order, with those of the objects and lists in it."""
+    if not isinstance(value, dict):
+        return ""
+    told = []
+    for key, inner in value.items():
+        within = keys(inner[0]) if isinstance(inner, list) and inner else keys(inner)
+        marks = "[]" if isinstance(inner, list) else "()"
+        told.append(f"{key}{marks[0]}{within}{marks[1]}" if within else key)
+    return " ".join(told)
+
+
+def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    write_topic(root, "mail", "# Mail\n\n- The relay listens on port 2525.\n")
+    decisions = decisions_on(root)
+    first, second = proposed(decisions, extending(root, "It needs TLS.", "2525"), new_topic("Backups run.", "b", 2))
+    decisions.accept(first.id, PERSON)
+    decisions.reject(second.id, PERSON, "no")
+    decisions.desk.add([new_topic("Archives are kept.", "c", 3)], BEGUN.date())
+
+    folder = root.path / "proposals"
+    hunks = json.loads((folder / "2026-03-02-1" / "hunks.json").read_bytes())
+    approvals = [json.loads(line) for line in root.approvals.read_bytes().splitlines()]
+    rejected = json.loads((folder / "rejected.jsonl").read_bytes())
+    assert {keys(hunk) for hunk in hunks} == {HUNK}
+    assert keys(json.loads((folder / "queue.json").read_bytes())[0]) == HUNK
+    assert keys(approvals[-1]) == APPROVAL
+    assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}]"
+
+
+def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = new_root(tmp_path / "memory")
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "b"))
+    monkeypatch.setattr(Journal, "finish", lambda _: False)  # killed right behind the writing down
+
+    decisions.accept(hunk.id, PERSON)
+
+    plan = json.loads(root.journal.read_bytes())
+    assert keys(plan) == f"files[path before text] approval({APPROVAL}) hunks[{HUNK}] message"
+
+
+def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.ingest(person(1, RULE), session=SESSION)
+    house.dreamer().run(Bounds())
+
+    derived = house.root.derived
+    read, mistakes = (json.loads((derived / name).read_bytes()) for name in ("dream.json", "mistakes.json"))
+    served = house.root.derived / "dream-served.json"
+    DreamProgress(house.root).serve(house.archive, house.now)
+    assert (list(read), list(json.loads(served.read_bytes()))) == (["sessions", "last_run"], ["past", "now", "asked"])
+    assert keys(mistakes[SESSION][0]) == f"template text quote({QUOTE}) project is_error"

@@ -1,0 +1,92 @@
+"""Which files a line of a transcript passes on its way to an accepted hunk: few, and those that the page lists."""
+
+import datetime as dt
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
+from crawler.transcripts.entry import Entry
+from crawler.transcripts.turns import Turn
+from dream.decisions.accept import Decisions
+from dream.decisions.journal import Plan
+from dream.evidence import Evidence, SessionTurns
+from dream.extract import find_candidates
+from dream.records import Candidate, Hunk, Quote, State, Update
+from dream.run import Bounds, Dream
+from memory_server.redaction import Redactor
+from memory_server.settings import PersonSettings
+from tests.crawler.builders import assistant, person, settings_in, write_transcript
+from tests.dream.builders import PERSON, git
+from tests.memories import new_root, write_topic
+
+ROOT = Path(__file__).parent.parent
+HEADING = "## The files that a line of a transcript passes"
+OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "memory_server", "crawler", "dream"))
+MOST_FILES = 50
+KINDS = Entry | Turn | SessionTurns | Quote | Candidate | Update | Hunk | Plan
+NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
+RULE = "From now on always run the database migrations before deploying the billing service."
+MOVED = "No, actually the mail relay listens on port 2526."
+AGREED = "The billing service listens on port 8443."
+SAID = {
+    RULE: (person(1, RULE), assistant(2, "Understood.")),
+    MOVED: (person(1, MOVED), assistant(2, "Understood.")),
+    AGREED: (person(1, "Which port does billing use?"), assistant(2, AGREED), person(3, "Yes, exactly.")),
+}
+
+
+@contextmanager
+def passed(words: str) -> Iterator[set[str]]:
+    """The files of the project whose functions hold the line's words, or what is made of them, meanwhile."""
+    found: set[str] = set()
+
+    def holds(value: object) -> bool:
+        if isinstance(value, str):
+            return words in value
+        return words.encode() in value if isinstance(value, bytes | bytearray) else isinstance(value, KINDS)
+
+    def look(frame: FrameType, event: str, value: object) -> None:
+        file = frame.f_code.co_filename
+        is_ours = event in ("call", "return") and file.startswith(OURS)
+        if is_ours and any(holds(one) for one in (value, *frame.f_locals.values())):
+            found.add(Path(file).relative_to(ROOT).as_posix())
+
+    sys.setprofile(look)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_a_line_passes_no_file_but_those_that_are_listed(tmp_path: Path, line: str) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^ {4}(\S+\.py)\b", page.partition(HEADING)[2].partition("\n## ")[0], re.MULTILINE)
+    root = new_root(tmp_path / "memory")
+    git(root.path, "init", "--quiet")
+    write_topic(root, "mail", "# Mail relay\n\nThe mail relay listens on port 2525.\n")
+    transcript = write_transcript(tmp_path / "transcripts", *SAID[line])
+    archive = Archive(root.path / "sessions" / "archive")
+
+    with passed(line[10:-1]) as found:
+        with Ingester(settings_in(root.path)) as ingester:
+            ingester.ingest([transcript])
+        decisions = Decisions(root, PersonSettings(), lambda: NOW, is_true=Evidence(archive).resolve)
+        extractors, redactor = (find_candidates,), Redactor(())
+        dream = Dream(decisions, archive, extractors, now=lambda: NOW, clock=time.monotonic, redactor=redactor)
+        dream.run(Bounds())
+        [hunk] = [hunk for hunk in decisions.store.hunks() if line[20:-1] in hunk.text]
+        done = decisions.accept(hunk.id, PERSON)
+
+    assert done.hunk.state is State.ACCEPTED and done.commit
+    assert {"crawler/archive/append.py", "dream/judge/gate.py", "dream/decisions/journal.py"} <= found <= {*listed}
+    assert len(listed) <= MOST_FILES
+    assert [file for file in listed if not (ROOT / file).is_file()] == []
