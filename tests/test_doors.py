@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("crawler", "dream", "memory_server")
+PACKAGES = ("crawler", "dream", "memory_server", "oneiros")
 WRITING = {"write_text", "write_bytes", "rename", "replace_whole", "mkstemp", "NamedTemporaryFile", "copytree", "move"}
 BESIDE = {
     "memory_server/machine/files.py": "the door",
     "memory_server/machine/database.py": "the door",
     "memory_server/embedding/vector_cache.py": "appends rows of megabytes, flushed before their keys are noted",
-    "memory_server/search/ranking/terms.py": "a database in memory, of words alone",
+    "memory_server/language/words.py": "a database in memory, of words alone",
 }
 
 
