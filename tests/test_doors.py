@@ -13,6 +13,9 @@ BESIDE = {
     "memory_server/machine/database.py": "the door",
     "memory_server/embedding/vector_cache.py": "appends rows of megabytes, flushed before their keys are noted",
     "memory_server/language/words.py": "a database in memory, of words alone",
+    "oneiros/doctor.py": "asks SQLite itself what it can do",
+    "oneiros/daemon/sockets.py": "of two daemons that make the token one wins, and the other reads it",
+    "oneiros/founding.py": "lays the example into a folder that it has just made",
 }
 
 

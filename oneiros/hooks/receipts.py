@@ -4,12 +4,11 @@ Derived and machine-local: without the file a session may be shown a topic again
 """
 
 import sqlite3
-import threading
 from collections.abc import Collection
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_server.machine.database import SharedDatabase
 from memory_server.root.paths import MemoryRoot
 
 KEPT_SESSIONS = 500
@@ -39,41 +38,35 @@ class Receipts:
     """The receipts of one memory. Safe to share between threads."""
 
     def __init__(self, file: Path):
-        self._guard = threading.Lock()
-        self._connection = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
-        self._connection.execute("pragma journal_mode=wal")
-        self._connection.executescript(SCHEMA)
-
-    def close(self) -> None:
-        self._connection.close()
+        """Opens nothing yet."""
+        self._database = SharedDatabase(file, SCHEMA)
+        self.close = self._database.close
 
     def shown(self, session_id: str) -> set[str]:
         """What a session has been shown."""
-        with self._guard:
-            rows = self._connection.execute("select key from shown where session = ?", (session_id,))
+        with self._database.opened() as connection:
+            rows = connection.execute("select key from shown where session = ?", (session_id,))
             return {row[0] for row in rows}
 
     def note(self, session_id: str, event: str, keys: Collection[str], tokens: int) -> None:
         """Notes an injection."""
-        with self._guard:
-            self._connection.executemany(
-                "insert or ignore into shown values (?, ?)", [(session_id, key) for key in keys]
-            )
-            self._connection.execute(
+        with self._database.changed() as connection:
+            connection.executemany("insert or ignore into shown values (?, ?)", [(session_id, key) for key in keys])
+            connection.execute(
                 "insert into receipt (session, event, tokens) values (?, ?, ?)", (session_id, event, tokens)
             )
 
     def forget_shown(self, session_id: str) -> None:
         """What was shown stands no longer before the model: its context was cleared or compacted."""
-        with self._guard:
-            self._connection.execute("delete from shown where session = ?", (session_id,))
+        with self._database.changed() as connection:
+            connection.execute("delete from shown where session = ?", (session_id,))
 
     def prune(self) -> None:
         """Leaves the sessions that were last injected into."""
         newest = "select session from receipt group by session order by max(number) desc limit ?"
-        with self._guard:
+        with self._database.changed() as connection:
             for table in ("receipt", "shown"):
-                self._connection.execute(
+                connection.execute(
                     f"delete from {table} where session not in ({newest})",  # noqa: S608  names from the tuple above
                     (KEPT_SESSIONS,),
                 )
@@ -84,8 +77,11 @@ def read_receipts(file: Path, limit: int = 5) -> list[Receipt]:
     if not file.exists():
         return []
     query = """select session, count(*), sum(tokens) from receipt group by session order by max(number) desc limit ?"""
+    database = SharedDatabase(file, SCHEMA)
     try:
-        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
+        with database.opened() as connection:
             return [Receipt(*row) for row in connection.execute(query, (limit,))]
     except sqlite3.Error:
         return []
+    finally:
+        database.close()

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from oneiros.cli.review.batch import batch_text
 
 from dream.proposals.rendering import hunk_lines, said_lines
 from dream.records import Hunk
+from oneiros.cli.review.batch import batch_text
 from tests.dream.builders import TODAY, decisions_on, new_topic, proposed
 from tests.memories import new_root
 

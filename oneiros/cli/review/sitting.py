@@ -22,6 +22,7 @@ from dream.proposals.rendering import diff_steps, hunk_lines
 from dream.records import Hunk
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
+from memory_server.machine.files import replace_file
 from oneiros.cli.review.batch import batch_text, read_batch
 from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
@@ -210,7 +211,7 @@ def edited(text: str, variables: Mapping[str, str]) -> str:
     editor = shlex.split(variables.get("VISUAL") or variables.get("EDITOR") or "vi")
     with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
         file = Path(folder, "review.md")
-        file.write_text(text + "\n", encoding="utf-8")
+        replace_file(file, text + "\n")
         try:
             subprocess.run([*editor, str(file)], check=True, env=dict(os.environ))
         except (OSError, subprocess.SubprocessError) as error:

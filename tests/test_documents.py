@@ -1,0 +1,24 @@
+"""What the documents name is there."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "plugin" / "README.md"])
+
+
+@pytest.fixture(scope="module")
+def files() -> list[str]:
+    """Every file of the project, with a slash before its path."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [f"/{path}" for path in listed.splitlines()]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_python_file_that_a_document_names_exists(document: Path, files: list[str]) -> None:
+    named = re.findall(r"(?<![\w/.*-])[\w/]+\.py\b", document.read_text(encoding="utf-8"))
+
+    assert [name for name in named if not any(file.endswith(f"/{name}") for file in files)] == []
