@@ -42,7 +42,7 @@ from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import take_in
+from crawler.ingest import ingest
 from crawler.transcripts.turns import Role, Turn
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
@@ -162,7 +162,7 @@ def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterat
         root.derived.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
         settings = IngestSettings(archive, root.derived / "ingest.sqlite")
-        take_in([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
+        ingest([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
         print(f"{files} transcripts taken in", file=sys.stderr)
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)

@@ -1,4 +1,4 @@
-"""Measures the intake: nothing lost, nothing invented, nothing secret, and how fast.
+"""Measures ingest: nothing lost, nothing invented, nothing secret, and how fast.
 
     python -m benchmarks.intake --data DIR --json FILE
 

@@ -1,4 +1,4 @@
-"""How well sessions are found again, from genuine transcripts through the whole intake to the shipped MCP tools.
+"""How well sessions are found again, from genuine transcripts through the whole ingest to the shipped MCP tools.
 
     python -m benchmarks.sessions --data ../shared/data/transcripts --queries ../shared/data/eval/commit_queries.jsonl \
         --json out.json
@@ -32,7 +32,7 @@ from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.facts import facts_of
-from crawler.ingest import take_in
+from crawler.ingest import ingest
 from crawler.transcripts.transcript import open_transcript
 from memory_server.faces.mcp_server import create_server
 from memory_server.index.raw import session_of_path
@@ -140,7 +140,7 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     now = dt.datetime.now(dt.UTC)
     settings = IngestSettings(archive, root.derived / "ingest.sqlite")
     started = time.perf_counter()
-    report = take_in([live], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
+    report = ingest([live], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
     taken = time.perf_counter() - started
     person = PersonSettings(embedding_share=1.0, query_log=False, raw_vectors=raw_vectors)
     store = ArchivedSessions(archive, root.sessions)
@@ -150,7 +150,7 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     ):
         memory.indices.own()
         memory.reindex()
-        print(f"{report.ingest.entries} entries in {len(report.ingest.sessions)} sessions; intake {taken:.1f} s")
+        print(f"{report.ingest.entries} entries in {len(report.ingest.sessions)} sessions; ingest {taken:.1f} s")
         yield memory
 
 

@@ -1,4 +1,4 @@
-"""The whole intake in two calls: take transcripts in, and forget them again.
+"""Ingest in two calls: read transcripts into the archive and compress what is closed, and forget it again.
 
 This is the door for the face and the daemon. It reads, redacts, archives, compresses what is closed, and packs the
 archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from crawler.archive.append import Ingester, IngestProgress, IngestReport, IngestSettings
+from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
 from crawler.archive.discovery import find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.backends import Compressor
@@ -21,10 +21,10 @@ from memory_server.machine.files import remove_file
 
 
 @dataclass(frozen=True, slots=True)
-class IntakeReport:
+class IngestReport:
     """What was read, and what was compressed; without a compressor nothing was."""
 
-    ingest: IngestReport
+    ingest: ArchiveReport
     compress: CompressReport | None
 
     @property
@@ -42,7 +42,7 @@ class Forgotten:
     files: tuple[Path, ...]
 
 
-def take_in(
+def ingest(
     paths: Iterable[Path],
     settings: IngestSettings,
     compressed: Path,
@@ -56,13 +56,13 @@ def take_in(
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
-) -> IntakeReport:
+) -> IngestReport:
     """Ingests what is new below the paths, then compresses every closed session that has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
     does nothing. `forget_marked` forgets sessions that a prompt of the person leaves out after something of them was
     taken in; by default `forget` does, which knows no index. `check` is called after each file and each session; what
-    it raises ends the intake there, and nothing is lost. Raises NeedsRepair when another process keeps the archive
+    it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when another process keeps the archive
     locked.
     """
 
@@ -74,15 +74,15 @@ def take_in(
     with Ingester(settings) as ingester:
         report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on)
         if dry_run:
-            return IntakeReport(report, None)
+            return IngestReport(report, None)
         if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:
             (forget_marked or forgetter(settings, compressed))(held)
         if compressor is None:
-            return IntakeReport(report, None)
+            return IngestReport(report, None)
         written = compress_closed(ingester.archive, compressed, compressor, closed_when, progress=lambda *_: check())
         for session_id in written.session_ids:
             ingester.seal(session_id)
-        return IntakeReport(report, written)
+        return IngestReport(report, written)
 
 
 def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:

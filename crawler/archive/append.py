@@ -76,7 +76,7 @@ class IngestProgress:
 
 
 @dataclass(slots=True)
-class IngestReport:
+class ArchiveReport:
     """What one ingest did. With `is_dry_run` nothing was written, and the counts say what would have been."""
 
     is_dry_run: bool = False
@@ -135,7 +135,7 @@ class Ingester:
         project: str = "",
         dry_run: bool = False,
         progress: Callable[[IngestProgress], None] | None = None,
-    ) -> IngestReport:
+    ) -> ArchiveReport:
         """Reads every transcript below the paths as far as it is new.
 
         `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
@@ -146,7 +146,7 @@ class Ingester:
         there = find_transcripts(roots, since=since)
         found = there.files
         known = self._tail.files()
-        report = IngestReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
+        report = ArchiveReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
         bytes_done, bytes_all = 0, sum(file.size for file in found)
         for done, file in enumerate(found, start=1):
             if limit is not None and report.read >= limit:
@@ -216,7 +216,7 @@ class Ingester:
             return ""
         return repr((self._settings.choice.allow, self._settings.choice.deny, self._settings.choice.only))
 
-    def _ingest_file(self, file: FoundFile, report: IngestReport, *, project: str) -> None:
+    def _ingest_file(self, file: FoundFile, report: ArchiveReport, *, project: str) -> None:
         with self._locked(), open_transcript(file.path) as stream:
             state = self._tail.file(str(file.path))
             if state and self._is_level(state, file):
@@ -246,7 +246,7 @@ class Ingester:
         is_foreign = only and self._projects.of(read.cwd) != only
         return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
 
-    def _take(self, read: "_FileRead", report: IngestReport) -> None:
+    def _take(self, read: "_FileRead", report: ArchiveReport) -> None:
         reader = read.reader()
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
@@ -272,7 +272,7 @@ class Ingester:
             is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
 
-    def _leave_out(self, read: "_FileRead", report: IngestReport) -> None:
+    def _leave_out(self, read: "_FileRead", report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
         report.marked.add(read.session_id)
         refusal = RefusedFile(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
@@ -283,7 +283,7 @@ class Ingester:
         self._tail.forget_session(read.session_id)
         self._refuse(read, refusal, report)
 
-    def _add(self, key: SessionKey, entries: Iterator[Entry], report: IngestReport) -> int:
+    def _add(self, key: SessionKey, entries: Iterator[Entry], report: ArchiveReport) -> int:
         if not report.is_dry_run:
             return self.archive.add(key, entries)
         return sum(not entry.is_link for entry in entries)
@@ -305,7 +305,7 @@ class Ingester:
         undone, written = self.archive.readmitted(session_id), time_of(entry)
         return undone is None or (written is not None and written > undone)
 
-    def _refuse(self, read: "_FileRead", refusal: RefusedFile, report: IngestReport) -> None:
+    def _refuse(self, read: "_FileRead", refusal: RefusedFile, report: ArchiveReport) -> None:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return

@@ -8,7 +8,7 @@ from memory_server.index.build import Report
 
 @dataclass(frozen=True, slots=True)
 class IndexingState:
-    """What the keeper of the indices is doing."""
+    """What is being indexed, and by how much."""
 
     stage: str  # waiting (for the root), idle, reading, embedding, indexing
     progress: int = 0

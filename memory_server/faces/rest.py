@@ -336,7 +336,7 @@ def _add_indexing(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
 
     @api.get("/api/indexing")
     def state() -> dict[str, Any]:
-        """What the keeper of the indices is doing, with the progress of a change of model."""
+        """What is being indexed, with the progress of a change of model."""
         return state_json()
 
     @api.get("/api/compare")

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from crawler.ingest import take_in
+from crawler.ingest import ingest
 from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
@@ -121,7 +121,7 @@ class IngestQueue:
         """Ingests one transcript with its side-chains, and compresses what is over; how much of it changed."""
         environment, root, moment = self._environment_now(), self._root, now()
         settings = ingest_settings(environment, root, this_machine(environment))
-        report = take_in(
+        report = ingest(
             [file, file.with_suffix("")],
             settings,
             root.sessions,

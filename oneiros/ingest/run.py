@@ -9,7 +9,7 @@ from crawler.archive.append import IngestProgress
 from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model.budget import Price
 from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
-from crawler.ingest import IntakeReport, take_in
+from crawler.ingest import IngestReport, ingest
 from crawler.references import ScanReport, scan
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
@@ -44,7 +44,7 @@ class Wanted:
 class IngestOutcome:
     """The reports of all roots, and what paid back ends have cost or may cost."""
 
-    reports: list[IntakeReport] = field(default_factory=list)
+    reports: list[IngestReport] = field(default_factory=list)
     spent_usd: float = 0.0
     estimate_usd: float = 0.0  # the most that the sessions read can cost
 
@@ -100,7 +100,7 @@ def run_ingest(
     outcome = IngestOutcome()
     for machine in machines:
         settings = ingest_settings(environment, root, machine)
-        report = take_in(
+        report = ingest(
             [one.folder for one in roots if one.machine == machine],
             settings,
             root.sessions,

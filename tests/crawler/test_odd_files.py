@@ -14,7 +14,7 @@ from crawler.archive.append import Ingester
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
-from crawler.ingest import IntakeReport, take_in
+from crawler.ingest import IngestReport, ingest
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.transcript import MAX_LINE_BYTES, MAX_WORDS_BYTES, TranscriptReader, open_transcript
 from tests.crawler.builders import (
@@ -28,7 +28,7 @@ from tests.crawler.builders import (
     working_session,
     write_transcript,
 )
-from tests.crawler.test_intake import CLOSED
+from tests.crawler.test_ingest_and_forget import CLOSED
 
 Make = Callable[[Path], object]
 WINDOW = 1 << 29
@@ -182,9 +182,9 @@ def test_packed_files_in_a_row_are_read_as_one(tmp_path: Path) -> None:
 # -- a damaged archive ----------------------------------------------------------------------------------------------
 
 
-def taken(tmp_path: Path) -> IntakeReport:
+def taken(tmp_path: Path) -> IngestReport:
     settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
-    return take_in([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED)
+    return ingest([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED)
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"session_id":"another"}', b"\xff\xfe"])

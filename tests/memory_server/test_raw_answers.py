@@ -14,7 +14,7 @@ from mcp import Client
 from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import take_in
+from crawler.ingest import ingest
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
@@ -33,7 +33,7 @@ def archived(folder: Path) -> Iterator[Memory]:
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *working_session())
     closed = ClosedWhen(NOW, process_start=lambda pid: None)
-    take_in([folder / "live"], settings_in(root.path), root.sessions, ExtractiveCompressor(), closed)
+    ingest([folder / "live"], settings_in(root.path), root.sessions, ExtractiveCompressor(), closed)
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     with Memory(root, person=PersonSettings(), hub_cache=folder, now=lambda: NOW, sessions=store) as opened:
         opened.reindex()

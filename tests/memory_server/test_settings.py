@@ -228,7 +228,7 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
         ("reference_minutes", -1.0, "a number from 0"),
     ],
 )
-def test_a_setting_of_the_intake_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:
+def test_a_setting_of_ingest_that_cannot_be_used_is_told(key: str, value: object, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         checked({key: value}, PersonSettings)
 

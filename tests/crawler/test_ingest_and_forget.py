@@ -7,16 +7,16 @@ import pytest
 from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
-from crawler.ingest import IntakeReport, forget, readmit, take_in
+from crawler.ingest import IngestReport, forget, ingest, readmit
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 
 CLOSED = ClosedWhen(datetime(2026, 3, 5, tzinfo=UTC), process_start=lambda pid: None)
 
 
-def take(tmp_path: Path, *, dry_run: bool = False) -> IntakeReport:
+def take(tmp_path: Path, *, dry_run: bool = False) -> IngestReport:
     settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
-    return take_in([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED, dry_run=dry_run)
+    return ingest([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED, dry_run=dry_run)
 
 
 def files_below(folder: Path) -> list[Path]:
