@@ -159,6 +159,8 @@ def asked(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[st
     person = PersonSettings(embedding_share=1.0, query_log=False)
     with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: NOON, sessions=store) as memory:
         memory.indices.own()
+        if memory.is_of_another_format():
+            memory.reindex()
         api = create_api(memory, IndexRuns(memory), "benchmark", on_stop=lambda: None, on_restart=lambda: None)
         with TestClient(api) as client:
             return [{"asked": one, "answer": answer_to(client, one)} for one in wanted]
