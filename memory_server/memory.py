@@ -30,10 +30,9 @@ from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
-from memory_server.layers.episodes import Episode, delete_episode, list_episodes, read_episode, write_episode
+from memory_server.layers.episodes import Episode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.layers.topics import TopicHead, find_sources, is_readable, is_topic, topic_heads
-from memory_server.layers.validate import validate_root
+from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.machine.repair import repairable
 from memory_server.reading import Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
@@ -117,7 +116,7 @@ class Memory:
         )
         self.typed_lines = TypedLines(root.derived / "digest.db")
         self.embedding = EmbeddingControl(self._worker_plan)
-        self._upkeep = Upkeep(
+        self.upkeep = Upkeep(
             root=self.root,
             indices=self.indices,
             raw=self.raw,
@@ -170,7 +169,7 @@ class Memory:
 
     def search(self, question: Question) -> Answer:
         """The answer to a question of any kind; noted in the query log."""
-        under_way = self._before_search(self._upkeep.is_complete())
+        under_way = self._before_search(self.upkeep.is_complete())
         answer = self.look_up(question)
         self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
         return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
@@ -199,14 +198,10 @@ class Memory:
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
-        waiting = len(self.changes().changed) if answer.note == EMPTY else 0
+        waiting = len(self.upkeep.changes().changed) if answer.note == EMPTY else 0
         return replace(answer, note=NOT_INDEXED % how_level(waiting, 0, self.owner())) if waiting else answer
 
     # -- reading ------------------------------------------------------------------------------------------------
-
-    def topics(self) -> list[TopicHead]:
-        """All topics by name, then the lessons."""
-        return topic_heads(self.root)
 
     def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
         """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one.
@@ -241,34 +236,7 @@ class Memory:
             self.root, text, now=self._now(), redactor=self._redactor(), title=title, tags=tags, project=project
         )
 
-    def episodes(self, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:
-        """A page of episodes, newest first, and how many there are."""
-        return list_episodes(self.root, page=page, per_page=per_page)
-
-    def episode(self, identity: str) -> Episode:
-        """One episode by its id. Raises ContentError where there is none."""
-        return read_episode(self.root, identity)
-
-    def delete_episode(self, identity: str) -> SourcePath:
-        """Removes an episode; the next reindex forgets what was indexed of it."""
-        return delete_episode(self.root, identity)
-
-    def validate(self) -> list[Problem]:
-        """What is wrong with the files of this memory."""
-        return validate_root(self.root, self.settings)
-
     # -- indices ------------------------------------------------------------------------------------------------
-
-    def changes(self) -> Changes:
-        """What a reindex would read or remove."""
-        return self._upkeep.changes()
-
-    def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
-        """Indexes a small change, so that an answer is of what the disk holds; returns what is still to be done.
-
-        A large change, or a root that another process owns, is left as it is.
-        """
-        return self._upkeep.refresh(report_progress)
 
     def reindex(self, *, rebuild: bool = False, report_progress: Callable[[Progress], None] = lambda _: None) -> Report:
         """Brings the indices level with the disk. Raises NeedsRepair where another process owns the root.
@@ -276,13 +244,13 @@ class Memory:
         Of sessions that were to be forgotten, and whose archive is gone, not a byte is left in anything derived.
         """
         if not (gone := self._forgotten()):
-            return self._upkeep.reindex(report_progress, rebuild=rebuild)
+            return self.upkeep.reindex(report_progress, rebuild=rebuild)
         self.own()
         self._forget_notes(gone)
-        self._upkeep.reindex(report_progress)
+        self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
-        report = self._upkeep.reindex(report_progress, rebuild=True)
+        report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)
         return report
 
@@ -317,22 +285,13 @@ class Memory:
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
         self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
 
-    def is_of_another_format(self) -> bool:
-        """Whether another version of the program made the indices: the next `reindex` makes them anew."""
-        return self._upkeep.is_of_another_format()
-
     def is_unfinished(self) -> bool:
         """Whether a run is due although no source has changed: one was interrupted, or a session is to be forgotten."""
-        return self._upkeep.is_unfinished() or bool(self._forgotten())
-
-    @property
-    def next_model(self) -> str:
-        """The model that a change under way leads to; empty where none is."""
-        return self._upkeep.next_model
+        return self.upkeep.is_unfinished() or bool(self._forgotten())
 
     def plan_model(self, name: str) -> ModelFiles:
         """Notes that the memory is to use another model, so that a restart goes on with it. Embeds nothing yet."""
-        return self._upkeep.plan_model(name or self.settings.model)
+        return self.upkeep.plan_model(name or self.settings.model)
 
     def change_model(self, report_progress: Callable[[Progress], None] = lambda _: None) -> bool:
         """Carries out the planned change of model; false where none is planned.
@@ -342,13 +301,13 @@ class Memory:
         another process owns the root.
         """
         try:
-            return self._upkeep.change_model(report_progress)
+            return self.upkeep.change_model(report_progress)
         finally:
             self.settings = read_memory_settings(self.root.settings)
 
     def status(self) -> Status:
         """How this memory stands. Searches nothing and loads no model."""
-        changes = self.changes()
+        changes = self.upkeep.changes()
         with repairable(self.root.derived):
             counts, problems = self.indices.ledger.counts(), tuple(self._lasting_problems(changes))
         unread = {problem.path for problem in problems}

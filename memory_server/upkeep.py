@@ -63,8 +63,8 @@ class Upkeep:
         with repairable(self.root.derived):
             return self.indices.changes()
 
-    def refresh(self, report_progress: Callable[[Progress], None]) -> Changes:
-        """Indexes a small change; returns what is still to be done. See `Memory.refresh`."""
+    def refresh(self, report_progress: Callable[[Progress], None] = lambda _: None) -> Changes:
+        """Indexes a small change, no large one and in no root of another process; returns what is still to be done."""
         changes = self.changes()
         with repairable(self.root.derived):
             if self.raw is not None and 0 < sum(map(len, self.raw.changes())) <= SMALL_CHANGE:

@@ -12,7 +12,8 @@ from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
-from memory_server.layers.validate import ValidationRule
+from memory_server.layers.topics import topic_heads
+from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.root.state import states_without_root
@@ -96,8 +97,12 @@ def _state(memory: Memory) -> Iterator[Check]:
 
 
 def _files(memory: Memory) -> Check:
-    is_level = memory.changes().is_empty  # a run that is due writes the pointers too, and is told as such
-    problems = [one for one in memory.validate() if is_level or one.rule != ValidationRule.TOPIC_UNLISTED]
+    is_level = memory.upkeep.changes().is_empty  # a run that is due writes the pointers too, and is told as such
+    problems = [
+        one
+        for one in validate_root(memory.root, memory.settings)
+        if is_level or one.rule != ValidationRule.TOPIC_UNLISTED
+    ]
     if problems:
         return warning(f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", "oneiros validate")
     return ok(f"{memory.root.path}: every file is as it should be")
@@ -121,7 +126,7 @@ def _ledger(memory: Memory) -> Check:
 
 
 def _disk(memory: Memory) -> Check:
-    changes = memory.changes()
+    changes = memory.upkeep.changes()
     if changes.is_empty:
         return ok(f"{changes.unchanged} files, all indexed as they are")
     if count := len(changes.changed) + len(changes.removed):
@@ -162,7 +167,7 @@ def _compared(environment: Environment, memory: Memory) -> Comparison | None:
 
 def _reading(memory: Memory) -> Check:
     unreadable = 0
-    for head in memory.topics():
+    for head in topic_heads(memory.root):
         try:
             memory.read(head.path)
         except ContentError:

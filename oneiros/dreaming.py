@@ -97,4 +97,4 @@ def bring_level(environment: Environment) -> None:
         client.ask("POST", "/api/reindex", {"wait_seconds": LEVEL_SECONDS}, seconds=2 * LEVEL_SECONDS)
     except DaemonLost:
         with open_memory(environment) as memory:
-            memory.refresh()
+            memory.upkeep.refresh()

@@ -40,7 +40,7 @@ def open_memory(
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,
     )
-    if not as_it_is and memory.is_of_another_format():
+    if not as_it_is and memory.upkeep.is_of_another_format():
         logger.warning("Another version of oneiros made the indices: they are made anew, with the vectors there are.")
         try:
             memory.reindex()

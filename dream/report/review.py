@@ -28,6 +28,7 @@ from dream.report.findings import (
 )
 from dream.topics import read_topics
 from memory_server.layers.topics import shortened
+from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 
 WEEK = dt.timedelta(days=7)
@@ -77,7 +78,7 @@ class WeeklyReview:
 
     def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
         root = self._memory.root
-        topics, problems = read_topics(root), self._memory.validate()
+        topics, problems = read_topics(root), validate_root(self._memory.root, self._memory.settings)
         hunks = self._decisions.store.hunks()
         yield from outside_changes(self._decisions.unexplained())
         yield from contradictions(topics)
@@ -86,7 +87,7 @@ class WeeklyReview:
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
         yield from dead_links(root, topics, problems)
-        yield from page_problems(problems, is_level=self._memory.changes().is_empty)
+        yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from unanswered(asked)
         yield from self._index()
 

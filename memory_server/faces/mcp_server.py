@@ -21,6 +21,7 @@ from memory_server.document import TYPES
 from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import answer_json, answer_text
 from memory_server.faces.memory_text import reading_text, session_text, status_text, topics_text
+from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, MAX_LIMIT, Question, Search, several
@@ -133,7 +134,7 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
     ) -> str:
         """Reads a topic or session, or lines of it; without a name lists the topics."""
         if not name.strip():
-            return topics_text(memory.topics())
+            return topics_text(topic_heads(memory.root))
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         if depth:

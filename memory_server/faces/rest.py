@@ -24,7 +24,15 @@ from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.indexing import Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.index.build import Changes
-from memory_server.layers.episodes import MAX_TAGS, MAX_TEXT_CHARS, TAG, Episode
+from memory_server.layers import episodes as notes
+from memory_server.layers.episodes import (
+    MAX_TAGS,
+    MAX_TEXT_CHARS,
+    TAG,
+    Episode,
+)
+from memory_server.layers.topics import topic_heads
+from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DAYS, DEFAULT_LIMIT, LISTS, MAX_LIMIT, Question, Search, several
@@ -218,7 +226,7 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
 
 async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> int:
     """Has a small change indexed, also one that is half done; how many files are still to be read."""
-    changes: Changes = await run_sync(memory.changes)
+    changes: Changes = await run_sync(memory.upkeep.changes)
     count = len(changes.changed) + len(changes.removed)
     if changes.is_empty:
         return 0
@@ -247,7 +255,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
     @api.get("/api/topics")
     def topics() -> dict[str, Any]:
         """The approved topics."""
-        return topics_json(memory.topics())
+        return topics_json(topic_heads(memory.root))
 
     @api.get("/api/read")
     def read(
@@ -277,7 +285,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
     @api.get("/api/validate")
     def validate() -> dict[str, Any]:
         """What is wrong with the files of the memory."""
-        return {"problems": [dataclasses.asdict(problem) for problem in memory.validate()]}
+        return {"problems": [dataclasses.asdict(problem) for problem in validate_root(memory.root, memory.settings)]}
 
     @api.get("/api/queries")
     def queries(
@@ -300,7 +308,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
         page: Annotated[int, Query(ge=1, le=MAX_NUMBER)] = 1, per_page: Annotated[int, Query(ge=1, le=200)] = 20
     ) -> dict[str, Any]:
         """A page of episodes, newest first."""
-        episodes, total = memory.episodes(page=page, per_page=per_page)
+        episodes, total = notes.list_episodes(memory.root, page=page, per_page=per_page)
         found = [{key: value for key, value in episode_json(one).items() if key != "text"} for one in episodes]
         return {"episodes": found, "total": total, "page": page, "per_page": per_page}
 
@@ -313,12 +321,12 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
     @api.get("/api/episodes/{identity}")
     def read_episode(identity: Identity) -> dict[str, Any]:
         """One episode with its text."""
-        return episode_json(memory.episode(identity))
+        return episode_json(notes.read_episode(memory.root, identity))
 
     @api.delete("/api/episodes/{identity}")
     def delete_episode(identity: Identity) -> dict[str, Any]:
         """Removes an episode and what was indexed of it."""
-        path = memory.delete_episode(identity)
+        path = notes.delete_episode(memory.root, identity)
         indexing.poke()
         return {"deleted": path}
 

@@ -80,7 +80,7 @@ def write_episode(
     return read_episode(root, identity[:8])
 
 
-def list_episodes(root: MemoryRoot, *, page: int, per_page: int) -> tuple[list[Episode], int]:
+def list_episodes(root: MemoryRoot, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:
     """A page of episodes, newest first, counted from 1; and how many there are."""
     files = sorted(
         (file for file in markdown_files(root.episodes) if FILE_ID.search(file.name)),

@@ -10,6 +10,7 @@ import typer
 from memory_server.errors import NeedsRepair, Problem, UsageError
 from memory_server.escaping import shown_line
 from memory_server.index.build import Progress, Report
+from memory_server.layers.validate import validate_root
 from memory_server.search.question import with_commands
 from oneiros import doctor as checks
 from oneiros.cli.opened import bring_level
@@ -35,7 +36,7 @@ def validate(context: typer.Context, as_json: AsJson = False) -> None:
     """Check the memory's files against the schema and the limits."""
     environment: Environment = context.obj
     with open_memory(environment) as memory:
-        problems = memory.validate()
+        problems = validate_root(memory.root, memory.settings)
     if as_json:
         data_json({"problems": [dataclasses.asdict(problem) for problem in problems]})
     else:
@@ -67,7 +68,7 @@ def reindex(
         )
         return
     with open_memory(environment) as memory:
-        changes = memory.changes()
+        changes = memory.upkeep.changes()
     planned = {"changed": [source.path for source in changes.changed], "removed": list(changes.removed)}
     if as_json:
         data_json({**planned, "unchanged": changes.unchanged})
@@ -201,7 +202,7 @@ def model(
             if name is not None:
                 memory.plan_model(name)
             memory.change_model(show)  # one that was begun, too
-            files, following = memory.model.card.name, memory.next_model
+            files, following = memory.model.card.name, memory.upkeep.next_model
         state = {"model": files, "next_model": following, "paused": False, "stage": "idle"}
     if as_json:
         data_json(state)

@@ -4,6 +4,7 @@ from typing import Any
 
 from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json, topics_json
+from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
@@ -26,7 +27,7 @@ def answer_here(environment: Environment, question: Question) -> Answer:
 def bring_level(memory: Memory) -> None:
     """Indexes a small change before a search, and says who does a large one, or what it needs."""
     with progress_shown() as show:
-        behind = memory.refresh(show)
+        behind = memory.upkeep.refresh(show)
     if not behind.is_empty:
         files = len(behind.changed) + len(behind.removed)
         talk(f"The indices are {how_level(files, behind.unfinished, memory.owner())}.")
@@ -41,7 +42,7 @@ def lines_here(environment: Environment, name: str, first: int, last: int | None
 def topics_here(environment: Environment) -> dict[str, Any]:
     """The list of topics."""
     with open_memory(environment) as memory:
-        return topics_json(memory.topics())
+        return topics_json(topic_heads(memory.root))
 
 
 def standing_here(environment: Environment) -> dict[str, Any]:

@@ -97,4 +97,4 @@ def episode(
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:
             data(made.path)  # before anything of the indices may fail: it stands
-        memory.refresh(show)  # where a daemon owns the root it sees the new file by itself
+        memory.upkeep.refresh(show)  # where a daemon owns the root it sees the new file by itself

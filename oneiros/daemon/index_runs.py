@@ -107,7 +107,7 @@ class IndexRuns:
             error=self._error,
             paused=memory.embedding.is_paused,
             model=memory.model.card.name,
-            next_model=memory.next_model,
+            next_model=memory.upkeep.next_model,
             watching=self._watching(),
             share=memory.person.embedding_share,
             cores=memory.embedding.plan().cores,
@@ -167,11 +167,11 @@ class IndexRuns:
 
     def _bring_level(self, rebuild: bool, anyway: bool) -> None:
         memory = self._memory
-        anyway = rebuild or anyway or memory.is_of_another_format()
-        if anyway or not memory.changes().is_empty or memory.is_unfinished():
+        anyway = rebuild or anyway or memory.upkeep.is_of_another_format()
+        if anyway or not memory.upkeep.changes().is_empty or memory.is_unfinished():
             self._stage = Progress("reading", 0, 0)
             self._last = memory.reindex(rebuild=rebuild, report_progress=self._show)
-        if memory.next_model:
+        if memory.upkeep.next_model:
             memory.change_model(self._show)
         self._runs += 1
 

@@ -49,7 +49,7 @@ class Watcher:
     def _look(self) -> float:
         self.worker.pause(COPY_SECONDS)
         self._events.watch(_folders_of(self._memory.root))
-        if self._has_looked and not self._memory.changes().is_empty:  # the first run of the indices looks by itself
+        if self._has_looked and not self._memory.upkeep.changes().is_empty:  # the first run looks by itself
             self._poke()
         self._has_looked = True
         return LOOK_SECONDS if self._events.are_coming else POLL_SECONDS

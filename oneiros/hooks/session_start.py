@@ -13,7 +13,7 @@ from typing import Protocol
 
 from memory_server.errors import OneirosError
 from memory_server.layers.index_page import pointer
-from memory_server.layers.topics import read_text
+from memory_server.layers.topics import read_text, topic_heads
 from memory_server.memory import Memory
 from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
@@ -58,7 +58,7 @@ def context_lines(memory: Memory, files: ClaudeFiles) -> list[str]:
     if lessons:
         lines += [LESSONS, *lessons]
     if not files.imports_of(memory.root.index_page):
-        heads = [head for head in memory.topics() if head.path.startswith("topics/")]
+        heads = [head for head in topic_heads(memory.root) if head.path.startswith("topics/")]
         if heads:
             lines += [TOPICS, *(pointer(head, 90) for head in heads)]
     return lines

@@ -6,6 +6,7 @@ import pytest
 
 from dream.records import State
 from memory_server.errors import ContentError, NeedsRepair
+from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
@@ -54,7 +55,7 @@ def test_what_was_accepted_is_found_at_once(memory: Memory) -> None:
     [hunk] = proposed(decisions, replacing(memory.root, "The relay listens on port 2526.", "2525"))
 
     decisions.accept(hunk.id, PERSON)
-    memory.refresh()
+    memory.upkeep.refresh()
 
     assert [hit.path for hit in search_exact(memory, "2526").hits] == ["topics/mail.md"]
 
@@ -290,4 +291,4 @@ def test_an_accepted_memory_is_valid(memory: Memory) -> None:
     for hunk in proposed(decisions, *updates):
         decisions.accept(hunk.id, PERSON)
 
-    assert memory.validate() == []
+    assert validate_root(memory.root, memory.settings) == []

@@ -99,7 +99,10 @@ def test_a_wrong_depth_and_an_unknown_session_are_told_in_one_sentence(memory: M
         memory.read("sessions/archive/nothing")
 
 
-@pytest.mark.parametrize("search", [Memory.reindex, Memory.refresh, lambda memory: recall(memory, "x layer:raw")])
+@pytest.mark.parametrize(
+    "search",
+    [Memory.reindex, lambda memory: memory.upkeep.refresh(), lambda memory: recall(memory, "x layer:raw")],
+)
 def test_a_damaged_index_of_turns_is_named_and_a_rebuild_mends_it(
     tmp_path: Path, search: Callable[[Memory], object]
 ) -> None:

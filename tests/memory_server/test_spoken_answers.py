@@ -238,10 +238,10 @@ def test_a_run_that_ended_before_every_index_was_made_anew_is_seen_and_finished(
         connection.execute("pragma user_version = 3")
 
     with reopened(tmp_path, make_engine) as memory:
-        assert memory.is_of_another_format()
+        assert memory.upkeep.is_of_another_format()
         memory.reindex()
 
-        assert not memory.is_of_another_format()
+        assert not memory.upkeep.is_of_another_format()
         assert found(memory)[:1] == [SESSION]
 
 

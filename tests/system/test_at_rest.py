@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.layers.episodes import list_episodes
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state
@@ -117,7 +118,7 @@ def test_a_clock_that_jumps_loses_no_question_and_no_note(jumping: tuple[Memory,
         memory.reindex()
         search_exact(memory, f"heron {year}")
 
-    assert memory.episodes()[1] == 4
+    assert list_episodes(memory.root)[1] == 4
     assert len(search_exact(memory, "heron").hits) == 4
     assert [row["query"] for row in memory.logged_queries()] == [
         "heron",

@@ -88,7 +88,7 @@ def repaired_and_fresh(house: House) -> tuple[list[object], list[object]]:
     shutil.copytree(house.root, fresh, ignore=shutil.ignore_patterns(".oneiros"))
     with opened(house.root) as repaired, opened(fresh) as built:
         assert repaired.indices.own() and built.indices.own()
-        assert repaired.changes().is_empty
+        assert repaired.upkeep.changes().is_empty
         built.reindex()
         return answers(repaired), answers(built)
 

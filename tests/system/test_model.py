@@ -89,12 +89,12 @@ def test_the_old_model_serves_until_the_new_one_is_complete_and_a_restart_goes_o
         assert memory.model.card.name != OTHER
 
     with open_memory(tmp_path) as memory:
-        assert memory.next_model == OTHER
+        assert memory.upkeep.next_model == OTHER
         assert memory.indices.own()
         served = []
         memory.change_model(lambda _: served.append(search_memory(memory, "where does cat 7 sleep").hits[0].path))
 
-        assert memory.model.card.name == OTHER and memory.next_model == ""
+        assert memory.model.card.name == OTHER and memory.upkeep.next_model == ""
         assert read_memory_settings(memory.root.settings).model == OTHER
         assert set(served) == {before[0]}
         assert [hit.path for hit in search_memory(memory, "where does cat 7 sleep").hits] == before

@@ -60,7 +60,7 @@ def test_saved_renamed_and_deleted_topics_are_followed(tmp_path: Path) -> None:
         wait_until(lambda: found(memory, "kranichsee") == ["topics/birds/heron.md"])
 
         (topics / "birds" / "heron.md").unlink()
-        wait_until(lambda: memory.changes().is_empty)
+        wait_until(lambda: memory.upkeep.changes().is_empty)
         assert found(memory, "kranichsee") == []
 
 
@@ -86,7 +86,7 @@ def test_a_checkout_of_many_files_is_followed(tmp_path: Path) -> None:
         wait_until(lambda: found(memory, "kranichsee") == [])
 
         git("checkout", "-q", "many")
-        wait_until(lambda: memory.changes().is_empty)
+        wait_until(lambda: memory.upkeep.changes().is_empty)
         assert len(found(memory, "kranichsee")) == 40
 
 

@@ -166,9 +166,9 @@ def test_what_vanished_is_removed_from_every_index(indexed: Memory) -> None:
 def test_a_file_that_is_touched_is_not_read_again(indexed: Memory) -> None:
     os.utime(indexed.root.topics / "mail.md", (1_600_000_000, 1_600_000_000))
 
-    assert [source.path for source in indexed.changes().changed] == ["topics/mail.md"]
+    assert [source.path for source in indexed.upkeep.changes().changed] == ["topics/mail.md"]
     assert indexed.reindex().changed == 0
-    assert indexed.changes().is_empty
+    assert indexed.upkeep.changes().is_empty
 
 
 def test_a_file_saved_a_moment_ago_is_looked_at_again(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_search_finishes_what_a_kill_interrupted(
     indexed.close()
 
     with open_memory(indexed, WordEngine) as again:
-        behind = again.refresh()
+        behind = again.upkeep.refresh()
 
         assert behind.is_empty
         assert unlike_fresh(again, tmp_path / "fresh") == []
@@ -455,7 +455,7 @@ def test_the_root_is_written_by_one_process_at_a_time(indexed: Memory) -> None:
         with pytest.raises(NeedsRepair, match=rf"process {os.getpid()} writes the indices of this memory"):
             other.reindex()
 
-        assert not other.refresh().is_empty
+        assert not other.upkeep.refresh().is_empty
         assert other.status().owner == f"process {os.getpid()}"
         assert other.status().level == f"1 file behind; process {os.getpid()} is at it"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import ContentError, UsageError
+from memory_server.layers.episodes import delete_episode, list_episodes, read_episode
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
@@ -46,7 +47,7 @@ def test_a_denied_word_is_masked_in_the_query_log_too(memory: Memory) -> None:
 def test_a_note_without_a_title_takes_its_first_line(memory: Memory) -> None:
     episode = memory.add_episode("# Heron seen\n\nAt the pond.\n", tags=["birds", "Birds"])
 
-    read = memory.episode(episode.id)
+    read = read_episode(memory.root, episode.id)
     assert (read.title, read.tags, read.text) == ("Heron seen", ("episode", "birds"), "# Heron seen\n\nAt the pond.")
 
 
@@ -55,19 +56,19 @@ def test_a_note_that_is_empty_or_too_long_is_refused(memory: Memory, text: str) 
     with pytest.raises(UsageError):
         memory.add_episode(text)
 
-    assert memory.episodes() == ([], 0)
+    assert list_episodes(memory.root) == ([], 0)
 
 
 def test_notes_are_listed_by_page_and_gone_when_deleted(memory: Memory) -> None:
     made = [memory.add_episode(f"Note {number}.") for number in range(5)]
 
-    pages = [memory.episodes(page=page, per_page=2) for page in (1, 2, 3, 4)]
+    pages = [list_episodes(memory.root, page=page, per_page=2) for page in (1, 2, 3, 4)]
     assert [len(found) for found, _ in pages] == [2, 2, 1, 0]
     assert {one.id for found, _ in pages for one in found} == {one.id for one in made}
     assert {total for _, total in pages} == {5}
 
-    memory.delete_episode(made[0].id)
+    delete_episode(memory.root, made[0].id)
 
     with pytest.raises(ContentError):
-        memory.episode(made[0].id)
-    assert memory.episodes()[1] == 4
+        read_episode(memory.root, made[0].id)
+    assert list_episodes(memory.root)[1] == 4

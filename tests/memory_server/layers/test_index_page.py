@@ -172,7 +172,7 @@ def test_a_reindex_points_to_a_topic_that_was_written_by_hand(memory: Memory) ->
 
     page = memory.root.index_page.read_text(encoding="utf-8")
     assert page == f"{own}\n{POINTERS_BEGIN}\n- [Cats](topics/cats.md): The cat is grey.\n{POINTERS_END}\n"
-    assert memory.changes().is_empty
+    assert memory.upkeep.changes().is_empty
 
 
 def test_a_page_that_cannot_be_pointed_keeps_no_topic_from_being_indexed(memory: Memory) -> None:

@@ -13,6 +13,7 @@ from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
 from memory_server.index import indices as indices_module
 from memory_server.index.ledger import embedded_text
+from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.search.pipeline import PERHAPS
 from memory_server.search.query import parse_query
@@ -73,7 +74,7 @@ def test_a_saved_topic_is_found_by_its_new_words(memory: Memory) -> None:
 def test_a_search_indexes_what_changed_before_it_answers_where_it_is_asked_to(memory: Memory) -> None:
     write_topic(memory, "mail", "The relay listens on port 2525.")
 
-    behind = memory.refresh()
+    behind = memory.upkeep.refresh()
 
     assert behind.is_empty
     assert names(search_exact(memory, "2525")) == ["mail"]
@@ -469,7 +470,7 @@ def test_a_source_that_an_approved_one_supersedes_says_so(memory: Memory, target
         relationships=[{"type": "supersedes", "target": target}],
     )
     memory.reindex()
-    assert "supersedes-unknown" not in {problem.rule for problem in memory.validate()}
+    assert "supersedes-unknown" not in {problem.rule for problem in validate_root(memory.root, memory.settings)}
 
     answer = search_exact(memory, "gateway")
 
