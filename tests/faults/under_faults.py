@@ -256,21 +256,20 @@ def main(name: str, folder: Path, most: int) -> None:
     assert code == 0, said
     points = int((folder / "count").read_text(encoding="utf-8"))
     new = looked_at(home, scenario, again=False, log=log)
-    known = {json.dumps(new): "new", json.dumps(old): "old"}
-    assert len(known) == 2 or name in UNSEEN, "the change changes nothing"
+    assert old != new or name in UNSEEN, "the change changes nothing"
     say({"scenario": name, "points": points})
     renew()
     library.faults_clock(-YEAR)
     code, said = in_child(changed, log)
     library.faults_clock(0)
     again = looked_at(home, scenario, again=True, log=log)
-    say({"fault": "clock", "code": code, "again": known.get(json.dumps(again), again), "said": said[-300:]})
+    say({"fault": "clock", "code": code, "again": called(again, old, new), "said": said[-300:]})
     for number, nth in enumerate(range(1, points + 1, max(1, points // most))):
         fault = list(FAULTS)[number % len(FAULTS)]
         renew()
         code, said = in_child(lambda: changed(nth, *FAULTS[fault]), log)  # noqa: B023  run at once
         then, again = (looked_at(home, scenario, again=repeat, log=log) for repeat in (False, True))
-        found = {name: known.get(json.dumps(state), state) for name, state in (("then", then), ("again", again))}
+        found = {"then": called(then, old, new), "again": called(again, old, new)}
         say(
             {
                 "point": nth,
@@ -280,6 +279,19 @@ def main(name: str, folder: Path, most: int) -> None:
                 "said": said.strip().rpartition("\n")[2][:300] if code else "",
             }
         )
+
+
+def called(found: dict[str, Any], old: dict[str, Any], new: dict[str, Any]) -> Any:
+    """ "new" or "old"; "between" where every file and every session is one of both; else what it is."""
+    if found in (new, old):
+        return "new" if found == new else "old"
+    whole = "failed" not in found and not found["damaged"] and found["hunks"] in (old["hunks"], new["hunks"])
+    is_mixed = whole and all(
+        found[kind].get(name) in (old[kind].get(name), new[kind].get(name))
+        for kind in ("files", "archive")
+        for name in found[kind].keys() | old[kind].keys() | new[kind].keys()
+    )
+    return "between" if is_mixed else found
 
 
 def prepared(scenario: Scenario, home: Home) -> int:
