@@ -76,7 +76,7 @@ FORMS: tuple[tuple[str, str, str], ...] = (
     ("aws configure", "aws configure set aws_secret_access_key {}", "base64"),
     ("npm config", "npm config set //registry.example.org/:_authToken {}", "alnum"),
     ("npmrc password", "//registry.example.org/:_password={}", "base64"),
-    ("pip config", "index-url = https://ci:{}@pypi.example.org/simple", "alnum"),
+    ("pip config", "index-url = https://ci:{}@packages.example.org/simple", "alnum"),
     ("docker config", '{"auths": {"registry.example.org": {"auth": "{}"}}}', "base64"),
     ("python", 'token = "{}"', "alnum"),
     ("python with a type", 'api_key: str = "{}"', "alnum"),
