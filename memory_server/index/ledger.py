@@ -95,7 +95,10 @@ class Ledger:
             with transaction(self.connection):
                 yield
         except sqlite3.OperationalError as error:
-            raise refusal_of(error, self._file, "the ledger") or _damaged(self._file, error) from error
+            locked = NeedsRepair(
+                f"the ledger cannot be written ({error})", where=self._file, remedy="Run `oneiros doctor`"
+            )
+            raise refusal_of(error, self._file, "the ledger") or locked from error
 
     # -- what was read ------------------------------------------------------------------------------------------
 

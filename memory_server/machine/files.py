@@ -110,6 +110,8 @@ def append_line(file: Path, line: bytes) -> None:
         torn = b"\n" if size and os.pread(stream.fileno(), 1, size - 1) != b"\n" else b""
         stream.write(torn + line + b"\n")
         os.fsync(stream.fileno())
+    if not size:  # the file may be new
+        sync_folder(file.parent)
 
 
 def open_plain(file: Path, flags: int) -> int:

@@ -12,5 +12,5 @@ OFF = {
 
 
 def switch_telemetry_off() -> None:
-    """Settles it for this process and those that it starts. Call before any of the libraries is imported."""
+    """Switches it off for this process and those that it starts. Call before any of the libraries is imported."""
     os.environ.update(OFF)

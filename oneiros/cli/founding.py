@@ -43,7 +43,7 @@ def init(
     download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
 ) -> None:
-    """Make a memory, settle its model, and index what is there."""
+    """Make a memory, choose its model, and index what is there."""
     from oneiros.opening import open_memory
 
     environment: Environment = context.obj

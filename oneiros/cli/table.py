@@ -52,7 +52,7 @@ GROUPS = {
         Row("topics", "List the approved topics.", "reading"),
     ),
     "Set up": (
-        Row("init", "Make a memory, settle its model, and index what is there.", "founding"),
+        Row("init", "Make a memory, choose its model, and index what is there.", "founding"),
         Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),

@@ -58,8 +58,10 @@ def test_a_start_is_a_round_and_many_pokes_during_it_are_one_more() -> None:
 
 def test_a_round_comes_by_itself_when_the_one_before_said_so() -> None:
     rounds = Rounds(seconds=0.01)
-    with working(rounds):
+    with working(rounds) as worker:
         wait_until(lambda: rounds.count > 3)
+
+        assert not worker.is_ended
 
 
 def test_without_a_poke_and_a_time_there_is_no_further_round() -> None:
