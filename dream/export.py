@@ -35,7 +35,7 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     """Writes one JSON object a line, the same bytes for the same memory."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
-    approvals, rejections = decisions.store.accepted_by_label(), decisions.store.rejections()
+    approvals, rejections = decisions.store.accepted_by_label(), decisions.rejections()
     rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)

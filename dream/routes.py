@@ -1,23 +1,25 @@
-"""The REST side of proposals. The bearer token reads and proposes; decisions ask for a page session.
+"""The REST side of proposals. The bearer token reads and proposes; a page session prepares what a terminal decides.
 
 Registered by the face on the application of `memory_server.faces.rest`, whose errors and guard hold here too.
 """
 
 from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
-from dream.decisions.presence import Consent, PageSessions, person_behind
+from dream.decisions.page import Chosen, PageSessions
+from dream.decisions.presence import require_terminal
 from dream.proposals.rendering import hunk_json
-from dream.records import Hunk, State
+from dream.records import State
 from memory_server.faces.guard import PAGE_HEADER
 
-NO_PAGE = "decisions need a page that was opened with a code from a terminal: `oneiros review --page`"
+NO_PAGE = "choosing needs a page that was opened with a code from a terminal: `oneiros review --page`"
 NO_TERMINAL = "a code is told to a terminal of this machine alone: `oneiros review --page`"
 
 PAGE = FilePath(__file__).with_name("page.html")  # one file, nothing from the network, all text set as text
@@ -37,15 +39,11 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Acceptance(_Body):
-    """A yes, with the person's own wording where there is one."""
+class ChosenBody(_Body):
+    """What was chosen for a hunk: a yes, with the person's own wording where there is one, or a no with its reason."""
 
+    verdict: Literal["accept", "reject", "later"]
     text: str | None = Field(None, min_length=1, max_length=MAX_TEXT_CHARS)
-
-
-class RefusalBody(_Body):
-    """A no, with its reason."""
-
     reason: str = Field("", max_length=500)
 
 
@@ -58,7 +56,7 @@ class Code(_Body):
 def add_routes(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
     """Adds the routes. `decisions` gives those on the served memory, with the person's present settings."""
     _add_reading(api, decisions)
-    _add_deciding(api, decisions, pages)
+    _add_choosing(api, decisions, pages)
     _add_page(api, pages)
 
 
@@ -84,33 +82,15 @@ def _add_reading(api: FastAPI, decisions: Callable[[], Decisions]) -> None:
         return {"hunks": [hunk_json(hunk) for hunk in decisions().store.hunks() if hunk.state is state]}
 
 
-def _add_deciding(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
-    def consent_of(secret: str) -> Consent:
-        found = pages.consent(secret)
-        if found is None:
+def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
+    @api.post("/api/hunks/{name}/choose")
+    def choose(name: HunkId, wanted: ChosenBody, secret: Secret = "") -> dict[str, Any]:
+        """Prepares what the person decides at their terminal. Needs a page session."""
+        if not pages.holds(secret):
             raise HTTPException(403, NO_PAGE)
-        return found
-
-    def decided(hunk: Hunk, commit: str) -> dict[str, Any]:
-        return {"hunk": hunk_json(hunk), "commit": commit}
-
-    @api.post("/api/hunks/{name}/accept")
-    def accept(name: HunkId, wanted: Acceptance, secret: Secret = "") -> dict[str, Any]:
-        """Writes a hunk into its topic. Needs a page session."""
-        done = decisions().accept(name, consent_of(secret), text=wanted.text)
-        return decided(done.hunk, done.commit)
-
-    @api.post("/api/hunks/{name}/reject")
-    def reject(name: HunkId, wanted: RefusalBody, secret: Secret = "") -> dict[str, Any]:
-        """Turns a hunk down. Needs a page session."""
-        done = decisions().reject(name, consent_of(secret), wanted.reason)
-        return decided(done.hunk, done.commit)
-
-    @api.post("/api/hunks/{name}/revert")
-    def revert(name: HunkId, secret: Secret = "") -> dict[str, Any]:
-        """Takes an accepted hunk out again. Needs a page session."""
-        done = decisions().revert(name, consent_of(secret))
-        return decided(done.hunk, done.commit)
+        hunk = decisions().store.hunk(name)
+        pages.choose(Chosen(hunk.id, wanted.verdict, wanted.text, wanted.reason))
+        return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 
 def _add_page(api: FastAPI, pages: PageSessions) -> None:
@@ -129,7 +109,19 @@ def _add_page(api: FastAPI, pages: PageSessions) -> None:
     @api.post("/page/code", include_in_schema=False)
     def code(request: Request) -> dict[str, str]:
         """A code for the person behind the process that asks at the private socket."""
-        process = getattr(request.state, "process", None)
-        if process is None:
-            raise HTTPException(403, NO_TERMINAL)
-        return {"code": pages.new_code(person_behind(process))}
+        require_person_behind(request)
+        return {"code": pages.new_code()}
+
+    @api.post("/page/chosen", include_in_schema=False)
+    def chosen(request: Request) -> dict[str, Any]:
+        """What was chosen on the page, for the review that waits at the terminal."""
+        require_person_behind(request)
+        return {"choices": msgspec.to_builtins(pages.take_chosen())}
+
+
+def require_person_behind(request: Request) -> None:
+    """Refuses but to a process at a terminal, without Claude Code above it, that asks at the private socket."""
+    process = getattr(request.state, "process", None)
+    if process is None:
+        raise HTTPException(403, NO_TERMINAL)
+    require_terminal(process, {})

@@ -140,7 +140,7 @@ class Dream:
 
     @contextmanager
     def _gate(self, topics: Topics) -> Iterator[Gate]:
-        with closing(Rejections(self._decisions.store.rejections())) as rejections:
+        with closing(Rejections(self._decisions.rejections())) as rejections:
             yield Gate(self._evidence, topics, rejections, self._redactor)
 
     def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:

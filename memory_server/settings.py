@@ -53,6 +53,7 @@ class PersonSettings:
     """`config.toml`: what belongs to one person on one machine."""
 
     trusted_roots: tuple[str, ...] = setting((), "memories inside repositories that may take effect")
+    signing_key: str = setting("", "public half of the key that signs your decisions, and its fingerprint")
     embedding_share: Share = setting(0.5, "share of the cores that index; at least one does")
     embedding_cores: tuple[int, ...] = setting((), "these cores instead of a share, a worker each")
     embedding_engine: Literal["onnx", "torch"] = setting(

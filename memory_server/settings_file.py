@@ -11,16 +11,17 @@ from memory_server.machine.files import replace_file
 from memory_server.settings import checked, parsed_toml
 
 
-def change_setting(file: Path, key: str, value: object) -> None:
+def change_setting(file: Path, key: str, value: object, *, follow: bool = False) -> None:
     """Writes one key of a settings file. Creates the file where there is none.
 
+    `follow`: a person's own file may be a link to where they keep it; that of a memory is replaced.
     Raises UsageError for a file that is not valid TOML.
     """
     text = file.read_bytes().decode("utf-8") if file.exists() else ""
     parsed_toml(text, file)
     document = tomlkit.parse(text)
     document[key] = list(value) if isinstance(value, tuple) else value
-    replace_file(file, document.as_string(), follow=True)
+    replace_file(file, document.as_string(), follow=follow)
 
 
 def toml_value(value: object) -> str:

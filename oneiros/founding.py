@@ -53,12 +53,13 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
 
 def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:
     """Adds a root to the person's trusted ones."""
-    change_setting(file, "trusted_roots", sorted({*person.trusted_roots, str(path)}))
+    change_setting(file, "trusted_roots", sorted({*person.trusted_roots, str(path)}), follow=True)
 
 
 def trusted_without(file: Path, person: PersonSettings, path: Path) -> None:
     """Takes a root from the person's trusted ones."""
-    change_setting(file, "trusted_roots", sorted(one for one in person.trusted_roots if Path(one).resolve() != path))
+    kept = sorted(one for one in person.trusted_roots if Path(one).resolve() != path)
+    change_setting(file, "trusted_roots", kept, follow=True)
 
 
 def _prepare_git(root: MemoryRoot) -> Iterator[str]:

@@ -35,7 +35,7 @@ def open_memory(
         person=environment.person,
         hub_cache=environment.hub_cache,
         now=now,
-        unapproved=UnapprovedFiles(root),
+        unapproved=UnapprovedFiles(root, environment.person.signing_key),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,

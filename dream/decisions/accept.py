@@ -6,18 +6,23 @@ it stands, and the hunk finds its place anew or is refused. What nobody has answ
 
 import datetime as dt
 import logging
+import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, change_of
+from dream.decisions.approvals import Approvals, Unexplained, approved_files, change_of
+from dream.decisions.chain import Chain, ChainEntry, entry_for
 from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
-from dream.decisions.presence import Consent
+from dream.decisions.key import fingerprint_in
+from dream.decisions.presence import Consent, How, ancestors
 from dream.decisions.repository import Repository, find_repository
-from dream.judge.gate import beyond_quote
+from dream.decisions.unsigned import UnsignedDecisions
+from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.desk import ProposalDesk
 from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
@@ -58,6 +63,7 @@ from memory_server.settings import PersonSettings, read_memory_settings
 logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 20.0
+MAX_NOTED = 12  # processes above a decision
 MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it
 
 
@@ -100,6 +106,7 @@ class Decisions:
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
         self.desk = ProposalDesk(root, self.store, **limits)
         self._person = person
+        self._made: list[str] = []  # hashes of the entries of this sitting, to be signed at its end
         self._redactor = Redactor(person.deny_words)
         self.now = now
         self._level = level
@@ -111,14 +118,13 @@ class Decisions:
         Raises ContentError where the hunk is decided already, fits no longer or its file is in doubt; NeedsRepair
         during a merge or rebase. Then nothing has changed.
         """
-        assert consent.how
         with self.locked() as journal:
             hunk = self._open_hunk(name)
             if faults := self.faults_of(hunk):
                 raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
             reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
-            plan = self._plan_to_accept(reworded)
-            journal.carry_out(plan)
+            plan = self._plan_to_accept(reworded, consent)
+            self._carry_out(journal, plan)
             self._show_again(hunk)
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
@@ -136,10 +142,11 @@ class Decisions:
 
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
-        assert consent.how
         with self.locked():
             hunk, told = self._open_hunk(name), self._redactor.redact(reason.strip()).text
             decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
+            rejected = Approval(Event.REJECTED, self.now(), (), hunk=hunk.id, nonce=new_nonce())
+            self._made += self._chain().add([self._entry(rejected, consent)])
             self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes))
             self.store.save_hunk(decided)
             self._show_again(hunk)
@@ -150,38 +157,116 @@ class Decisions:
 
         Raises ContentError where later changes stand in the way.
         """
-        assert consent.how
         with self.locked() as journal:
             hunk = self.store.hunk(name)
             accepted = [one for one in self.store.approvals() if one.hunk == hunk.id and one.event is Event.ACCEPTED]
             if hunk.state is not State.ACCEPTED or not accepted:
                 raise ContentError(f"hunk {hunk.id} is {hunk.state}, not accepted", remedy="Revert accepted ones only")
-            plan = self._plan_to_revert(hunk, accepted[-1])
-            journal.carry_out(plan)
+            plan = self._plan_to_revert(hunk, accepted[-1], consent)
+            self._carry_out(journal, plan)
             self._show_again(hunk)
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
     def unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
+        return self.doubts()[0]
+
+    def doubts(self) -> tuple[list[Unexplained], UnsignedDecisions]:
+        """The changes of layer 1 that nobody has answered for, and the decisions that no key vouches for."""
         with self.locked():
-            approvals = Approvals(self.root, self.store)
-            approvals.note_found(self.now())
-            return approvals.unexplained()
+            approvals = self._approvals()
+            return approvals.unexplained(), UnsignedDecisions(self.root, approvals, self._person.signing_key)
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
-        """Answers for the state in which these files are; returns the commit, empty where none was made."""
-        assert consent.how
-        with self.locked() as journal:
-            known = {one.path for one in Approvals(self.root, self.store).unexplained()}
+        """Answers for the state in which these files are; returns the commit, empty where none was made.
+
+        Where the chain of decisions is not as it was left, a new one begins with this.
+        """
+        with self.locked(begins_anew=consent) as journal:
+            known = {one.path for one in self._approvals().unexplained()}
             if strange := sorted(set(paths) - known):
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
-            texts = {path: self._text(path) for path in paths}
-            written = [Written(path, text, text) for path, text in texts.items()]
-            approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
-            plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)))
-            journal.carry_out(plan)
+            return self._adopt(journal, paths, consent)
+
+    def adopt_explained(self, consent: Consent) -> int:
+        """Answers for all that a person had decided without a key; returns how many files there are."""
+        with self.locked() as journal:
+            self._made += self._chain().known
+            before = Approvals(self.root, self.store, Chain(self.root, ""))
+            doubted = {one.path for one in before.unexplained()}
+            paths = [path for path in approved_files(self.root) if path not in doubted]
+            if paths:
+                self._adopt(journal, paths, consent)
+            return len(paths)
+
+    @property
+    def has_unsigned(self) -> bool:
+        """Whether something was decided that the person's key is still to sign."""
+        return bool(self._made and self._person.signing_key)
+
+    def sign(self, signature_of: Callable[[bytes], str]) -> None:
+        """Signs the decisions of this sitting at once, where the person has a key.
+
+        Raises NeedsRepair where no signature comes; the decisions stand then, unsigned.
+        """
+        with self.locked():
+            chain = self._chain()
+            entry = self._entry(Approval(Event.SIGNED, self.now(), (), nonce=new_nonce()), Consent(How.KEY))
+            name = fingerprint_in(self._person.signing_key)
+            chain.add([replace(entry, covers=tuple(self._made), key=name)], signature_of)
+            self._made = []
+
+    def rejections(self) -> list[Rejection]:
+        """What was turned down by a decision of the chain."""
+        with self.locked():
+            decided = {entry.hunk for entry in self._chain().entries if entry.event is Event.REJECTED}
+            return [one for one in self.store.rejections() if one.hunk in decided]
+
+    def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
+        texts = {path: self._text(path) for path in paths}
+        written = [Written(path, text, text) for path, text in texts.items()]
+        approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
+        entry = self._entry(approval, consent)
+        plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
+        self._carry_out(journal, plan)
         return self._commit_of(plan)
+
+    def _carry_out(self, journal: Journal, plan: Plan) -> None:
+        journal.carry_out(plan)
+        self._made += journal.added
+
+    def _chain(self) -> Chain:
+        return Chain(self.root, self._person.signing_key, self._made)
+
+    def _approvals(self) -> Approvals:
+        """The approvals; where they are kept for the first time, what is there is noted as found. Call when locked."""
+        approvals = Approvals(self.root, self.store, self._chain())
+        if approvals.is_new and (found := approvals.present()):
+            approval = Approval(Event.FOUND, self.now(), tuple(found), nonce=new_nonce())
+            self._chain().add([entry_for(approval, "")])
+            self.store.add_approval(approval)
+            approvals = Approvals(self.root, self.store, self._chain())
+        return approvals
+
+    def _take_earlier(self) -> None:
+        """Makes entries of the decisions from before there was a chain; nobody signed them."""
+        chain = self._chain()
+        if chain.is_kept:
+            return
+        entries = [entry_for(one, "") for one in self.store.approvals()]
+        for one in self.store.rejections():
+            earlier = Approval(Event.REJECTED, one.at, (), hunk=one.hunk)
+            entries.append(entry_for(earlier, ""))
+        if entries:
+            chain.add(sorted(entries, key=lambda entry: entry.at))
+
+    @staticmethod
+    def _entry(approval: Approval, consent: Consent) -> ChainEntry:
+        """An entry with where it came from, as the system tells."""
+        above = list(islice(ancestors(os.getpid()), MAX_NOTED))
+        terminal = above[0].terminal if above else ""
+        return entry_for(approval, consent.how, terminal, [process.name for process in above])
 
     def forget(self, session_ids: Sequence[str]) -> int:
         """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
@@ -193,14 +278,21 @@ class Decisions:
         return removed
 
     @contextmanager
-    def locked(self) -> Iterator[Journal]:
-        """Keeps other deciders out, and finishes what a killed one has begun."""
+    def locked(self, begins_anew: Consent | None = None) -> Iterator[Journal]:
+        """Keeps other deciders out, and finishes what a killed one has begun.
+
+        `begins_anew`: consent to a new chain, where the one there is cannot go on.
+        """
         require_memory(self.root)
         make_folder(self.root.derived)
         lock = FileLock(self.root.derived / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:
-                journal = Journal(self.store, self._repository())
+                self._take_earlier()
+                if begins_anew and self._chain().trouble:
+                    begun = Approval(Event.BEGUN, self.now(), (), nonce=new_nonce())
+                    self._chain().begin_anew(self._entry(begun, begins_anew))
+                journal = Journal(self.store, self._repository(), self._chain)
                 if journal.finish():
                     self._level()
                 yield journal
@@ -209,7 +301,7 @@ class Decisions:
 
     # -- plans --------------------------------------------------------------------------------------------------
 
-    def _plan_to_accept(self, hunk: Hunk) -> Plan:
+    def _plan_to_accept(self, hunk: Hunk, consent: Consent) -> Plan:
         self._require_no_doubt(hunk.target)
         old, manner = target_text(self.root, hunk.target), self._manner()
         place = anchored(old, hunk)
@@ -235,10 +327,13 @@ class Decisions:
             nonce=new_nonce(),
         )
         message = self._message(accepting(decided, approval, self._is_own()))
-        return Plan(planned(written), approval, (decided,), message)
+        return Plan(planned(written), approval, (decided,), message, self._entry(approval, consent))
 
-    def _plan_to_revert(self, hunk: Hunk, accepted: Approval) -> Plan:
+    def _plan_to_revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         self._require_no_doubt(hunk.target)
+        if accepted.files and any(one.splices for one in accepted.files) and not self._chain().entry_of(accepted):
+            what = "its way back is not the one that was decided"
+            raise ContentError(what, where=f"hunk {hunk.id}", remedy="Edit the topic by hand")
         change = next(change for change in accepted.files if change.path == hunk.target)
         now = target_text(self.root, hunk.target)
         written = self._with_index_page(Written(hunk.target, now, self._without(now, change)), accepted)
@@ -246,7 +341,8 @@ class Decisions:
         approval = Approval(
             Event.REVERTED, self.now(), changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
-        return Plan(planned(written), approval, (decided,), self._message(reverting(decided, approval)))
+        message = self._message(reverting(decided, approval))
+        return Plan(planned(written), approval, (decided,), message, self._entry(approval, consent))
 
     def _without(self, now: str | None, change: FileChange) -> str | None:
         """A file without a change of it."""
@@ -263,7 +359,7 @@ class Decisions:
     def _with_index_page(self, target: Written, accepted: Approval | None = None) -> list[Written]:
         """The target with the index page behind it, where its pointers change too."""
         page, old = self.root.index_page.name, self._text(self.root.index_page.name)
-        if old is not None and Approvals(self.root, self.store).doubt_about(page, old):
+        if old is not None and self._approvals().doubt_about(page, old):
             return [target]  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
@@ -298,9 +394,7 @@ class Decisions:
 
     def _require_no_doubt(self, target: str) -> None:
         checked_target(self.root, target)
-        approvals = Approvals(self.root, self.store)
-        approvals.note_found(self.now())
-        if doubt := approvals.doubt_about(target, self._text(target)):
+        if doubt := self._approvals().doubt_about(target, self._text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
@@ -336,6 +430,10 @@ def checked_wording(text: str, redactor: Redactor) -> str:
     text = text.strip()
     if not text or len(text) > MAX_TEXT_CHARS:
         raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
+    if is_deceptive(text):
+        raise ContentError("the wording holds characters that a reader cannot see or tell apart", remedy="Retype it")
+    if "\n" in text or is_chained(text):
+        raise ContentError("the wording makes more than one statement", remedy="Write one, in one sentence on one line")
     if redactor.redact(text).text != text:
         raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
     return text

@@ -1,20 +1,21 @@
 """Which state of the approved files a person has answered for, and which changes nobody has.
 
-A state is explained by the last approval of the file, or by the last commit, unless the commit says itself that the
-assistant made it. A change of layer 1 by any other way cannot be prevented, so it is named: at the start of a session,
-in the report, and before the next acceptance. What is said of it holds no clock and no counter: prompt caches and
-resumed sessions stay whole.
+With a key a state is explained by the last signed decision about the file alone. Without one it is explained by the
+last decision that this machine knows of, or by the last commit, unless that says itself that the assistant made it. A
+change of layer 1 by any other way cannot be prevented, so it is named: at the start of a session, in the report, and
+before the next acceptance. What the model is told of it holds no clock and no counter: prompt caches and resumed
+sessions stay whole.
 """
 
-import datetime as dt
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from dream.decisions.chain import Chain, FileDigest, entry_for
 from dream.decisions.repository import Repository, find_repository
-from dream.proposals.store import Approval, Event, FileChange, ProposalStore, Splice, checked_path
+from dream.proposals.store import FileChange, ProposalStore, Splice, checked_path
 from dream.records import hash_of
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -26,7 +27,6 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
 NEW = "new"  # what became of a file that was never approved
-ASSISTANT_MARK = "co-authored-by: claude"  # how Claude Code signs its commits
 MOST_FOR_MODEL = 10
 MOST_FOR_PERSON = 3
 REVIEWED = "`oneiros review` shows them, and asks whether they are yours"
@@ -67,25 +67,37 @@ class Unexplained:
 class Approvals:
     """The approvals of one memory root as they stand now."""
 
-    def __init__(self, root: MemoryRoot, store: ProposalStore):
+    def __init__(self, root: MemoryRoot, store: ProposalStore, chain: Chain):
         self._root = root
-        self._store = store
+        self.chain = chain
         self._repository = find_repository(root.path)
-        known = store.approvals()
-        self.is_new = not known
-        self._last = {change.path: change for approval in known for change in approval.files}
+        is_from_before = not chain.is_kept and not chain.has_key
+        earlier = store.approvals() if is_from_before else []
+        self.is_new = not chain.is_kept and not chain.has_key and not earlier
+        self._places: dict[str, list[tuple[int, FileDigest]]] = {}
+        entries = [entry_for(one, "") for one in earlier] or chain.entries
+        for place, entry in enumerate(entries):
+            for digest in entry.files:
+                self._places.setdefault(digest.path, []).append((place, digest))
+        self._counts = (lambda _: True) if earlier else chain.counts
+        self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
 
-    def note_found(self, now: dt.datetime) -> None:
-        """Where approvals are kept for the first time, what is there counts as the person's."""
-        if not self.is_new:
-            return
+    @cached_property
+    def _last(self) -> dict[str, FileDigest]:
+        """The last decision that counts about each file."""
+        found = {}
+        for path, digests in self._places.items():
+            counted = next((digest for place, digest in reversed(digests) if self._counts(place)), None)
+            if counted:
+                found[path] = counted
+        return found
+
+    def present(self) -> list[FileChange]:
+        """The approved files as they stand, but for those that differ from the last commit."""
         texts = {
             path: text_of(self._root, path) for path in approved_files(self._root) if not self._differs_from_head(path)
         }
-        changes = tuple(change_of(path, text, text) for path, text in texts.items() if text is not None)
-        self._store.add_approval(Approval(Event.FOUND, now, changes))
-        self._last = {change.path: change for change in changes}
-        self.is_new = False
+        return [change_of(path, text, text) for path, text in texts.items() if text is not None]
 
     def _differs_from_head(self, path: str) -> bool:
         text, repository = text_of(self._root, path), self._repository
@@ -99,6 +111,7 @@ class Approvals:
         gone = {path for path, change in self._last.items() if change.after and path not in present}
         asked = [path for path in sorted(present | gone) if not self._is_approved(path, text_of(self._root, path))]
         committed = self._committed(asked)
+        self.by_commit = {path: hash_of(text_of(self._root, path)) for path in committed}
         return [
             Unexplained(path, what)
             for path in asked
@@ -108,7 +121,7 @@ class Approvals:
     def _committed(self, paths: list[str]) -> frozenset[str]:
         """Those that a commit explains for certain; asked for all at once, since a session's start waits for it."""
         repository = self._repository
-        if repository is None or not paths or repository.has_commits_of(ASSISTANT_MARK):
+        if repository is None or not paths or self.chain.has_key or repository.has_commits_of_assistant():
             return frozenset()
         return repository.clean(paths)
 
@@ -119,11 +132,15 @@ class Approvals:
         last, repository = self._last.get(path), self._repository
         if self._is_approved(path, text):
             return ""
-        if repository is not None and text is not None and self._is_committed(repository, path, text):
-            is_assistants = ASSISTANT_MARK in repository.last_message(path).casefold()
-            return "committed by the assistant" if is_assistants else ""
+        is_committed = repository is not None and text is not None and self._is_committed(repository, path, text)
+        if repository is not None and is_committed and repository.is_assistants(path):
+            return "committed by the assistant"
+        if is_committed and not self.chain.has_key:
+            self.by_commit[path] = hash_of(text)
+            return ""
         if text is None:
-            return "removed" if last is not None and last.after and not self._left_out_by_commit(path) else ""
+            is_left_out = not self.chain.has_key and self._left_out_by_commit(path)
+            return "removed" if last is not None and last.after and not is_left_out else ""
         return "changed" if last is not None or (repository is not None and repository.has(path)) else NEW
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
@@ -133,7 +150,7 @@ class Approvals:
         kept = repository.text(path) if path == "MEMORY.md" else None
         return kept is not None and without_pointers(kept) == without_pointers(text) and self._points_truly(path, text)
 
-    def _points_truly(self, path: str, text: str | None, last: FileChange | None = None) -> bool:
+    def _points_truly(self, path: str, text: str | None, last: FileDigest | None = None) -> bool:
         """Whether the generated lines of the index page are those approved, as we wrote them, or what its topics give.
 
         Topics may have changed since the page was written; that is said of them.
@@ -157,7 +174,7 @@ class Approvals:
     def _left_out_by_commit(self, path: str) -> bool:
         """Whether a file that a commit once held is not in the last one."""
         repository = self._repository
-        return repository is not None and bool(repository.last_message(path)) and not repository.has(path)
+        return repository is not None and repository.has_touched(path) and not repository.has(path)
 
 
 def approved_files(root: MemoryRoot) -> Iterator[str]:
@@ -197,14 +214,20 @@ def text_of(root: MemoryRoot, path: str) -> str | None:
         return None
 
 
+def approvals_on(root: MemoryRoot, public_key: str) -> Approvals:
+    """The approvals of a memory as its files tell them; nothing is written."""
+    return Approvals(root, ProposalStore(root), Chain(root, public_key))
+
+
 class UnapprovedFiles:
     """Tells of files of layer 1 which are in a state that nobody has answered for. Safe to share between threads.
 
     It is asked with every answer: what was found once holds until the file, the approvals or the repository changes.
     """
 
-    def __init__(self, root: MemoryRoot):
+    def __init__(self, root: MemoryRoot, public_key: str):
         self._root = root
+        self._key = public_key
         self._known: dict[SourcePath, tuple[tuple[Stamp, ...], bool]] = {}
 
     def __call__(self, paths: Collection[SourcePath]) -> frozenset[SourcePath]:
@@ -215,10 +238,11 @@ class UnapprovedFiles:
             return frozenset()  # an answer is not kept back for it; `oneiros doctor` says what is wrong
 
     def _is_unapproved(self, path: SourcePath) -> bool:
-        stamps = (_stamp(self._root.file(path)), _stamp(self._root.approvals), _stamp(self._git_folder))
+        places = (self._root.file(path), self._root.decisions, self._root.decisions_head, self._git_folder)
+        stamps = tuple(map(_stamp, places))
         known = self._known.get(path)
         if known is None or known[0] != stamps:
-            approvals = Approvals(self._root, ProposalStore(self._root))
+            approvals = approvals_on(self._root, self._key)
             known = (stamps, bool(approvals.doubt_about(path, text_of(self._root, path))))
             self._known[path] = known
         return known[1]
@@ -257,7 +281,11 @@ def doubts_for_model(found: Sequence[Unexplained]) -> list[str]:
 
 def doubts_for_person(found: Sequence[Unexplained]) -> list[str]:
     """A line each for what is new and for what changed."""
-    return [f"{doubt.what}. {doubt.step}." for doubt in doubts_in_words(found)]
+    return [in_a_line(doubt) for doubt in doubts_in_words(found)]
+
+
+def in_a_line(doubt: "Doubt") -> str:
+    return f"{doubt.what}. {doubt.step}."
 
 
 def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
@@ -265,14 +293,15 @@ def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
     changed, new = ([one for one in found if one.is_new is is_new] for is_new in (False, True))
     doubts = []
     if changed:
-        doubts.append(Doubt(f"Changed without your acceptance: {_listed([str(one) for one in changed])}", REVIEWED))
+        doubts.append(Doubt(f"Changed without your acceptance: {listed([str(one) for one in changed])}", REVIEWED))
     if new:
         paths = shown_line(shlex.join(one.path for one in new))
         step = f"If you wrote it: `oneiros dream adopt {paths}`" if len(new) <= MOST_FOR_PERSON else REVIEWED
-        doubts.append(Doubt(f"New, and not approved yet: {_listed([shown_line(one.path) for one in new])}", step))
+        doubts.append(Doubt(f"New, and not approved yet: {listed([shown_line(one.path) for one in new])}", step))
     return doubts
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first few names."""
     more = f" and {len(names) - MOST_FOR_PERSON} more" if len(names) > MOST_FOR_PERSON else ""
     return ", ".join(names[:MOST_FOR_PERSON]) + more

@@ -6,12 +6,13 @@ that names any file but those of layer 1 is not carried out.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
+from dream.decisions.chain import Chain, ChainEntry, digests_of, entry_for
 from dream.decisions.repository import Repository
 from dream.proposals.store import Approval, ProposalStore, checked_path
 from dream.records import Hunk, hash_of
@@ -39,18 +40,22 @@ class Plan:
     approval: Approval
     hunks: tuple[Hunk, ...]  # as they are to be saved
     message: str  # of the commit; empty where none is wanted
+    entry: ChainEntry | None = None  # in the chain; None in a plan from before there was one
 
 
 class Journal:
     """The plan under way of one memory root, if any. Call under the lock of `accept.py`."""
 
-    def __init__(self, store: ProposalStore, repository: Repository | None):
+    def __init__(self, store: ProposalStore, repository: Repository | None, chain: Callable[[], Chain]):
         self._store = store
         self._repository = repository
+        self._chain = chain
         self._file = store.root.journal
+        self.added: list[str] = []  # hashes of the entries that this process added
 
     def carry_out(self, plan: Plan) -> None:
         """Does everything, or raises before anything is done."""
+        self._chain().require_sound()
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
         self.finish()
@@ -67,8 +72,12 @@ class Journal:
             return True
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
-        self._store.add_approval(_of_files(plan.approval, files))
+        approval = _of_files(plan.approval, files)
+        self._store.add_approval(approval)
         logger.debug("approval noted")
+        entry = plan.entry or entry_for(approval, "")
+        self.added += self._chain().add([replace(entry, files=digests_of(approval))])
+        logger.debug("entry added")
         for hunk in plan.hunks:
             self._store.save_hunk(hunk)
             logger.debug("hunk saved")

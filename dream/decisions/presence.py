@@ -5,14 +5,12 @@ nor one it descends from was started by Claude Code. A process of the same user 
 for certain; `docs/security.md` says so, and `approvals.py` names changes that nobody answered for.
 """
 
-import datetime as dt
-import hashlib
 import os
 import secrets
 import subprocess
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from memory_server.errors import UsageError
@@ -39,11 +37,23 @@ TRIES = 5
 REMEDY = "Run it yourself in a terminal of your own"
 
 
+class How(StrEnum):
+    """By what a person consented."""
+
+    KEY = "key"  # signs at the end of a sitting; nothing was asked before
+    WORD = "word"  # typed back on a terminal
+    PAGE = "page"  # chosen in a browser, confirmed by the word
+
+
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """That a person is there. Made by this module and by a page session alone; every decision asks for one."""
+    """That a person is there; every decision asks for one.
 
-    how: str  # terminal, page
+    Any program can make one, which is why each decision is noted with the terminal and the processes that it came from
+    as the system tells them, and is called unsigned where no key signed it.
+    """
+
+    how: How
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +65,7 @@ class Process:
     name: str
     command: tuple[str, ...]
     variables: frozenset[str]  # names only; empty where they cannot be read
-    has_terminal: bool = True  # a controlling one
+    terminal: str = "tty"  # the controlling one; empty where there is none
 
 
 def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] | None = None) -> Consent:
@@ -71,23 +81,19 @@ def person_at_terminal(variables: Mapping[str, str], ask: Callable[[str], str] |
     for _ in range(TRIES):
         typed = (ask or ask_on_terminal)(line).strip().casefold()
         if typed == word:
-            return Consent("terminal")
+            return Consent(How.WORD)
         if not typed:
             break
         line = f"That was not the word. Once more, or nothing to give up: type the word {word}: "
     raise UsageError("that was not the word", remedy="Nothing of this was decided; begin again")
 
 
-def person_behind(process: int) -> Consent:
-    """That the process which asks for a person's sake stands at a terminal and Claude Code is not above it.
-
-    What a process can be asked about from outside: it has asked for the word itself. Raises UsageError.
-    """
+def require_terminal(process: int, variables: Mapping[str, str]) -> None:
+    """Raises UsageError unless a process stands at a terminal and neither it nor one above it is Claude Code."""
     above = list(ancestors(process))
-    if not above or not above[0].has_terminal:
+    if not above or not above[0].terminal:
         raise UsageError("there is no terminal at which a person could be asked", remedy=REMEDY)
-    require_no_client({}, iter(above))
-    return Consent("terminal")
+    require_no_client(variables, iter(above))
 
 
 def require_no_client(variables: Mapping[str, str], above: Iterator[Process]) -> None:
@@ -146,7 +152,15 @@ def _of_proc(process: int) -> Process | None:
     command = _words_of(folder / "cmdline")
     variables = frozenset(word.partition("=")[0] for word in _words_of(folder / "environ"))
     parent, terminal = (int(rest.split()[place]) for place in (1, 4))
-    return Process(process, parent, name.partition("(")[2], command, variables, terminal != 0)
+    return Process(process, parent, name.partition("(")[2], command, variables, _terminal_name(terminal))
+
+
+def _terminal_name(device: int) -> str:
+    """What /proc calls by number, see proc(5) and Linux's list of devices: 136 to 143 are pseudo-terminals."""
+    major, minor = (device >> 8) & 0xFFF, (device & 0xFF) | ((device >> 12) & 0xFFF00)
+    if not device:
+        return ""
+    return f"pts/{(major - 136) * 256 + minor}" if 136 <= major <= 143 else f"terminal {major}:{minor}"
 
 
 def _words_of(file: Path) -> tuple[str, ...]:
@@ -165,61 +179,5 @@ def _of_ps(process: int) -> Process | None:
         return None
     if len(printed) < 3 or not printed[0].isdigit():
         return None
-    has_terminal = not printed[1].startswith("?")
-    return Process(process, int(printed[0]), Path(printed[2]).name, tuple(printed[3:]), frozenset(), has_terminal)
-
-
-CODE_LIFE = dt.timedelta(minutes=2)
-SESSION_LIFE = dt.timedelta(hours=8)
-CODE_BYTES = 10  # 80 bits: not to be guessed within its life
-REMEDY = "Get a new code: `oneiros review --page` in a terminal of your own"
-
-
-class PageSessions:
-    """How a browser comes to decide, although the bearer token may only read and propose. Safe between threads.
-
-    A person at a terminal gets a code that works once and briefly; the page that sends it over HTTP gets a secret,
-    which it sends with each request. Both live in the daemon's memory: no file can bring one, and none outlives the
-    daemon. Neither is ever a cookie, which a browser would hand to every other server of this machine.
-    """
-
-    def __init__(self, now: Callable[[], dt.datetime]):
-        self._now = now
-        self._guard = threading.Lock()
-        self._codes: dict[str, dt.datetime] = {}  # hash of a code -> its end
-        self._open: dict[str, dt.datetime] = {}  # hash of the session's secret -> its end
-
-    def new_code(self, consent: Consent) -> str:
-        """A code that opens one page session within two minutes."""
-        assert consent.how
-        code = secrets.token_hex(CODE_BYTES)
-        with self._guard:
-            self._codes = self._living(self._codes) | {_hash(code): self._now() + CODE_LIFE}
-        return code
-
-    def open(self, code: str) -> str:
-        """The secret of a new session. Raises UsageError for a code that is wrong, used or too old."""
-        with self._guard:
-            self._codes = self._living(self._codes)
-            if self._codes.pop(_hash(code), None) is None:
-                raise UsageError("the code is wrong, used or too old", remedy=REMEDY)
-            secret = secrets.token_urlsafe(32)
-            self._open[_hash(secret)] = self._now() + SESSION_LIFE
-            return secret
-
-    def holds(self, secret: str) -> bool:
-        """Whether this is the secret of a session that is still open."""
-        with self._guard:
-            self._open = self._living(self._open)
-            return _hash(secret) in self._open
-
-    def consent(self, secret: str) -> Consent | None:
-        """That a person is there; None without an open session."""
-        return Consent("page") if self.holds(secret) else None
-
-    def _living(self, ends: dict[str, dt.datetime]) -> dict[str, dt.datetime]:
-        return {known: end for known, end in ends.items() if end > self._now()}
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    terminal = "" if printed[1].startswith("?") else printed[1]
+    return Process(process, int(printed[0]), Path(printed[2]).name, tuple(printed[3:]), frozenset(), terminal)

@@ -21,6 +21,8 @@ UNDER_WAY = {
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
 }
+ASSISTANT_LINES = ("co-authored-by: claude", "claude-session:")  # of the messages that Claude Code writes
+ASSISTANT_ADDRESS = "noreply@anthropic.com"  # of its commits, where it is named as their author
 OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
 HEREDITARY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # of a hook or alias that runs us
 
@@ -73,17 +75,28 @@ class Repository:
             return frozenset()
         return frozenset(path for path, found in zip(present, hashes, strict=True) if kept[path] == found)
 
-    def has_commits_of(self, mark: str) -> bool:
-        """Whether a text stands in any message of this branch, whatever its case."""
-        return bool(self._ask("log", "-1", "-i", "--fixed-strings", "--format=%H", f"--grep={mark}"))
+    def has_commits_of_assistant(self) -> bool:
+        """Whether the assistant seems to have made any commit of this branch."""
+        by_words = [f"--grep={mark}" for mark in ASSISTANT_LINES]
+        by_name = ([f"--{who}={ASSISTANT_ADDRESS}"] for who in ("author", "committer"))
+        asked = ("log", "-1", "-i", "--fixed-strings", "--format=%H")
+        return any(self._ask(*asked, *marks) for marks in (by_words, *by_name))
+
+    def is_assistants(self, path: str) -> bool:
+        """Whether the last commit that touched a file says itself that the assistant made it."""
+        addresses, _, message = self._last(path, "%ae %ce%n%B").casefold().partition("\n")
+        return ASSISTANT_ADDRESS in addresses.split() or any(mark in message for mark in ASSISTANT_LINES)
+
+    def has_touched(self, path: str) -> bool:
+        """Whether any commit of this branch touched a file."""
+        return bool(self._last(path, "%H"))
+
+    def _last(self, path: str, form: str) -> str:
+        return self._ask("log", "-1", f"--format={form}", "--", path) or ""
 
     def has(self, path: str) -> bool:
         """Whether the last commit holds this file."""
         return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}") is not None
-
-    def last_message(self, path: str) -> str:
-        """The message of the last commit that touched a file; empty where there is none."""
-        return self._ask("log", "-1", "--format=%B", "--", path) or ""
 
     def ignores(self, path: str) -> bool:
         return self._ask("check-ignore", "--no-index", "--", path) is not None

@@ -178,7 +178,7 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
         yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
     shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
-    if any(HIDDEN.search(part.replace("\n", " ")) or mixes_scripts(part) for part in shown):
+    if any(map(is_deceptive, shown)):
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
@@ -186,6 +186,11 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal.of(RefusalReason.SEVERAL)
     if candidate.quotes and (extra := beyond_quote(candidate)):
         yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
+
+
+def is_deceptive(text: str) -> bool:
+    """Whether a text holds what a reader cannot see, or cannot tell from something else."""
+    return bool(HIDDEN.search(text.replace("\n", " "))) or mixes_scripts(text)
 
 
 def mixes_scripts(text: str) -> bool:

@@ -104,6 +104,8 @@ def provenance_of(hunk: Hunk) -> str:
         day = f", {quote.time.date().isoformat()}" if quote.time else ""
         place = f"session {shown_line(quote.session_id)}, entry {shown_line(quote.entry)}"
         parts.append(f"{quote.role} in {place}{day}")
+    if hunk.text != hunk.update.candidate.text:
+        parts.append("reworded in a review")
     return "; ".join(parts) or "written in a review"
 
 

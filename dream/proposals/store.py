@@ -3,10 +3,11 @@
     queue.json               hunks that wait for a day with room
     <date>-<n>/hunks.json    the hunks of one proposal; beside it the same for a person, proposal.md and changes.diff
     rejected.jsonl           what was turned down, by meaning and source
+    decisions.jsonl          every decision, without a word of it (see `decisions/chain.py`)
 
 Beside it, in the person's state of the memory, since no clone may bring it:
 
-    approvals.jsonl          which state of which approved file a person has answered for, and how to undo each change
+    approvals.jsonl          the words of each acceptance, and how to undo it; `decisions/chain.py` vouches for them
 
 None of it is derived: it is not rebuilt, and without it the same questions would be asked again.
 """
@@ -24,7 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dream.records import Hunk, Quote, Rejection
+from dream.records import Hunk, Quote, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
@@ -44,12 +45,15 @@ FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
 
 
 class Event(StrEnum):
-    """How a person came to answer for a state of files."""
+    """What a person decided; the first four answer for a state of files."""
 
-    FOUND = "found"  # it was there when approvals were first kept
+    FOUND = "found"  # it was there when approvals were first kept; nobody was asked
     ADOPTED = "adopted"  # a change made elsewhere, looked at and taken over
     ACCEPTED = "accepted"
     REVERTED = "reverted"
+    REJECTED = "rejected"
+    SIGNED = "signed"  # decisions made before
+    BEGUN = "begun"  # a new chain behind one that was not as it was left
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,12 @@ class Approval:
     suggested: str = ""  # what was proposed, where the person reworded it
     old_text: str = ""  # what it replaced
     quotes: tuple[Quote, ...] = ()
-    nonce: str = ""  # names its commit
+    nonce: str = ""  # names its commit and its entry in the chain of decisions
+
+    @property
+    def name(self) -> str:
+        """The nonce; of an approval from before there was one, a hash that stands for it."""
+        return self.nonce or hash_of(f"{self.event} {self.at.isoformat()} {self.hunk}")[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 from urllib.parse import unquote
 
 from crawler.archive.store import Archive
-from dream.decisions.approvals import Unexplained
+from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.contradiction import contradiction_of, share_of
 from dream.records import Hunk, State
 from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
@@ -47,7 +47,7 @@ QUESTION_CHARS = 100
 class Part(StrEnum):
     """The parts of the review, in the order of their urgency, as they read behind a number and behind `no`."""
 
-    OUTSIDE = "files changed outside of review"
+    OUTSIDE = "changes outside of review, and unsigned decisions"
     CONTRADICTION = "contradictions"
     DRIFT = "old decisions gone against"
     EVIDENCE = "statements whose evidence is gone"
@@ -81,6 +81,12 @@ def outside_changes(found: Sequence[Unexplained]) -> Iterator[Finding]:
     """Approved files in a state that no acceptance and no commit of a person explains."""
     for one in found:
         yield Finding(Part.OUTSIDE, one.path, 1, one.in_words, one.step)
+
+
+def unsigned_decisions(found: Sequence[Doubt]) -> Iterator[Finding]:
+    """Decisions that no key vouches for, and a chain of them that is not as it was left."""
+    for doubt in found:
+        yield Finding(Part.OUTSIDE, "", 0, doubt.what, doubt.step)
 
 
 def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: dt.date) -> Iterator[Finding]:

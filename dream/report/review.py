@@ -25,6 +25,7 @@ from dream.report.findings import (
     page_problems,
     stale_topics,
     unanswered,
+    unsigned_decisions,
 )
 from dream.topics import read_topics
 from memory_server.layers.topics import shortened
@@ -80,7 +81,9 @@ class WeeklyReview:
         root = self._memory.root
         topics, problems = read_topics(root), validate_root(self._memory.root, self._memory.settings)
         hunks = self._decisions.store.hunks()
-        yield from outside_changes(self._decisions.unexplained())
+        unexplained, unsigned = self._decisions.doubts()
+        yield from outside_changes(unexplained)
+        yield from unsigned_decisions(unsigned.of_week(self._now()))
         yield from contradictions(topics)
         yield from old_decisions(hunks)
         yield from lost_evidence(topics, self._archive)

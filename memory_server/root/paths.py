@@ -113,6 +113,21 @@ class MemoryRoot:
         return self.state / "approvals.jsonl"
 
     @property
+    def decisions(self) -> Path:
+        """The chain of decisions: it goes with the memory, and holds no words."""
+        return self.path / "proposals" / "decisions.jsonl"
+
+    @property
+    def decisions_head(self) -> Path:
+        """The last entry of that chain which this machine wrote."""
+        return self.state / "decisions-head.json"
+
+    @property
+    def told(self) -> Path:
+        """Which decisions the person was told of at the start of a session."""
+        return self.state / "told.json"
+
+    @property
     def written_page(self) -> Path:
         """The sha256 of the index page as the program wrote it last."""
         return self.state / "index-page"

@@ -6,11 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from dream.blame import Blame, blame
 from dream.decisions.accept import Decided
-from dream.decisions.presence import person_at_terminal
+from dream.decisions.page import Chosen
 from dream.export import export_approved
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
@@ -20,6 +21,7 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
+from oneiros.cli.consent.asking import person_asked, signed
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
@@ -29,6 +31,8 @@ from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
 from oneiros.opening import open_memory
 
+ASKED_ONCE = "Before the first decision a word is shown, which you type back; nothing is decided without it."
+ASKED_ONCE_BY_KEY = "At the end your key signs what you decided; what is not signed is named."
 HunkName = Annotated[str, typer.Argument(metavar="HUNK", help="its id, or the beginning of it")]
 
 
@@ -105,9 +109,10 @@ def apply(
     wanted = [one for one in found if one.is_open and (not hunk or any(one.id.startswith(name) for name in hunk))]
     if not wanted:
         raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
-    consent = person_at_terminal(environment.variables)
-    for one in wanted:
-        _tell(decisions.accept(one.id, consent), "taken up in")
+    consent = person_asked(environment)
+    with signed(environment, decisions):
+        for one in wanted:
+            _tell(decisions.accept(one.id, consent), "taken up in")
 
 
 def revert(context: typer.Context, hunk: HunkName) -> None:
@@ -115,7 +120,8 @@ def revert(context: typer.Context, hunk: HunkName) -> None:
     environment: Environment = context.obj
     decisions = decisions_of(environment)
     name = decisions.store.hunk(hunk).id
-    _tell(decisions.revert(name, person_at_terminal(environment.variables)), "taken out of")
+    with signed(environment, decisions):
+        _tell(decisions.revert(name, person_asked(environment)), "taken out of")
 
 
 def adopt(
@@ -125,7 +131,8 @@ def adopt(
     """Answer for changes of approved files that came about without a review."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
-    commit = decisions.adopt(paths, person_at_terminal(environment.variables))
+    with signed(environment, decisions):
+        commit = decisions.adopt(paths, person_asked(environment))
     talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
 
 
@@ -194,10 +201,6 @@ def review(
     """Decide about proposed changes, one at a time, as in `git add -p`."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
-    if page:
-        data(page_address(environment))
-        talk("Open it within two minutes; it works once.")
-        return
     hunks = [one for proposal in decisions.store.proposals() for one in proposal.hunks if one.state is State.PENDING]
     queue = decisions.store.queue()
     queued = sum(hunk.state is State.QUEUED for hunk in queue)
@@ -207,29 +210,33 @@ def review(
         return
     if not sys.stdin.isatty():
         raise UsageError("a review needs a terminal", remedy="`oneiros review --list` only shows what is open")
-    person = partial(person_at_terminal, environment.variables)
+    person = partial(person_asked, environment)
     sitting = TerminalReview(decisions, archive_of(decisions.root), person, environment.variables)
     talk(f"{len(hunks)} open.{waiting}")
-    talk("Before the first decision a word is shown, which you type back; nothing is decided without it.")
-    sitting.ask_about_doubts(decisions.unexplained())
-    sitting.ask_about_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
-    if editor and hunks:
-        sitting.run_in_editor(hunks)
-    else:
-        sitting.run(hunks)
+    talk(ASKED_ONCE_BY_KEY if environment.person.signing_key else ASKED_ONCE)
+    with signed(environment, decisions):
+        sitting.ask_about_doubts(decisions.unexplained())
+        sitting.ask_about_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
+        if page:
+            sitting.run_on_page(chosen_on_page(environment))
+        elif editor and hunks:
+            sitting.run_in_editor(hunks)
+        else:
+            sitting.run(hunks)
     talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
     if not hunks:
         raise typer.Exit(1)
 
 
-def page_address(environment: Environment) -> str:
-    """The address of a page session, with its code behind the `#`, which browsers send nowhere."""
-    person_at_terminal(environment.variables)
-    root = environment.choice.root
+def chosen_on_page(environment: Environment) -> list[Chosen]:
+    """What the person chose on a page, whose address has its code behind the `#`, which browsers send nowhere."""
     client = Client.of(environment)
     client.start()
     code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
-    return f"http://127.0.0.1:{daemon_json(root)['port']}/page#{code}"
+    data(f"http://127.0.0.1:{daemon_json(environment.choice.root)['port']}/page#{code}")
+    talk("Open it within two minutes; it works once. Choose there, then press Enter here.")
+    sys.stdin.readline()
+    return msgspec.convert(client.ask("POST", "/page/chosen")["choices"], list[Chosen])
 
 
 def _list(hunks: list[Hunk], waiting: str, *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dream.decisions.key import SOFTWARE
 from memory_server.embedding.model import (
     DEFAULT_MODEL,
     MODELS,
@@ -19,13 +20,18 @@ from memory_server.embedding.model import (
     model_card,
 )
 from memory_server.errors import UsageError
+from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
+from oneiros.cli.consent.asking import require_person
+from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.environment import Environment
 from oneiros.founding import found_memory, trusted_with, trusted_without
+from oneiros.light.person_only import PERSON_SETTINGS
 
+OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
 
@@ -48,6 +54,8 @@ def init(
 
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.root_at(folder)
+    if _needs_consent(environment, root):
+        require_person(environment, f"make and trust the memory {root.path}")
     settings = read_memory_settings(root.settings)
     files = chosen_model(model or settings.model, environment.hub_cache, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
@@ -59,6 +67,17 @@ def init(
     with open_memory(environment, root) as memory, progress_shown() as show:
         report = memory.reindex(report_progress=show)
     talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
+    if environment.person.signing_key and sys.stdin.isatty():
+        sign_present(environment)
+    elif sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
+        make_key(environment, SOFTWARE)
+
+
+def _needs_consent(environment: Environment, root: MemoryRoot) -> bool:
+    """Whether a memory is another than the account's, and lies outside of the home or holds something already."""
+    known = {environment.own_root.path, *map(Path, environment.person.trusted_roots)}
+    is_outside = not root.path.is_relative_to(environment.home)
+    return root.path not in known and (is_outside or root.index_page.exists())
 
 
 def trust(
@@ -69,12 +88,13 @@ def trust(
     """Let a memory inside a repository take effect, or no longer."""
     environment: Environment = context.obj
     path = environment.root_at(folder).path
+    if not remove and not (path / "MEMORY.md").is_file():
+        raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
+    require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}")
     if remove:
         trusted_without(environment.person_file, environment.person, path)
         talk(f"Not trusted any more: {path}")
         return
-    if not (path / "MEMORY.md").is_file():
-        raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
     trusted_with(environment.person_file, environment.person, path)
     talk(f"Trusted: {path}. Its topics are rank 1 from now on wherever it is the nearest memory.")
 
@@ -112,7 +132,9 @@ def config(
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)
-    change_setting(file, key, parsed)
+    if key in PERSON_SETTINGS:
+        require_person(environment, f"set {key} to {value}")
+    change_setting(file, key, parsed, follow=is_own)
     talk(f"{key} = {value}, in {file}")
     if key == "model":
         talk("Every passage will be embedded anew: oneiros reindex")

@@ -18,8 +18,9 @@ from memory_server.index.build import Progress
 from memory_server.layers.mif import parse_date
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
+from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, data_line, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.follow import Follower, ending_on_interrupt
@@ -108,7 +109,6 @@ def forget(
     context: typer.Context,
     what: Annotated[str, typer.Argument(help="a session's id, or the path of a transcript")],
     dry_run: DryRun = False,
-    yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="take it in again, while its transcript exists")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -133,7 +133,7 @@ def forget(
         for line in forgetting.plan_lines(plan):
             data(line)
     if not dry_run:
-        confirm(f"Forget {len(plan.session_ids)} session(s)?", yes=yes)
+        require_person(environment, f"forget {len(plan.session_ids)} session(s), {what}")
         with open_memory(environment) as memory:
             memory.own()  # before anything goes: half a forgetting would be none
             forgetting.carry_out(root, environment.person, settings, plan)

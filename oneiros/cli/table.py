@@ -26,6 +26,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.reading import add_commands
         case "founding":
             from oneiros.cli.founding import add_commands
+        case "key":
+            from oneiros.cli.consent.key import add_commands
         case "setup":
             from oneiros.cli.setup import add_commands
         case "ingest":
@@ -54,6 +56,7 @@ GROUPS = {
     "Set up": (
         Row("init", "Make a memory, choose its model, and index what is there.", "founding"),
         Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
+        Row("key", "Your key, which signs what you decide.", "key"),
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),
         Row("uninstall", "Remove what lies outside of your memories, which stay.", "setup"),

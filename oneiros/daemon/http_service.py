@@ -19,7 +19,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field
 
 from dream.decisions.accept import Decisions
-from dream.decisions.presence import PageSessions
+from dream.decisions.page import PageSessions
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import doubts_for_model, doubts_for_person
+from dream.decisions.approvals import doubts_for_model, doubts_for_person, in_a_line
 from dream.progress import DreamProgress
 from dream.records import State
 from memory_server.errors import OneirosError
@@ -40,7 +40,11 @@ class ReviewNotice:
 
 
 def _doubts(decisions: Decisions) -> Sequence[str]:
+    """What is unexplained and what is unsigned; the latter counts as told from now on."""
     try:
-        return doubts_for_person(decisions.unexplained())
+        found, unsigned = decisions.doubts()
+        told = [*doubts_for_person(found), *map(in_a_line, unsigned.since_session(decisions.now()))]
+        unsigned.note_told()
+        return told
     except OneirosError as error:
         return [str(error)]

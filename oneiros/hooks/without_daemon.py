@@ -6,29 +6,34 @@ The hook starts this program and waits for it within its own time, so it imports
 nothing.
 """
 
+import datetime as dt
 import os
 import sys
 from pathlib import Path
 
-from dream.decisions.approvals import Approvals, doubts_for_model, doubts_for_person
-from dream.proposals.store import ProposalStore
+from dream.decisions.approvals import approvals_on, doubts_for_model, doubts_for_person, in_a_line
+from dream.decisions.unsigned import UnsignedDecisions
 from memory_server.root.paths import MemoryRoot, state_home
-from memory_server.settings import person_settings_file, read_person_settings
+from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.hooks.injection import HookAnswer, tagged
 
 SILENT = "oneiros: the memory does not answer yet. If it stays so, `oneiros doctor` tells why."
 
 
-def start_without_daemon(root: MemoryRoot, max_bytes: int) -> HookAnswer:
-    """The warning, and that there is no more to be had."""
-    found = Approvals(root, ProposalStore(root)).unexplained()
-    context = tagged(doubts_for_model(found), max_bytes)
-    return HookAnswer(context=context, to_person="\n".join([SILENT, *doubts_for_person(found)]))
+def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datetime) -> HookAnswer:
+    """The warnings, and that there is no more to be had."""
+    approvals = approvals_on(root, person.signing_key)
+    found = approvals.unexplained()
+    unsigned = UnsignedDecisions(root, approvals, person.signing_key).since_session(now)
+    context = tagged(doubts_for_model(found), person.hook_bytes)
+    to_person = [SILENT, *doubts_for_person(found), *map(in_a_line, unsigned)]
+    return HookAnswer(context=context, to_person="\n".join(to_person))
 
 
 def main() -> None:
     person = read_person_settings(person_settings_file(os.environ, Path.home()))
-    answer = start_without_daemon(MemoryRoot(Path(sys.argv[1]), state_home(os.environ, Path.home())), person.hook_bytes)
+    root = MemoryRoot(Path(sys.argv[1]), state_home(os.environ, Path.home()))
+    answer = start_without_daemon(root, person, dt.datetime.now(dt.UTC))
     sys.stdout.write(answer.as_json("SessionStart"))
 
 

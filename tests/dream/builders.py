@@ -7,7 +7,7 @@ from pathlib import Path
 from crawler.archive.append import Ingester
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.decisions.presence import Consent
+from dream.decisions.presence import Consent, How
 from dream.records import Candidate, Hunk, Kind, Place, Quote, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
@@ -18,7 +18,7 @@ from tests.crawler.builders import SESSION, entry_id, person, settings_in, write
 SAID = dt.datetime(2026, 3, 1, 10, 0, tzinfo=dt.UTC)
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 TODAY = NOW.date()
-PERSON = Consent("test")
+PERSON = Consent(How.WORD)
 
 
 def quote(text: str, number: int = 1, **more: object) -> Quote:

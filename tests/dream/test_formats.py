@@ -21,6 +21,8 @@ UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"
 APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce"
+DIGEST = "path after approved way_back"
+ENTRY = f"event at how nonce previous hunk files[{DIGEST}] terminal ancestors covers key signature"
 
 
 def keys(value: Any) -> str:
@@ -51,6 +53,7 @@ def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) ->
     assert {keys(hunk) for hunk in hunks} == {HUNK}
     assert keys(json.loads((folder / "queue.json").read_bytes())[0]) == HUNK
     assert keys(approvals[-1]) == APPROVAL
+    assert keys(json.loads((folder / "decisions.jsonl").read_bytes().splitlines()[-2])) == ENTRY
     assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}]"
 
 
@@ -63,7 +66,7 @@ def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pyt
     decisions.accept(hunk.id, PERSON)
 
     plan = json.loads(root.journal.read_bytes())
-    assert keys(plan) == f"files[path before text] approval({APPROVAL}) hunks[{HUNK}] message"
+    assert keys(plan) == f"files[path before text] approval({APPROVAL}) hunks[{HUNK}] message entry({ENTRY})"
 
 
 def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_plan_of_an_earlier_version_is_carried_out_where_it_was_made(tmp_path:
 
     decisions_on(root).unexplained()
 
-    assert below(root.topics) == ["mail.md"] and below(root.path / "proposals") == []
+    assert below(root.topics) == ["mail.md"] and below(root.path / "proposals") == ["decisions.jsonl"]
 
 
 def test_a_plan_for_a_topic_is_carried_out(tmp_path: Path) -> None:

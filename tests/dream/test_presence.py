@@ -8,6 +8,7 @@ import pytest
 
 from dream.decisions.presence import (
     CLIENT_VARIABLES,
+    How,
     Process,
     ancestors,
     is_client,
@@ -89,7 +90,7 @@ def test_without_a_controlling_terminal_nobody_is_there() -> None:
 def test_the_word_must_be_the_one_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dream.decisions.presence.ancestors", lambda _: iter([process()]))
 
-    assert person_at_terminal({}, lambda line: line.split()[-1].strip(":")).how == "terminal"
+    assert person_at_terminal({}, lambda line: line.split()[-1].strip(":")).how is How.WORD
     with pytest.raises(UsageError, match="not the word"):
         person_at_terminal({}, lambda _: "yes")
     answers = iter(["ambre", "", "amber"])

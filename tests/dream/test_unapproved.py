@@ -36,13 +36,13 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
         hub_cache=NOWHERE,
         now=lambda: NOON,
         make_engine=make_engine,
-        unapproved=UnapprovedFiles(root),
+        unapproved=UnapprovedFiles(root, ""),
     ) as opened:
         yield opened
 
 
 def test_a_topic_is_unapproved_until_somebody_adopts_it(root: MemoryRoot) -> None:
-    unapproved = UnapprovedFiles(root)
+    unapproved = UnapprovedFiles(root, "")
     assert unapproved([CATS, SourcePath("topics/mail.md")]) == {CATS}
 
     decisions_on(root).adopt([CATS], PERSON)
@@ -54,7 +54,7 @@ def test_a_topic_is_unapproved_until_somebody_adopts_it(root: MemoryRoot) -> Non
 
 def test_a_topic_is_unapproved_until_the_person_commits_it(root: MemoryRoot) -> None:
     git(root.path, "init", "--quiet")
-    unapproved = UnapprovedFiles(root)
+    unapproved = UnapprovedFiles(root, "")
     assert unapproved([CATS]) == {CATS}
 
     git(root.path, "add", "topics")

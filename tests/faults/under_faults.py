@@ -143,7 +143,7 @@ DECIDED = (lambda home: decisions_on(root_at(memory_at(home))).unexplained(), *L
 SCENARIOS = {
     "archive": Scenario(founded, command("ingest"), LEVEL),
     "append": Scenario(appended, command("ingest"), LEVEL),
-    "forget": Scenario(ingested, command("forget", SESSION, "--yes"), (command("ingest"), *LEVEL)),
+    "forget": Scenario(ingested, command("forget", SESSION), (command("ingest"), *LEVEL)),
     "reindex": Scenario(edited, command("reindex"), LEVEL),
     "rebuild": Scenario(edited, command("reindex", "--rebuild"), LEVEL),
     "model": Scenario(ingested, command("model", OTHER), LEVEL),
@@ -232,6 +232,7 @@ def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict
 def main(name: str, folder: Path, most: int) -> None:
     patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
     patch("memory_server.memory.find_model", found_model).start()
+    patch("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON).start()
     library = ctypes.CDLL(None)
     library.faults_seen.restype = ctypes.c_long
     scenario, base, home, log = SCENARIOS[name], folder / "base", folder / "home", folder / "log"

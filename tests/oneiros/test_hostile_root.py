@@ -23,7 +23,7 @@ from oneiros.environment import Environment
 from oneiros.light import hook
 from tests.conftest import MakeEngine
 from tests.crawler.builders import OTHER_SESSION, SESSION, person, working_session, write_transcript
-from tests.dream.builders import NOW, archive_said, decisions_on, new_topic, proposed
+from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, new_topic, proposed
 from tests.memories import new_root, without_daemon, write_session, write_topic
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -37,7 +37,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("reindex", "--rebuild"),
     ("init",),
     ("ingest",),
-    ("forget", SESSION, "--yes"),
+    ("forget", SESSION),
     ("archive", "verify"),
     ("dream", "--open"),
     ("report",),
@@ -82,7 +82,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine) -> Iterator[None]:
-    """The real model, read once."""
+    """The real model, read once, and a person who consents."""
+    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON)
     monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
     yield
     logging.getLogger().handlers.clear()
@@ -201,6 +202,7 @@ LEFT_THE_ROOT: tuple[tuple[str, str, tuple[str, ...]], ...] = (  # where nothing
     ("reports", "link to a folder", ("report",)),
     ("episodes", "link to a folder", ("episode", "The staging server moved.")),
     (".oneiros/ledger.db", "link to nothing", ("reindex",)),
+    ("oneiros.toml", "link to nothing", ("init",)),
     (".oneiros", "link to a folder", ("recall", "relay")),
     ("proposals/.journal.json", "plan", ("report",)),
 )

@@ -18,6 +18,7 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +31,9 @@ ROWS, COLUMNS = 50, 160
 ONEIROS = (sys.executable, "-c", "from oneiros.cli.main import run; run()")
 WORD = (r"type the word (\w+): ", "{1}\n")  # by which a person confirms a decision
 
-Step = Sequence[str]  # a pattern to wait for, and what is then typed; {1} is the pattern's first group
+# a pattern to wait for, and what is then typed; {1} is the pattern's first group. Where there is a third, a file of
+# this name is written with that group, and nothing is typed before it is removed.
+Step = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +150,20 @@ def typed(command: Sequence[str], steps: Sequence[Step], screen: Screen) -> Seen
                 break
             screen.feed(part)
         if waiting and (found := screen.find(waiting[0][0])):
-            groups = found.groups()
-            os.write(terminal, waiting.pop(0)[1].replace("{1}", groups[0] if groups else "").encode())
+            group = found.groups()[0] if found.groups() else ""
+            _, answer, *gate = waiting.pop(0)
+            if gate:
+                Path(gate[0]).write_text(group, encoding="utf-8")
+                wait_until(partial(is_gone, Path(gate[0])), SECONDS)
+            os.write(terminal, answer.replace("{1}", group).encode())
     else:
         os.kill(process, 9)
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     return Seen(screen.text, code, [pattern for pattern, _ in waiting])
+
+
+def is_gone(file: Path) -> bool:
+    return not file.exists()
 
 
 if __name__ == "__main__":

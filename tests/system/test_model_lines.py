@@ -23,8 +23,7 @@ def test_rules_answer_while_the_model_is_asked_and_its_line_comes_behind(house: 
     with serving(as_openai(json.dumps([ITEM])), until=let_go) as service:
         settings = {"compressor_url": f"{service.url}/v1", "compressor_model": "small", "recorder": "model"}
         house.command("ingest")  # compressed without the model
-        for key, value in (settings | {"compressor": "openai-url"}).items():
-            house.command("config", key, value)
+        house.settle(**settings, compressor="openai-url")
 
         house.serve()
         wait_until(lambda: bool(service.asked), 60)

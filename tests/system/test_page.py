@@ -1,22 +1,25 @@
-"""Deciding over HTTP: the bearer token reads and proposes only; a page session comes from a person's terminal."""
+"""Choosing over HTTP: the bearer token reads and proposes only; a page prepares what the terminal decides."""
 
 import datetime as dt
 import hashlib
 import json
-import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from dream.decisions.presence import Consent, PageSessions
+from dream.decisions.chain import Chain
+from dream.decisions.page import PageSessions
 from dream.records import State
 from memory_server.errors import UsageError
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.dream.builders import archive_said, decisions_on, proposed, replacing
 from tests.system.at_terminal import WORD, at_terminal
-from tests.system.house import House
+from tests.system.house import House, wait_until
+
+YES = {"verdict": "accept"}
 
 
 @pytest.fixture
@@ -56,14 +59,15 @@ def asking_for_a_code(house: House) -> list[str]:
     return [sys.executable, "-c", f"import os; from oneiros.client import Client; print({asked})"]
 
 
-@pytest.mark.parametrize("route", ["accept", "reject", "revert"])
-def test_the_bearer_token_reads_but_does_not_decide(house: House, hunk: str, route: str) -> None:
+def test_the_bearer_token_reads_but_does_not_choose(house: House, hunk: str) -> None:
     status, found = curl(house, "/api/hunks", *bearer(house))
     assert status == 200 and [one["id"] for one in found["hunks"]] == [hunk]
 
-    status, answer = curl(house, f"/api/hunks/{hunk}/{route}", *bearer(house), body={})
+    status, answer = curl(house, f"/api/hunks/{hunk}/choose", *bearer(house), body={"verdict": "accept"})
 
     assert status == 403 and "oneiros review --page" in answer["error"]["what"]
+    for route in ("accept", "reject", "revert"):  # nothing over HTTP decides
+        assert curl(house, f"/api/hunks/{hunk}/{route}", *bearer(house), body={})[0] in (404, 405)
     assert state_of(house, hunk) is State.PENDING
 
 
@@ -71,29 +75,37 @@ def test_the_bearer_token_reads_but_does_not_decide(house: House, hunk: str, rou
 def test_a_made_up_page_session_opens_nothing(house: House, hunk: str, header: str) -> None:
     assert curl(house, "/api/hunks", "-H", header)[0] == 401
 
-    status, _ = curl(house, f"/api/hunks/{hunk}/accept", *bearer(house), "-H", header, body={})
+    status, _ = curl(house, f"/api/hunks/{hunk}/choose", *bearer(house), "-H", header, body=YES)
 
     assert status == 403 and state_of(house, hunk) is State.PENDING
 
 
-def test_a_code_from_a_terminal_opens_one_session_that_decides(house: House, hunk: str) -> None:
-    seen = at_terminal(house, [WORD], "review", "--page")
-    found = re.search(r"/page#([0-9a-f]+)", seen.screen)
-    assert seen.code == 0 and found, seen
-    jar = house.folder / "cookies"
+def test_what_a_page_prepares_is_decided_at_the_terminal(house: House, hunk: str) -> None:
+    """curl chooses in the place of a browser, while the review waits at its terminal."""
+    jar, gate = house.folder / "cookies", house.folder / "code"
+    enter = (r"/page#([0-9a-f]+)[\s\S]*press Enter here\.", "\n", str(gate))
+    with ThreadPoolExecutor(1) as pool:
+        steps = [enter, (r"Decide these 1 as shown \[y,n\]\? ", "y\n"), WORD]
+        review = pool.submit(at_terminal, house, steps, "review", "--page")
+        wait_until(lambda: gate.exists() and bool(gate.read_text(encoding="utf-8")), 120)
+        code = {"code": gate.read_text(encoding="utf-8")}
+        status, opened = curl(house, "/page/open", "-c", str(jar), body=code)
+        assert status == 200 and "oneiros" not in jar.read_text(encoding="utf-8")
+        assert curl(house, "/page/open", body=code)[0] == 400  # it works once
+        secret = ("-H", f"Oneiros-Page: {opened['secret']}")
+        assert curl(house, "/api/hunks", *secret)[0] == 200
+        for foreign in ("Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"):
+            assert curl(house, f"/api/hunks/{hunk}/choose", *secret, "-H", foreign, body=YES)[0] == 403
+        assert curl(house, f"/api/hunks/{hunk}/choose", "-b", f"oneiros_page={opened['secret']}", body=YES)[0] == 401
+        assert curl(house, f"/api/hunks/{hunk}/choose", *secret, body=YES) == (200, {"hunk": hunk, "chosen": "accept"})
+        assert state_of(house, hunk) is State.PENDING
+        assert curl(house, "/page/chosen", *bearer(house), body={})[0] == 403  # for the private socket alone
+        gate.unlink()
+        seen = review.result()
 
-    status, opened = curl(house, "/page/open", "-c", str(jar), body={"code": found[1]})
-    assert status == 200 and "oneiros" not in jar.read_text(encoding="utf-8")
-    assert curl(house, "/page/open", body={"code": found[1]})[0] == 400  # it works once
-    secret = ("-H", f"Oneiros-Page: {opened['secret']}")
-    assert curl(house, "/api/hunks", *secret)[0] == 200
-    for foreign in ("Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"):
-        assert curl(house, f"/api/hunks/{hunk}/accept", *secret, "-H", foreign, body={})[0] == 403
-    assert curl(house, f"/api/hunks/{hunk}/accept", "-b", f"oneiros_page={opened['secret']}", body={})[0] == 401
-    status, answer = curl(house, f"/api/hunks/{hunk}/accept", *secret, body={})
-
-    assert status == 200 and answer["hunk"]["state"] == "accepted"
-    assert curl(house, "/api/exact?query=2526", *secret)[1]["hits"][0]["path"] == "topics/mail.md"
+    assert seen.code == 0 and "1 accepted, 0 rejected" in seen.screen, seen
+    assert state_of(house, hunk) is State.ACCEPTED
+    assert Chain(house.memory_root, "").entries[-1].how == "page"
 
 
 def test_no_file_and_no_process_without_a_terminal_makes_a_code(house: House, hunk: str) -> None:
@@ -122,7 +134,7 @@ def test_the_assistant_gets_no_code_at_a_terminal_either(house: House, hunk: str
 
 def test_wrong_codes_do_not_void_the_one_that_waits() -> None:
     pages = PageSessions(lambda: dt.datetime.now(dt.UTC))
-    code = pages.new_code(Consent("terminal"))
+    code = pages.new_code()
     for _ in range(100):
         with pytest.raises(UsageError):
             pages.open("guessed")

@@ -7,6 +7,7 @@ reworded; the mark `later` before an id leaves it open. Quotes and the rest are 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from dream.proposals.rendering import said_lines
 from dream.records import Hunk
@@ -25,7 +26,7 @@ class BatchChoice:
     """What the file says about one hunk. `text` is a new wording; None where it was left as it is."""
 
     hunk: Hunk
-    verdict: str  # accept, reject, later
+    verdict: Literal["accept", "reject", "later"]
     text: str | None = None
 
 

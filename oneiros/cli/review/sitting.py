@@ -16,7 +16,8 @@ from crawler.archive.store import Archive
 from crawler.compress.levels import show_turn
 from dream.decisions.accept import Decisions
 from dream.decisions.approvals import Unexplained
-from dream.decisions.presence import Consent
+from dream.decisions.page import Chosen
+from dream.decisions.presence import Consent, How
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, hunk_lines
 from dream.records import Hunk
@@ -53,6 +54,7 @@ class TerminalReview:
         self._person_asked = person_asked
         self._variables = variables
         self._consent: Consent | None = None
+        self._manner: How | None = None  # of consent, where it is not only the word
         self._whole_topic = ""  # of which all hunks are accepted without asking
         self.accepted = self.rejected = self.skipped = 0
 
@@ -76,11 +78,28 @@ class TerminalReview:
             self.skipped += len(hunks)
             return
         data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
+        self._carry_out([Chosen(one.hunk.id, one.verdict, one.text, "deleted in the editor") for one in choices])
+
+    def run_on_page(self, choices: Sequence[Chosen]) -> None:
+        """Shows what was chosen on the page, and does it after the person has agreed here."""
+        for number, choice in enumerate(choices, start=1):
+            self._show(self._decisions.store.hunk(choice.hunk), f"[{number}/{len(choices)}] {choice.verdict}")
+            if choice.text is not None:
+                data(f"  in your words: {shown(choice.text)}")
+        if choices and self._ask(f"Decide these {len(choices)} as shown [y,n]? ") == "y":
+            self._manner = How.PAGE
+            self._carry_out(choices)
+        else:
+            talk("Nothing was decided.")
+            self.skipped += len(choices)
+
+    def _carry_out(self, choices: Sequence[Chosen]) -> None:
         for choice in choices:
+            hunk = self._decisions.store.hunk(choice.hunk)
             if choice.verdict == "accept":
-                self._accept(choice.hunk, choice.text)
+                self._accept(hunk, choice.text)
             elif choice.verdict == "reject":
-                self._reject(choice.hunk, "deleted in the editor")
+                self._reject(hunk, choice.reason)
             else:
                 self.skipped += 1
 
@@ -191,7 +210,8 @@ class TerminalReview:
     def _present(self) -> Consent:
         """That a person is there, asked once a sitting."""
         if self._consent is None:
-            self._consent = self._person_asked()
+            found = self._person_asked()
+            self._consent = Consent(self._manner) if self._manner and found.how is How.WORD else found
         return self._consent
 
     def _ask(self, question: str) -> str:

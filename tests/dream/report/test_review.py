@@ -81,7 +81,9 @@ def test_a_change_that_nobody_answered_for_is_named(memory: Memory) -> None:
     decisions_on(memory.root).unexplained()
     write_topic(memory, "mail", "# Mail\n\nThe relay is new.\n")
 
-    assert [one.path for one in found(memory, Part.OUTSIDE)] == ["topics/mail.md"]
+    changed, unsigned = found(memory, Part.OUTSIDE)
+    assert changed.path == "topics/mail.md"
+    assert unsigned.what.startswith("Unsigned: 1 found in topics/mail.md (nobody was asked")
 
 
 def test_dead_links_and_pointers_are_named_with_their_lines(memory: Memory) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dream.decisions.presence import Consent, How
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.conftest import MakeEngine
@@ -16,6 +17,12 @@ def one_engine(make_engine: MakeEngine) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("oneiros.opening.OnnxEngine", make_engine)
         yield
+
+
+@pytest.fixture(autouse=True)
+def person_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person who types the word back; `tests/system/test_consent.py` has them do so on a terminal."""
+    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", lambda _: Consent(How.WORD))
 
 
 @pytest.fixture(scope="package")

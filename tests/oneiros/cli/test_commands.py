@@ -168,6 +168,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("config")) == [
         *(
             "trusted_roots",
+            "signing_key",
             "embedding_share",
             "embedding_cores",
             "embedding_engine",
@@ -377,7 +378,7 @@ def test_the_settings_of_a_checkout_take_no_effect_until_it_is_trusted(shell: Sh
     code, _, error = shell("trust", str(hostile))
 
     assert code == 0
-    assert error.startswith(f"Trusted: {hostile}")
+    assert f"\nTrusted: {hostile}" in error
     code, _, error = shell("status")
     assert code == 2
     assert error.startswith(f"{hostile}/oneiros.toml:2: crawl_roots is no setting here.")

@@ -116,7 +116,7 @@ def test_an_export_holds_what_was_approved_and_no_proposal(oneiros: Oneiros, tmp
 def test_forgetting_a_session_takes_what_was_proposed_of_it_along(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("dream")
 
-    assert oneiros("forget", SESSION, "--yes")[0] == 0
+    assert oneiros("forget", SESSION)[0] == 0
 
     left = [path.read_bytes() for path in (tmp_path / "mem").rglob("*") if path.is_file() and ".git" not in path.parts]
     assert not any(b"database migrations" in text for text in left)

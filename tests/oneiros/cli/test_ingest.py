@@ -2,11 +2,13 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from dream.decisions.presence import person_at_terminal
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -141,7 +143,7 @@ def test_what_is_forgotten_is_in_no_file_and_stays_out(oneiros: Oneiros, home: P
     oneiros("ingest")
     oneiros("exact", "RM1-4840", "--raw")
 
-    code, out, _ = oneiros("forget", OTHER_SESSION, "--yes")
+    code, out, _ = oneiros("forget", OTHER_SESSION)
     path.unlink()
 
     held = [file for file in (home / "mem").rglob("*") if file.is_file() and b"RM1-4840" in file.read_bytes()]
@@ -221,12 +223,13 @@ def test_forgetting_lists_what_still_holds_the_session(oneiros: Oneiros, home: P
     assert not plan["forgotten"] and oneiros("drill", SESSION)[0] == 0
 
 
-def test_nothing_is_forgotten_where_nobody_can_be_asked(oneiros: Oneiros) -> None:
+def test_nothing_is_forgotten_where_nobody_can_be_asked(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
     oneiros("ingest")
+    monkeypatch.setattr("oneiros.cli.consent.asking.person_at_terminal", partial(person_at_terminal, ask=lambda _: ""))
 
     code, _, err = oneiros("forget", SESSION)
 
-    assert code == 2 and "--yes" in err
+    assert code == 2 and "Nothing of this was decided" in err
     assert oneiros("drill", SESSION)[0] == 0
 
 
@@ -234,7 +237,7 @@ def test_nothing_is_forgotten_while_another_process_owns_the_memory(oneiros: One
     oneiros("ingest")
 
     with FileLock(home / "mem" / ".oneiros" / "lock"):
-        code, _, err = oneiros("forget", SESSION, "--yes")
+        code, _, err = oneiros("forget", SESSION)
 
     assert code == 3 and "writes the indices of this memory" in err
     assert oneiros("drill", SESSION)[0] == 0

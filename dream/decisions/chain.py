@@ -1,0 +1,244 @@
+"""The chain of decisions: `proposals/decisions.jsonl`, an entry a line, each with the hash of the line before it.
+
+An entry holds digests, names of files and hunks, and how the person consented. The words that were decided lie beside,
+in `approvals.jsonl` and `rejected.jsonl`, and can be forgotten without breaking the chain. The person's own state keeps
+how many entries there are and the hash of the last, so that a chain which was cut, forged, reordered, rolled back or
+deleted is found. A signature covers entries by their hashes and holds on any machine.
+"""
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import msgspec
+
+from dream.decisions.key import verify
+from dream.proposals.store import Approval, Event, FileChange
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
+
+
+@dataclass(frozen=True, slots=True)
+class FileDigest:
+    """What became of one file, as sha256 of its text; empty where the file was removed."""
+
+    path: str
+    after: str
+    approved: str  # of MEMORY.md without its generated lines, else the same as `after`
+    way_back: str  # hash of the splices that undo the change
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEntry:
+    """One decision. The hash of its line is its name."""
+
+    event: Event
+    at: dt.datetime
+    how: str  # key, word, page; empty where nobody was asked
+    nonce: str
+    previous: str = ""  # hash of the line before; empty in the first one
+    hunk: str = ""
+    files: tuple[FileDigest, ...] = ()
+    terminal: str = ""
+    ancestors: tuple[str, ...] = ()  # names of the processes that decided, the nearest first
+    covers: tuple[str, ...] = ()  # hashes of the entries that its signature is about
+    key: str = ""  # fingerprint of the key that signed
+    signature: str = ""
+
+    @property
+    def signed_bytes(self) -> bytes:
+        """What a signature is made over."""
+        return msgspec.json.encode(replace(self, signature=""))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A state of the chain that this machine has written."""
+
+    count: int
+    last: str  # hash of the last entry
+
+
+class Chain:
+    """The chain of one memory root as it lies on the disk, checked as it is read.
+
+    `public_key`: the person's, empty where there is none. `own`: hashes of entries that this process made and will have
+    signed. `fault` says what is wrong; empty where nothing is.
+    """
+
+    def __init__(self, root: MemoryRoot, public_key: str, own: Collection[str] = ()):
+        self._file, self._head_file = root.decisions, root.decisions_head
+        self._key, self._own = public_key, own
+        self._data = self._file.read_bytes() if self._file.exists() else b""
+        lines = self._data.split(b"\n")
+        self.hashes = [hashlib.sha256(line).hexdigest() for line in lines]
+        self.entries, broken = self._entries_in(lines)
+        heads = self._written_heads()
+        self._head = next((head for head in heads if self._holds(head)), None)
+        self.is_kept = bool(heads or self._data)
+        self.has_key = bool(public_key)
+        self.fault = broken or ("" if self._head or not heads else self._what_happened(heads[0]))
+
+    def _entries_in(self, lines: Sequence[bytes]) -> tuple[list[ChainEntry], str]:
+        """The entries up to the first line that does not follow from the one before it, and what is wrong there."""
+        entries: list[ChainEntry] = []
+        for place, line in enumerate(lines[:-1]):
+            try:
+                entry = msgspec.json.decode(line, type=ChainEntry)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                return entries, f"line {place + 1} of it cannot be read"
+            if entry.previous != (self.hashes[place - 1] if place else "") and entry.event is not Event.BEGUN:
+                return entries, f"line {place + 1} of it does not follow from the one before"
+            entries.append(entry)
+        return entries, f"line {len(lines)} of it is torn" if lines[-1] else ""
+
+    def _written_heads(self) -> list[Head]:
+        """The last state that was written, or the last two where the later one may not have come to be."""
+        try:
+            return msgspec.json.decode(self._head_file.read_bytes(), type=list[Head])
+        except FileNotFoundError:
+            return []
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            what = "what is known of the chain of decisions cannot be read"
+            remedy = "Remove it; then look at what `oneiros report` names"
+            raise NeedsRepair(what, where=self._head_file, remedy=remedy) from error
+
+    def _holds(self, head: Head) -> bool:
+        is_long_enough = 0 < head.count <= len(self.entries)
+        return head.count == 0 or (is_long_enough and self.hashes[head.count - 1] == head.last)
+
+    def _what_happened(self, head: Head) -> str:
+        if not self._data:
+            return f"it was removed, and {head.count} decisions with it"
+        gone = head.count - len(self.entries)
+        return f"it was cut, and {gone} decisions are gone" if gone > 0 else "it was written anew"
+
+    # -- what it vouches for ------------------------------------------------------------------------------------
+
+    def counts(self, place: int) -> bool:
+        """Whether an entry explains anything: with a key by a signature, without one as a decision of this machine."""
+        if self._key:
+            return self.hashes[place] in self._own or self.is_signed(place)
+        return not self.fault and self._is_known(place)
+
+    def is_signed(self, place: int) -> bool:
+        """Whether the person's key vouches for an entry."""
+        own, by = self.entries[place], self._signings.get(self.hashes[place], [])
+        signings = [own, *by] if own.signature else by
+        return bool(self._key) and any(verify(self._key, one.signed_bytes, one.signature) for one in signings)
+
+    def added_elsewhere(self) -> list[ChainEntry]:
+        """The entries that neither this machine wrote nor the person's key vouches for."""
+        places = (place for place in range(len(self.entries)) if not self._is_known(place))
+        return [self.entries[place] for place in places if not self.is_signed(place)]
+
+    def unsigned(self) -> list[tuple[int, ChainEntry]]:
+        """The decisions about files that no key vouches for, with their places."""
+        return [(at, entry) for at, entry in enumerate(self.entries) if entry.files and not self.is_signed(at)]
+
+    @property
+    def known(self) -> list[str]:
+        """The hashes of the entries that this machine wrote."""
+        return self.hashes[: self._head.count] if self._head and not self.fault else []
+
+    def entry_of(self, approval: Approval) -> ChainEntry | None:
+        """The entry that counts for the words and the way back of an approval; None where they are not what it says."""
+        digests = digests_of(approval)
+        found = (place for place, entry in enumerate(self.entries) if entry.nonce == approval.name)
+        counted = (self.entries[place] for place in found if self.counts(place))
+        return next((entry for entry in counted if entry.files == digests), None)
+
+    def _is_known(self, place: int) -> bool:
+        return self._head is not None and place < self._head.count
+
+    @cached_property
+    def _signings(self) -> dict[str, list[ChainEntry]]:
+        """The entries that sign, by the hash of what they cover."""
+        found: dict[str, list[ChainEntry]] = {}
+        for entry in self.entries:
+            for covered in entry.covers:
+                found.setdefault(covered, []).append(entry)
+        return found
+
+    # -- writing ------------------------------------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> str:
+        """What is to be said of the chain; empty where it is as this machine left it."""
+        if self.fault:
+            return f"the chain of decisions is not as it was left: {self.fault}"
+        added = len(self.added_elsewhere())
+        return f"{added} decisions were added to the chain by nobody known" if added else ""
+
+    def require_sound(self) -> None:
+        """Raises NeedsRepair where the chain could not go on: a further entry would vouch for what is wrong in it."""
+        if self.trouble:
+            remedy = "Look at what `oneiros report` names; `oneiros dream adopt FILE...` begins a new chain"
+            raise NeedsRepair(self.trouble, where=self._file, remedy=remedy)
+
+    def add(self, entries: Sequence[ChainEntry], signature_of: Callable[[bytes], str] | None = None) -> list[str]:
+        """Adds those that are not there yet, by their nonce; returns their hashes. Call under the lock of `accept.py`.
+
+        `signature_of` signs each. Killed at any moment it leaves a chain that this machine knows. Raises NeedsRepair as
+        `require_sound` does.
+        """
+        self.require_sound()
+        present = {entry.nonce for entry in self.entries}
+        new = [entry for entry in entries if entry.nonce not in present]
+        count = len(self.entries)
+        before = Head(count, self.hashes[count - 1] if count else "")
+        return self._write(self._data, new, before, signature_of) if new else []
+
+    def begin_anew(self, entry: ChainEntry) -> None:
+        """Sets the chain aside, beside its place, and begins another with an entry that names its hash."""
+        if self._data:
+            replace_file(self._file.with_name(f"decisions-until-{entry.at:%Y%m%d-%H%M%S}.jsonl"), self._data)
+        before = Head(0, hashlib.sha256(self._data).hexdigest())
+        self._write(b"", [entry], before)
+
+    def _write(
+        self,
+        data: bytes,
+        entries: Sequence[ChainEntry],
+        before: Head,
+        signature_of: Callable[[bytes], str] | None = None,
+    ) -> list[str]:
+        """Writes entries behind `data`; the state knows of them beforehand, and of what was there until they are."""
+        names = [before.last]
+        for entry in entries:
+            whole = replace(entry, previous=names[-1])
+            signature = signature_of(whole.signed_bytes) if signature_of else ""
+            line = msgspec.json.encode(replace(whole, signature=signature))
+            data += line + b"\n"
+            names.append(hashlib.sha256(line).hexdigest())
+        after = Head(before.count + len(entries), names[-1])
+        replace_file(self._head_file, msgspec.json.encode([after, before]))
+        replace_file(self._file, data)
+        replace_file(self._head_file, msgspec.json.encode([after]))
+        return names[1:]
+
+
+def entry_for(approval: Approval, how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:
+    """The entry of an approval."""
+    return ChainEntry(
+        approval.event,
+        approval.at,
+        how,
+        approval.name,
+        hunk=approval.hunk,
+        files=digests_of(approval),
+        terminal=terminal,
+        ancestors=tuple(ancestors),
+    )
+
+
+def digests_of(approval: Approval) -> tuple[FileDigest, ...]:
+    """What an approval says of its files, without a word of them."""
+    return tuple(FileDigest(one.path, one.after, one.approved, _hash_of_splices(one)) for one in approval.files)
+
+
+def _hash_of_splices(change: FileChange) -> str:
+    return hashlib.sha256(msgspec.json.encode(change.splices)).hexdigest() if change.splices else ""

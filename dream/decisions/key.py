@@ -1,0 +1,101 @@
+"""The key by which a person signs decisions: an SSH key of its own, which `ssh-keygen` makes, uses and checks.
+
+It asks for the passphrase on the terminal itself, or waits for a touch of a hardware key. No agent is in its
+environment, so nothing else unlocks the key.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from memory_server.errors import NeedsRepair, UsageError
+from memory_server.machine.files import make_folder, replace_file
+
+PROGRAM = "ssh-keygen"
+SYSTEM_FOLDERS = f"{os.defpath}:/usr/local/bin:/opt/homebrew/bin"  # looked at before the path, which anybody may set
+UNLOCKERS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_SK_PROVIDER")
+NAMESPACE, PERSON = "oneiros", "person"
+SOFTWARE, HARDWARE = "ed25519", "ed25519-sk"
+SECONDS, TYPING_SECONDS = 20.0, 300.0
+
+
+def new_key(file: Path, kind: str = SOFTWARE) -> str:
+    """Makes a key whose passphrase is typed on the terminal; returns the public line, its fingerprint at the end.
+
+    Raises UsageError for an empty passphrase, unless the key is a hardware one.
+    """
+    make_folder(file.parent)
+    _run("-q", "-t", kind, "-f", str(file), "-C", NAMESPACE, at_terminal=True)
+    public = file.with_name(f"{file.name}.pub")
+    if kind == SOFTWARE and _has_no_passphrase(file):
+        file.unlink()
+        public.unlink()
+        raise UsageError("a key without a passphrase signs for everybody", remedy="Run it again and type one")
+    kind_and_key = " ".join(public.read_text(encoding="utf-8").split()[:2])
+    return f"{kind_and_key} {fingerprint(kind_and_key)}"
+
+
+def fingerprint(public_key: str) -> str:
+    """`SHA256:...` of a public key. Raises NeedsRepair for what is none."""
+    return _run("-l", "-f", "-", data=f"{public_key}\n".encode()).split()[1]
+
+
+def fingerprint_in(public_line: str) -> str:
+    """The fingerprint at the end of a line that `new_key` returned."""
+    return public_line.rpartition(" ")[2]
+
+
+def sign(file: Path, message: bytes) -> str:
+    """The signature of a message; the passphrase is asked for on the terminal. Raises NeedsRepair without one."""
+    if not file.is_file():
+        raise NeedsRepair("the signing key is not on this machine", where=file, remedy="Bring it, or `oneiros key new`")
+    return _run("-q", "-Y", "sign", "-f", str(file), "-n", NAMESPACE, data=message, at_terminal=True)
+
+
+@lru_cache(maxsize=4096)  # one takes 5 ms
+def verify(public_key: str, message: bytes, signature: str) -> bool:
+    """Whether the person's key made this signature of this message."""
+    with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
+        signers, signed = Path(folder, "signers"), Path(folder, "signature")
+        replace_file(signers, f"{PERSON} {' '.join(public_key.split()[:2])}\n")
+        replace_file(signed, signature)
+        try:
+            _run(
+                *("-q", "-Y", "verify", "-f", str(signers), "-I", PERSON, "-n", NAMESPACE, "-s", str(signed)),
+                data=message,
+            )
+        except NeedsRepair:
+            return False
+    return True
+
+
+def _has_no_passphrase(file: Path) -> bool:
+    try:
+        _run("-y", "-P", "", "-f", str(file))
+    except NeedsRepair:
+        return False
+    return True
+
+
+def _run(*arguments: str, data: bytes | None = None, at_terminal: bool = False) -> str:
+    """What `ssh-keygen` prints; at a terminal it speaks for itself. Raises NeedsRepair where it fails."""
+    own = {name: value for name, value in os.environ.items() if name not in UNLOCKERS}
+    done: subprocess.CompletedProcess[bytes]
+    try:
+        done = subprocess.run(
+            [shutil.which(PROGRAM, path=SYSTEM_FOLDERS) or PROGRAM, *arguments],
+            input=data,
+            stdout=subprocess.PIPE,
+            stderr=None if at_terminal else subprocess.DEVNULL,
+            timeout=TYPING_SECONDS if at_terminal else SECONDS,
+            check=False,
+            env={**own, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NeedsRepair(f"{PROGRAM} cannot be run ({error})", remedy="Install OpenSSH 8.2 or later") from error
+    if done.returncode:
+        raise NeedsRepair(f"{PROGRAM} {arguments[1]} failed", remedy="Try again, with the passphrase of the key")
+    return done.stdout.decode("utf-8", "replace")

@@ -1,0 +1,59 @@
+"""How a command asks the person: by their key where they have one, else by a word on their terminal."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from dream.decisions.accept import Decisions
+from dream.decisions.key import sign, verify
+from dream.decisions.presence import Consent, How, person_at_terminal, require_terminal
+from memory_server.errors import NeedsRepair, OneirosError, UsageError
+from oneiros.cli.terminal.output import talk
+from oneiros.environment import Environment
+
+REMEDY = "Where there is no terminal, write what you want into your settings file yourself"
+
+
+def key_file(environment: Environment) -> Path:
+    """The private half of the person's key, encrypted; its public half stands in their settings."""
+    return environment.person_file.parent / "signing-key"
+
+
+def person_asked(environment: Environment) -> Consent:
+    """Consent to decisions: with a key it is given at their end, by `signed`."""
+    if not environment.person.signing_key:
+        return person_at_terminal(environment.variables)
+    require_terminal(os.getpid(), environment.variables)
+    return Consent(How.KEY)
+
+
+@contextmanager
+def signed(environment: Environment, decisions: Decisions) -> Iterator[None]:
+    """Signs at its end what was decided inside it; the passphrase is asked for once."""
+    try:
+        yield
+    finally:
+        if decisions.has_unsigned:
+            talk("Signing what you decided.")
+            try:
+                decisions.sign(partial(sign, key_file(environment)))
+            except OneirosError as error:
+                what, remedy = f"your decisions stand unsigned: {error.what}", "`oneiros review` asks about them again"
+                raise NeedsRepair(what, where=error.where, remedy=remedy) from error
+
+
+def require_person(environment: Environment, what: str) -> None:
+    """Asks for consent to what is not a decision about the memory's words. Raises UsageError or NeedsRepair without it.
+
+    `what` is shown, and signed where there is a key.
+    """
+    talk(f"This is for you alone to decide: {what}")
+    public_key, message = environment.person.signing_key, what.encode()
+    try:
+        person_asked(environment)
+    except UsageError as error:
+        raise UsageError(error.what, remedy=f"{error.remedy}. {REMEDY}: {environment.person_file}") from error
+    if public_key and not verify(public_key, message, sign(key_file(environment), message)):
+        raise NeedsRepair("the signature is not by the key of your settings", where=environment.person_file)

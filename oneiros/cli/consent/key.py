@@ -1,0 +1,73 @@
+"""`oneiros key`: the person's signing key."""
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint_in, new_key
+from dream.decisions.presence import Consent, How, person_at_terminal
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import move
+from memory_server.settings_file import change_setting
+from oneiros.cli.consent.asking import key_file, signed
+from oneiros.cli.terminal.output import data, talk
+from oneiros.dreaming import decisions_of
+from oneiros.environment import Environment, now
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands of this group."""
+    key = typer.Typer(
+        help="Your key, which signs what you decide.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        epilog="\b\nExample: oneiros key new",
+    )
+    key.command(epilog="\b\nExample: oneiros key new --hardware")(new)
+    key.command(epilog="\b\nExample: oneiros key show")(show)
+    app.add_typer(key, name="key")
+
+
+def new(
+    context: typer.Context,
+    hardware: Annotated[bool, typer.Option("--hardware", help="on a security key that waits for a touch")] = False,
+) -> None:
+    """Make a key with a passphrase, and sign what you have approved."""
+    environment: Environment = context.obj
+    person_at_terminal(environment.variables)
+    make_key(environment, HARDWARE if hardware else SOFTWARE)
+
+
+def show(context: typer.Context) -> None:
+    """Show the fingerprint of your key, and where it lies."""
+    environment: Environment = context.obj
+    if not environment.person.signing_key:
+        talk("You have no key: your decisions are unsigned. `oneiros key new` makes one.")
+        raise typer.Exit(1)
+    data(f"{fingerprint_in(environment.person.signing_key)}  {key_file(environment)}")
+
+
+def make_key(environment: Environment, kind: str) -> None:
+    """Makes the key, notes its public half in the settings, and signs what the person has answered for so far."""
+    file = key_file(environment)
+    if file.exists():
+        for old in (file, file.with_name(f"{file.name}.pub")):
+            move(old, old.with_name(f"{old.name}-until-{now():%Y%m%d-%H%M%S}"))
+    talk("A passphrase for the key, which it asks for whenever you decide:")
+    public = new_key(file, kind)
+    change_setting(environment.person_file, "signing_key", public, follow=True)
+    talk(f"Your key: {fingerprint_in(public)}, in {file}")
+    sign_present(environment)
+
+
+def sign_present(environment: Environment) -> None:
+    """Signs the approved files that the person has answered for without the key."""
+    now_with_key = dataclasses.replace(environment)
+    try:
+        decisions = decisions_of(now_with_key)
+    except NeedsRepair:
+        return  # no memory yet
+    with signed(now_with_key, decisions):
+        count = decisions.adopt_explained(Consent(How.KEY))
+    talk(f"{count} approved files are signed.")
