@@ -27,6 +27,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
 NEW = "new"  # what became of a file that was never approved
+UNSIGNED = "decided without a signature"
 MOST_FOR_MODEL = 10
 MOST_FOR_PERSON = 3
 REVIEWED = "`oneiros review` shows them, and asks whether they are yours"
@@ -42,7 +43,7 @@ class Unexplained:
     """A file of layer 1 in a state that no acceptance and no commit of a person explains."""
 
     path: str
-    what: str  # changed, new, removed, committed by the assistant
+    what: str  # changed, new, removed, committed by the assistant, decided without a signature
 
     def __str__(self) -> str:
         return f"{shown_line(self.path)} ({self.what})"
@@ -54,7 +55,8 @@ class Unexplained:
 
     @property
     def in_words(self) -> str:
-        return "new, and not approved yet" if self.is_new else f"{self.what} by no acceptance and by no commit of yours"
+        told = {NEW: "new, and not approved yet", UNSIGNED: UNSIGNED}
+        return told.get(self.what, f"{self.what} by no acceptance and by no commit of yours")
 
     @property
     def step(self) -> str:
@@ -138,6 +140,8 @@ class Approvals:
         if is_committed and not self.chain.has_key:
             self.by_commit[path] = hash_of(text)
             return ""
+        if self.chain.has_key and self._was_decided(path, text):
+            return UNSIGNED
         if text is None:
             is_left_out = not self.chain.has_key and self._left_out_by_commit(path)
             return "removed" if last is not None and last.after and not is_left_out else ""
@@ -170,6 +174,10 @@ class Approvals:
         if last is None or approved_hash(path, text) != last.approved:
             return False
         return self._points_truly(path, text, last)
+
+    def _was_decided(self, path: str, text: str | None) -> bool:
+        """Whether the last entry about a file is of this state, whether it counts or not."""
+        return any(digest.approved == approved_hash(path, text) for _, digest in self._places.get(path, [])[-1:])
 
     def _left_out_by_commit(self, path: str) -> bool:
         """Whether a file that a commit once held is not in the last one."""

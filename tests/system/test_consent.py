@@ -56,7 +56,7 @@ def test_a_wrong_passphrase_signs_nothing_and_what_was_decided_is_named(keyed: H
     seen = at_terminal(keyed, steps, "review")
 
     assert seen.code == 3 and "your decisions stand unsigned" in seen.screen, seen
-    assert "topics/service-1.md (changed)" in keyed.hook("SessionStart", {"session_id": "1"})
+    assert "topics/service-1.md (decided without a signature)" in keyed.hook("SessionStart", {"session_id": "1"})
 
 
 def test_an_agent_in_the_environment_unlocks_nothing(keyed: House) -> None:
