@@ -5,11 +5,12 @@ The approvals know the exact characters. Where they were lost the footnote itsel
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
 from crawler.transcripts.turns import Turn
-from dream.proposals.store import ProposalStore
+from dream.proposals.store import Approval, ProposalStore
 from dream.records import Quote
 from dream.topics import sources_of_footnotes
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
@@ -36,10 +37,13 @@ class Blame:
     label: str  # of the footnote
     hunk: str  # empty where the approvals do not know it
     approved: dt.datetime | None
+    is_signed: bool
     sources: tuple[Source, ...]
 
 
-def blame(text: str, line: int, store: ProposalStore, archive: Archive) -> list[Blame]:
+def blame(
+    text: str, line: int, store: ProposalStore, archive: Archive, is_signed: Callable[[Approval], bool]
+) -> list[Blame]:
     """What stands behind a line of a topic, counted from 1. Raises UsageError where there is no such line."""
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
@@ -50,9 +54,11 @@ def blame(text: str, line: int, store: ProposalStore, archive: Archive) -> list[
         approval = approvals.get(label)
         if approval is not None and approval.quotes:
             sources = tuple(_of_quote(quote, archive) for quote in approval.quotes)
-            found.append(Blame(label, approval.hunk, approval.at, sources))
+            found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), sources))
         else:
-            found.append(Blame(label, "", None, tuple(_of_footnote(one, archive) for one in noted.get(label, ()))))
+            found.append(
+                Blame(label, "", None, False, tuple(_of_footnote(one, archive) for one in noted.get(label, ())))
+            )
     return found
 
 

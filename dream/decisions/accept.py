@@ -205,6 +205,10 @@ class Decisions:
         """Whether something was decided that the person's key is still to sign."""
         return bool(self._made and self._person.signing_key)
 
+    def is_signed(self, approval: Approval) -> bool:
+        """Whether the person's key vouches for an approval as it is noted."""
+        return bool(self._person.signing_key and self._chain().entry_of(approval))
+
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
         """Signs the decisions of this sitting at once, where the person has a key.
 

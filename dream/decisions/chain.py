@@ -207,16 +207,16 @@ class Chain:
         signature_of: Callable[[bytes], str] | None = None,
     ) -> list[str]:
         """Writes entries behind `data`; the state knows of them beforehand, and of what was there until they are."""
-        names = [before.last]
+        names, lines = [before.last], []
         for entry in entries:
             whole = replace(entry, previous=names[-1])
             signature = signature_of(whole.signed_bytes) if signature_of else ""
             line = msgspec.json.encode(replace(whole, signature=signature))
-            data += line + b"\n"
+            lines.append(line + b"\n")
             names.append(hashlib.sha256(line).hexdigest())
         after = Head(before.count + len(entries), names[-1])
         replace_file(self._head_file, msgspec.json.encode([after, before]))
-        replace_file(self._file, data)
+        replace_file(self._file, data + b"".join(lines))
         replace_file(self._head_file, msgspec.json.encode([after]))
         return names[1:]
 

@@ -154,7 +154,7 @@ def blame_line(
     decisions = decisions_of(environment)
     with open_memory(environment) as memory:
         reading = memory.read(name)
-    found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root))
+    found = blame(reading.text, int(number), decisions.store, archive_of(decisions.root), decisions.is_signed)
     if as_json:
         data_json({"path": reading.path, "line": int(number), "behind": [_blame_json(one) for one in found]})
     else:
@@ -166,7 +166,8 @@ def blame_line(
 
 
 def _show_blame(found: Blame) -> None:
-    when = f", approved {found.approved:%Y-%m-%d}" if found.approved else ""
+    unsigned = "" if found.is_signed else ", unsigned"
+    when = f", approved {found.approved:%Y-%m-%d}{unsigned}" if found.approved else ""
     data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
     for source in found.sources:
         time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
@@ -188,7 +189,13 @@ def _blame_json(found: Blame) -> dict[str, object]:
         for source in found.sources
     ]
     approved = found.approved.isoformat() if found.approved else None
-    return {"footnote": found.label, "hunk": found.hunk, "approved": approved, "sources": sources}
+    return {
+        "footnote": found.label,
+        "hunk": found.hunk,
+        "approved": approved,
+        "signed": found.is_signed,
+        "sources": sources,
+    }
 
 
 def review(

@@ -54,6 +54,7 @@ def init(
 
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.root_at(folder)
+    is_new = not root.index_page.exists()
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}")
     settings = read_memory_settings(root.settings)
@@ -69,7 +70,7 @@ def init(
     talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment)
-    elif sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
+    elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
         make_key(environment, SOFTWARE)
 
 

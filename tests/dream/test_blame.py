@@ -30,15 +30,19 @@ def taken_up(root: MemoryRoot, tmp_path: Path) -> list[str]:
     return (root.topics / "mail.md").read_text(encoding="utf-8").splitlines()
 
 
+def unsigned(_: object) -> bool:
+    return False
+
+
 def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     lines = taken_up(root, tmp_path)
     line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
 
-    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root))
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
-    assert blame("\n".join(lines), 2, decisions_on(root).store, archive_of(root)) == []
+    assert blame("\n".join(lines), 2, decisions_on(root).store, archive_of(root), unsigned) == []
 
 
 def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path) -> None:
@@ -47,6 +51,6 @@ def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path)
     root.approvals.unlink()
     line = next(number for number, text in enumerate(lines, start=1) if "2526" in text)
 
-    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root))
+    [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [(SAID, False)]
