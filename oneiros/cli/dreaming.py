@@ -189,13 +189,8 @@ def _blame_json(found: Blame) -> dict[str, object]:
         for source in found.sources
     ]
     approved = found.approved.isoformat() if found.approved else None
-    return {
-        "footnote": found.label,
-        "hunk": found.hunk,
-        "approved": approved,
-        "signed": found.is_signed,
-        "sources": sources,
-    }
+    known = {"footnote": found.label, "hunk": found.hunk, "approved": approved, "signed": found.is_signed}
+    return {**known, "sources": sources}
 
 
 def review(
@@ -230,7 +225,8 @@ def review(
             sitting.run_in_editor(hunks)
         else:
             sitting.run(hunks)
-    talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.")
+    unsigned = "" if environment.person.signing_key or not sitting.accepted else " They are unsigned: oneiros key new"
+    talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.{unsigned}")
     if not hunks:
         raise typer.Exit(1)
 
