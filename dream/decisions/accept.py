@@ -6,20 +6,17 @@ it stands, and the hunk finds its place anew or is refused. What nobody has answ
 
 import datetime as dt
 import logging
-import os
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, approved_files, change_of
-from dream.decisions.chain import Chain, ChainEntry, entry_for
+from dream.decisions.chain import Chain
 from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
-from dream.decisions.key import fingerprint_in
-from dream.decisions.presence import Consent, How, ancestors
+from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
@@ -63,7 +60,6 @@ from memory_server.settings import PersonSettings, read_memory_settings
 logger = logging.getLogger(__name__)
 
 LOCK_SECONDS = 20.0
-MAX_NOTED = 12  # processes above a decision
 MAX_TEXT_CHARS = 4_000  # of one statement, as a person may reword it
 
 
@@ -106,7 +102,7 @@ class Decisions:
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
         self.desk = ProposalDesk(root, self.store, **limits)
         self._person = person
-        self._made: list[str] = []  # hashes of the entries of this sitting, to be signed at its end
+        self._log = DecisionLog(self.store, person.signing_key, now)
         self._redactor = Redactor(person.deny_words)
         self.now = now
         self._level = level
@@ -124,7 +120,7 @@ class Decisions:
                 raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
             reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
             plan = self._plan_to_accept(reworded, consent)
-            self._carry_out(journal, plan)
+            journal.carry_out(plan)
             self._show_again(hunk)
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
@@ -145,8 +141,7 @@ class Decisions:
         with self.locked():
             hunk, told = self._open_hunk(name), self._redactor.redact(reason.strip()).text
             decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
-            rejected = Approval(Event.REJECTED, self.now(), (), hunk=hunk.id, nonce=new_nonce())
-            self._made += self._chain().add([self._entry(rejected, consent)])
+            self._log.note(Event.REJECTED, consent, hunk.id)
             self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes))
             self.store.save_hunk(decided)
             self._show_again(hunk)
@@ -163,7 +158,7 @@ class Decisions:
             if hunk.state is not State.ACCEPTED or not accepted:
                 raise ContentError(f"hunk {hunk.id} is {hunk.state}, not accepted", remedy="Revert accepted ones only")
             plan = self._plan_to_revert(hunk, accepted[-1], consent)
-            self._carry_out(journal, plan)
+            journal.carry_out(plan)
             self._show_again(hunk)
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
@@ -175,7 +170,7 @@ class Decisions:
     def doubts(self) -> tuple[list[Unexplained], UnsignedDecisions]:
         """The changes of layer 1 that nobody has answered for, and the decisions that no key vouches for."""
         with self.locked():
-            approvals = self._approvals()
+            approvals = self._log.approvals()
             return approvals.unexplained(), UnsignedDecisions(self.root, approvals, self._person.signing_key)
 
     def adopt(self, paths: Sequence[str], consent: Consent) -> str:
@@ -184,7 +179,7 @@ class Decisions:
         Where the chain of decisions is not as it was left, a new one begins with this.
         """
         with self.locked(begins_anew=consent) as journal:
-            known = {one.path for one in self._approvals().unexplained()}
+            known = {one.path for one in self._log.approvals().unexplained()}
             if strange := sorted(set(paths) - known):
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
             return self._adopt(journal, paths, consent)
@@ -192,7 +187,7 @@ class Decisions:
     def adopt_explained(self, consent: Consent) -> int:
         """Answers for all that a person had decided without a key; returns how many files there are."""
         with self.locked() as journal:
-            self._made += self._chain().known
+            self._log.own += self._log.chain.known
             before = Approvals(self.root, self.store, Chain(self.root, ""))
             doubted = {one.path for one in before.unexplained()}
             paths = [path for path in approved_files(self.root) if path not in doubted]
@@ -203,74 +198,33 @@ class Decisions:
     @property
     def has_unsigned(self) -> bool:
         """Whether something was decided that the person's key is still to sign."""
-        return bool(self._made and self._person.signing_key)
+        return bool(self._log.own and self._person.signing_key)
 
     def is_signed(self, approval: Approval) -> bool:
         """Whether the person's key vouches for an approval as it is noted."""
-        return bool(self._person.signing_key and self._chain().entry_of(approval))
+        return bool(self._person.signing_key and self._log.chain.entry_of(approval))
 
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
-        """Signs the decisions of this sitting at once, where the person has a key.
+        """Signs the decisions of this sitting at once.
 
         Raises NeedsRepair where no signature comes; the decisions stand then, unsigned.
         """
         with self.locked():
-            chain = self._chain()
-            entry = self._entry(Approval(Event.SIGNED, self.now(), (), nonce=new_nonce()), Consent(How.KEY))
-            name = fingerprint_in(self._person.signing_key)
-            chain.add([replace(entry, covers=tuple(self._made), key=name)], signature_of)
-            self._made = []
+            self._log.sign(signature_of)
 
     def rejections(self) -> list[Rejection]:
         """What was turned down by a decision of the chain."""
         with self.locked():
-            decided = {entry.hunk for entry in self._chain().entries if entry.event is Event.REJECTED}
-            return [one for one in self.store.rejections() if one.hunk in decided]
+            return self._log.rejections()
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
         texts = {path: self._text(path) for path in paths}
         written = [Written(path, text, text) for path, text in texts.items()]
         approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
-        entry = self._entry(approval, consent)
+        entry = self._log.entry(approval, consent)
         plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
-        self._carry_out(journal, plan)
-        return self._commit_of(plan)
-
-    def _carry_out(self, journal: Journal, plan: Plan) -> None:
         journal.carry_out(plan)
-        self._made += journal.added
-
-    def _chain(self) -> Chain:
-        return Chain(self.root, self._person.signing_key, self._made)
-
-    def _approvals(self) -> Approvals:
-        """The approvals; where they are kept for the first time, what is there is noted as found. Call when locked."""
-        approvals = Approvals(self.root, self.store, self._chain())
-        if approvals.is_new and (found := approvals.present()):
-            approval = Approval(Event.FOUND, self.now(), tuple(found), nonce=new_nonce())
-            self._chain().add([entry_for(approval, "")])
-            self.store.add_approval(approval)
-            approvals = Approvals(self.root, self.store, self._chain())
-        return approvals
-
-    def _take_earlier(self) -> None:
-        """Makes entries of the decisions from before there was a chain; nobody signed them."""
-        chain = self._chain()
-        if chain.is_kept:
-            return
-        entries = [entry_for(one, "") for one in self.store.approvals()]
-        for one in self.store.rejections():
-            earlier = Approval(Event.REJECTED, one.at, (), hunk=one.hunk)
-            entries.append(entry_for(earlier, ""))
-        if entries:
-            chain.add(sorted(entries, key=lambda entry: entry.at))
-
-    @staticmethod
-    def _entry(approval: Approval, consent: Consent) -> ChainEntry:
-        """An entry with where it came from, as the system tells."""
-        above = list(islice(ancestors(os.getpid()), MAX_NOTED))
-        terminal = above[0].terminal if above else ""
-        return entry_for(approval, consent.how, terminal, [process.name for process in above])
+        return self._commit_of(plan)
 
     def forget(self, session_ids: Sequence[str]) -> int:
         """Removes what rests on these sessions from proposals, rejections and approvals; returns how many hunks."""
@@ -292,11 +246,10 @@ class Decisions:
         lock = FileLock(self.root.derived / "dream.lock", timeout=LOCK_SECONDS)
         try:
             with lock:
-                self._take_earlier()
-                if begins_anew and self._chain().trouble:
-                    begun = Approval(Event.BEGUN, self.now(), (), nonce=new_nonce())
-                    self._chain().begin_anew(self._entry(begun, begins_anew))
-                journal = Journal(self.store, self._repository(), self._chain)
+                self._log.take_earlier()
+                if begins_anew:
+                    self._log.begin_anew(begins_anew)
+                journal = Journal(self.store, self._repository(), self._log)
                 if journal.finish():
                     self._level()
                 yield journal
@@ -331,11 +284,11 @@ class Decisions:
             nonce=new_nonce(),
         )
         message = self._message(accepting(decided, approval, self._is_own()))
-        return Plan(planned(written), approval, (decided,), message, self._entry(approval, consent))
+        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
 
     def _plan_to_revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         self._require_no_doubt(hunk.target)
-        if accepted.files and any(one.splices for one in accepted.files) and not self._chain().entry_of(accepted):
+        if accepted.files and any(one.splices for one in accepted.files) and not self._log.chain.entry_of(accepted):
             what = "its way back is not the one that was decided"
             raise ContentError(what, where=f"hunk {hunk.id}", remedy="Edit the topic by hand")
         change = next(change for change in accepted.files if change.path == hunk.target)
@@ -346,7 +299,7 @@ class Decisions:
             Event.REVERTED, self.now(), changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
         )
         message = self._message(reverting(decided, approval))
-        return Plan(planned(written), approval, (decided,), message, self._entry(approval, consent))
+        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
 
     def _without(self, now: str | None, change: FileChange) -> str | None:
         """A file without a change of it."""
@@ -363,7 +316,7 @@ class Decisions:
     def _with_index_page(self, target: Written, accepted: Approval | None = None) -> list[Written]:
         """The target with the index page behind it, where its pointers change too."""
         page, old = self.root.index_page.name, self._text(self.root.index_page.name)
-        if old is not None and self._approvals().doubt_about(page, old):
+        if old is not None and self._log.approvals().doubt_about(page, old):
             return [target]  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
@@ -398,7 +351,7 @@ class Decisions:
 
     def _require_no_doubt(self, target: str) -> None:
         checked_target(self.root, target)
-        if doubt := self._approvals().doubt_about(target, self._text(target)):
+        if doubt := self._log.approvals().doubt_about(target, self._text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
@@ -441,11 +394,6 @@ def checked_wording(text: str, redactor: Redactor) -> str:
     if redactor.redact(text).text != text:
         raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
     return text
-
-
-def new_nonce() -> str:
-    """A name for one approval, by which its commit is known again."""
-    return secrets.token_hex(8)
 
 
 def planned(written: Sequence[Written]) -> tuple[PlannedFile, ...]:

@@ -6,13 +6,14 @@ that names any file but those of layer 1 is not carried out.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
-from dream.decisions.chain import Chain, ChainEntry, digests_of, entry_for
+from dream.decisions.chain import ChainEntry, digests_of, entry_for
+from dream.decisions.log import DecisionLog
 from dream.decisions.repository import Repository
 from dream.proposals.store import Approval, ProposalStore, checked_path
 from dream.records import Hunk, hash_of
@@ -46,44 +47,47 @@ class Plan:
 class Journal:
     """The plan under way of one memory root, if any. Call under the lock of `accept.py`."""
 
-    def __init__(self, store: ProposalStore, repository: Repository | None, chain: Callable[[], Chain]):
+    def __init__(self, store: ProposalStore, repository: Repository | None, log: DecisionLog):
         self._store = store
         self._repository = repository
-        self._chain = chain
+        self._log = log
         self._file = store.root.journal
-        self.added: list[str] = []  # hashes of the entries that this process added
 
     def carry_out(self, plan: Plan) -> None:
         """Does everything, or raises before anything is done."""
-        self._chain().require_sound()
+        self._log.chain.require_sound()
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
-        self.finish()
+        self._log.own += self._go_on_with(plan)
 
     def finish(self) -> bool:
-        """Goes on with what a killed process has begun; whether there was anything."""
+        """Goes on with what a killed process has begun; whether there was anything. This sitting does not sign it."""
         plan = self._planned()
-        if plan is None:
-            return False
+        if plan is not None:
+            self._go_on_with(plan)
+        return plan is not None
+
+    def _go_on_with(self, plan: Plan) -> list[str]:
+        """Does what is left of a plan; returns the hashes of the entries that were added."""
         files = self._write_files(plan)
         if files is None:
             logger.warning("an interrupted acceptance was given up: %s has changed since", plan.files[0].path)
             self._file.unlink()
-            return True
+            return []
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         approval = _of_files(plan.approval, files)
         self._store.add_approval(approval)
         logger.debug("approval noted")
         entry = plan.entry or entry_for(approval, "")
-        self.added += self._chain().add([replace(entry, files=digests_of(approval))])
+        added = self._log.chain.add([replace(entry, files=digests_of(approval))])
         logger.debug("entry added")
         for hunk in plan.hunks:
             self._store.save_hunk(hunk)
             logger.debug("hunk saved")
         self._file.unlink()
         logger.debug("struck out")
-        return True
+        return added
 
     def _planned(self) -> Plan | None:
         try:

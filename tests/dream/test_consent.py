@@ -301,6 +301,18 @@ def test_a_signature_vouches_for_what_it_covers_alone(keyed: MemoryRoot, key: Pa
     assert {one.path for one in on(keyed, key).unexplained()} == {"topics/backups.md"}
 
 
+def test_a_planted_plan_is_not_signed_along(keyed: MemoryRoot, key: Path) -> None:
+    change = FileChange(CATS, "", hash_of("The cat."), hash_of("The cat."))
+    plan = Plan((PlannedFile(CATS, "", "The cat."),), Approval(Event.ACCEPTED, NOW, (change,), nonce="1"), (), "")
+    decisions = on(keyed, key)
+    [hunk] = proposed(decisions, extending(keyed, "It hums.", "old"))
+    keyed.journal.write_bytes(msgspec.json.encode(plan))
+    decisions.accept(hunk.id, Consent(How.KEY))
+    signed(decisions, key)
+
+    assert {one.path for one in on(keyed, key).unexplained()} == {CATS}
+
+
 @pytest.mark.parametrize("changed", ["removed", "swapped"])
 def test_another_key_in_the_settings_is_named(keyed: MemoryRoot, key: Path, tmp_path: Path, changed: str) -> None:
     other = made_key(tmp_path / "other") if changed == "swapped" else None
