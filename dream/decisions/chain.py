@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import msgspec
 
@@ -36,7 +37,7 @@ class ChainEntry:
     """One decision. The hash of its line is its name."""
 
     event: Event
-    at: dt.datetime
+    at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
     how: str  # key, word, page; empty where nobody was asked
     nonce: str
     previous: str = ""  # hash of the line before; empty in the first one
@@ -135,9 +136,10 @@ class Chain:
         places = (place for place in range(len(self.entries)) if not self._is_known(place))
         return [self.entries[place] for place in places if not self.is_signed(place)]
 
-    def unsigned(self) -> list[tuple[int, ChainEntry]]:
-        """The decisions about files that no key vouches for, with their places."""
-        return [(at, entry) for at, entry in enumerate(self.entries) if entry.files and not self.is_signed(at)]
+    def unsigned(self, place: int, since: dt.datetime) -> list[ChainEntry]:
+        """The decisions about files that no key vouches for, of those from a place on or after a time."""
+        new = [(at, one) for at, one in enumerate(self.entries) if one.files and (at >= place or one.at >= since)]
+        return [entry for at, entry in new if not self.is_signed(at)]
 
     @property
     def known(self) -> list[str]:

@@ -73,12 +73,13 @@ class UnsignedDecisions:
         signings = [(number, entry) for number, entry in entries if entry.event is Event.SIGNED]
         for (_, before), (number, entry) in pairwise(signings):
             if entry.key != before.key and (number >= place or entry.at >= since):
-                yield Doubt(f"The signing key changed from {before.key} to {entry.key}", KEY_STEP)
+                yield Doubt(
+                    f"The signing key changed from {shown_line(before.key)} to {shown_line(entry.key)}", KEY_STEP
+                )
         if signings and signings[-1][1].key != self._key:
-            last = signings[-1][1].key
+            last = shown_line(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        new = [entry for number, entry in self._chain.unsigned() if number >= place or entry.at >= since]
-        telling = [entry for entry in new if any(map(_is_telling, entry.files))]
+        telling = [one for one in self._chain.unsigned(place, since) if any(map(_is_telling, one.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 
