@@ -233,8 +233,7 @@ class Decisions:
         return self._commit_of(plan)
 
     def _carry_out(self, journal: Journal, plan: Plan) -> None:
-        journal.carry_out(plan)
-        self._made += journal.added
+        self._made += journal.carry_out(plan)
 
     def _chain(self) -> Chain:
         return Chain(self.root, self._person.signing_key, self._made)

@@ -51,39 +51,41 @@ class Journal:
         self._repository = repository
         self._chain = chain
         self._file = store.root.journal
-        self.added: list[str] = []  # hashes of the entries that this process added
 
-    def carry_out(self, plan: Plan) -> None:
-        """Does everything, or raises before anything is done."""
+    def carry_out(self, plan: Plan) -> list[str]:
+        """Does everything, or raises before anything is done; returns the hashes of the entries that it added."""
         self._chain().require_sound()
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
-        self.finish()
+        return self._finish(plan)
 
     def finish(self) -> bool:
-        """Goes on with what a killed process has begun; whether there was anything."""
+        """Goes on with what a killed process has begun, or a program has planted; whether there was anything."""
         plan = self._planned()
-        if plan is None:
-            return False
+        if plan is not None:
+            self._finish(plan)
+        return plan is not None
+
+    def _finish(self, plan: Plan) -> list[str]:
         files = self._write_files(plan)
         if files is None:
             logger.warning("an interrupted acceptance was given up: %s has changed since", plan.files[0].path)
             self._file.unlink()
-            return True
+            return []
         if plan.message and self._repository is not None:
             self._commit(self._repository, plan, files)
         approval = _of_files(plan.approval, files)
         self._store.add_approval(approval)
         logger.debug("approval noted")
         entry = plan.entry or entry_for(approval, "")
-        self.added += self._chain().add([replace(entry, files=digests_of(approval))])
+        added = self._chain().add([replace(entry, files=digests_of(approval))])
         logger.debug("entry added")
         for hunk in plan.hunks:
             self._store.save_hunk(hunk)
             logger.debug("hunk saved")
         self._file.unlink()
         logger.debug("struck out")
-        return True
+        return added
 
     def _planned(self) -> Plan | None:
         try:
