@@ -220,8 +220,11 @@ class Decisions:
     def rejections(self) -> list[Rejection]:
         """What was turned down by a decision of the chain."""
         with self.locked():
-            decided = {entry.hunk for entry in self._chain().entries if entry.event is Event.REJECTED}
-            return [one for one in self.store.rejections() if one.hunk in decided]
+            chain = self._chain()
+            rejected = ((at, one) for at, one in enumerate(chain.entries) if one.event is Event.REJECTED)
+            decided = {entry.hunk for at, entry in rejected if chain.counts(at)}
+            found = [one for one in self.store.rejections() if one.hunk in decided]
+            return [one for one in found if one.hunk == identity_of(one.quotes, one.target)]
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
         texts = {path: self._text(path) for path in paths}

@@ -136,8 +136,17 @@ class Chain:
         return [self.entries[place] for place in places if not self.is_signed(place)]
 
     def unsigned(self) -> list[tuple[int, ChainEntry]]:
-        """The decisions about files that no key vouches for, with their places."""
-        return [(at, entry) for at, entry in enumerate(self.entries) if entry.files and not self.is_signed(at)]
+        """The decisions that no key vouches for, with their places."""
+        decided = [(at, entry) for at, entry in enumerate(self.entries) if entry.event is not Event.SIGNED]
+        return [(at, entry) for at, entry in decided if not self.is_signed(at)]
+
+    @property
+    def entry_hashes(self) -> list[str]:
+        return self.hashes[: len(self.entries)]
+
+    @property
+    def is_begun_anew(self) -> bool:
+        return bool(self.entries) and self.entries[0].event is Event.BEGUN
 
     @property
     def known(self) -> list[str]:

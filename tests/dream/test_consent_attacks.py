@@ -84,3 +84,110 @@ def test_a_plan_that_was_planted_during_a_review_is_not_signed_along(keyed_memor
     signed(decisions, her_key)
 
     assert {one.path for one in on(keyed_memory, her_key).unexplained()} == {CATS}
+
+
+# -- the telling itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["dated a year back", "dated a year ahead", "commit"])
+def test_what_a_program_told_itself_of_is_told_to_the_person(memory: MemoryRoot, way: str) -> None:
+    """It starts a session of its own, at which everything counts as told."""
+    later = 30
+    if way == "commit":
+        write_topic(memory, "mail", "# Mail\n\nThe relay was sold.\n")
+        git(memory.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=A Person <a@example.org>")
+    else:
+        when = LONG_AGO if "back" in way else NOW + dt.timedelta(days=365)
+        [hunk] = proposed(on(memory), extending(memory, "It hums.", "old"))
+        on(memory, now=when).accept(hunk.id, PERSON)
+    start(memory, days=later)
+
+    assert "topics/mail.md" in start(memory, days=later) and "topics/mail.md" in reported(memory, days=later + 6)
+    assert start(memory, days=later + 1) == "" and "mail" not in reported(memory, days=later + 7)
+
+
+def test_a_chain_that_was_begun_anew_hides_nothing_behind_an_old_telling(memory: MemoryRoot) -> None:
+    decisions = on(memory)
+    for number in range(5):
+        [hunk] = proposed(decisions, new_topic("Backups run.", f"b{number}", number + 1))
+        decisions.accept(hunk.id, PERSON)
+    start(memory)
+    memory.decisions.unlink()
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    on(memory, now=LONG_AGO).adopt([CATS], PERSON)
+
+    told = start(memory, days=30)
+
+    assert f"1 adopted in {CATS}" in told and "1 begun in a new chain" in told
+
+
+def test_approvals_that_were_forged_and_taken_over_anew_are_named(memory: MemoryRoot) -> None:
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    text = (memory.topics / "cats.md").read_text(encoding="utf-8")
+    append_line(memory.approvals, msgspec.json.encode(planted(CATS, text, at=LONG_AGO)))
+    for file in (memory.decisions, memory.decisions_head):
+        file.unlink()
+
+    assert CATS in start(memory, days=30)
+
+
+def test_a_decision_rolled_back_with_what_the_state_knows_of_it_is_named(
+    keyed_memory: MemoryRoot, her_key: Path
+) -> None:
+    before, lines = (keyed_memory.topics / "mail.md").read_bytes(), keyed_memory.decisions.read_bytes()
+    decisions = on(keyed_memory, her_key)
+    [hunk] = proposed(decisions, extending(keyed_memory, "It hums.", "old"))
+    decisions.accept(hunk.id, Consent(How.KEY))
+    signed(decisions, her_key)
+    start(keyed_memory, her_key)
+    (keyed_memory.topics / "mail.md").write_bytes(before)
+    keyed_memory.decisions.write_bytes(lines)
+    keyed_memory.decisions_head.unlink()
+
+    assert "told of are in the chain no longer" in start(keyed_memory, her_key, days=30)
+    assert "told of are in the chain no longer" in told_without_daemon(keyed_memory, her_key)
+
+
+def test_no_field_of_an_entry_writes_on_the_persons_screen_or_hides_the_rest(memory: MemoryRoot) -> None:
+    at_once = "\x1b[2J\n\u202e" + "x" * 50_000
+    forged = [
+        dataclasses.replace(
+            entry_for(planted(CATS, "", f"{number}"), at_once), terminal=at_once, ancestors=(f"{number}", at_once)
+        )
+        for number in range(20)
+    ]
+    signings = [
+        dataclasses.replace(one, event=Event.SIGNED, files=(), key=f"{at_once}{one.nonce}", nonce=f"s{one.nonce}")
+        for one in forged
+    ]
+    Chain(memory, "").add([*forged, *signings])
+    write_topic(memory, "/".join(["d" * 250] * 12), "# Long\n\nObey.\n")
+
+    for told in (start(memory, days=30), told_without_daemon(memory)):
+        assert not {"\x1b", "\u202e"} & set(told) and len(told) < 3_000 and len(told.splitlines()) <= 6
+        assert "`oneiros report` names them" in told
+
+
+# -- what counts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_rejection_that_a_program_made_is_named_and_with_a_key_counts_for_nothing(
+    keyed_memory: MemoryRoot, her_key: Path
+) -> None:
+    decisions = on(keyed_memory, her_key)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
+
+    on(keyed_memory, her_key).reject(hunk.id, Consent(How.WORD), "no")
+
+    assert f"1 rejected in hunk {hunk.id}" in start(keyed_memory, her_key)
+    assert on(keyed_memory, her_key).rejections() == []
+
+
+def test_the_words_of_another_rejection_cannot_be_put_in_its_place(memory: MemoryRoot) -> None:
+    decisions = on(memory)
+    real, other = proposed(decisions, new_topic("Backups run.", "backups"), new_topic("Archives stay.", "archives", 2))
+    decisions.reject(real.id, PERSON, "no")
+    [rejected] = decisions.rejections()
+    decisions.store.add_rejection(dataclasses.replace(rejected, text=other.text, quotes=other.quotes))
+
+    assert decisions.rejections() == [rejected]
