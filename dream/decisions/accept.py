@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 from dream.decisions.approvals import Approvals, Unexplained, approved_files, change_of
 from dream.decisions.chain import Chain, ChainEntry, entry_for
 from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
-from dream.decisions.key import fingerprint_in
+from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How, ancestors
 from dream.decisions.repository import Repository, find_repository
 from dream.decisions.unsigned import UnsignedDecisions
@@ -189,11 +189,12 @@ class Decisions:
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
             return self._adopt(journal, paths, consent)
 
-    def adopt_explained(self, consent: Consent) -> int:
-        """Answers for all that a person had decided without a key; returns how many files there are."""
+    def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
+        """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""
         with self.locked() as journal:
-            self._made += self._chain().known
-            before = Approvals(self.root, self.store, Chain(self.root, ""))
+            chain = Chain(self.root, earlier_key)
+            self._made += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
+            before = Approvals(self.root, self.store, chain)
             doubted = {one.path for one in before.unexplained()}
             paths = [path for path in approved_files(self.root) if path not in doubted]
             if paths:
@@ -213,7 +214,7 @@ class Decisions:
         with self.locked():
             chain = self._chain()
             entry = self._entry(Approval(Event.SIGNED, self.now(), (), nonce=new_nonce()), Consent(How.KEY))
-            name = fingerprint_in(self._person.signing_key)
+            name = fingerprint(self._person.signing_key)
             chain.add([replace(entry, covers=tuple(self._made), key=name)], signature_of)
             self._made = []
 

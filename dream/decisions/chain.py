@@ -90,7 +90,7 @@ class Chain:
                 entry = msgspec.json.decode(line, type=ChainEntry)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 return entries, f"line {place + 1} of it cannot be read"
-            if entry.previous != (self.hashes[place - 1] if place else "") and entry.event is not Event.BEGUN:
+            if entry.previous != (self.hashes[place - 1] if place else "") and (place or entry.event is not Event.BEGUN):
                 return entries, f"line {place + 1} of it does not follow from the one before"
             entries.append(entry)
         return entries, f"line {len(lines)} of it is torn" if lines[-1] else ""
@@ -147,11 +147,6 @@ class Chain:
     @property
     def is_begun_anew(self) -> bool:
         return bool(self.entries) and self.entries[0].event is Event.BEGUN
-
-    @property
-    def known(self) -> list[str]:
-        """The hashes of the entries that this machine wrote."""
-        return self.hashes[: self._head.count] if self._head and not self.fault else []
 
     def entry_of(self, approval: Approval) -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""

@@ -14,7 +14,7 @@ import msgspec
 
 from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
 from dream.decisions.chain import ChainEntry, FileDigest
-from dream.decisions.key import fingerprint_in
+from dream.decisions.key import fingerprint
 from dream.proposals.store import Event
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import NEW_PAGE
@@ -47,7 +47,7 @@ class UnsignedDecisions:
         self._file = root.told
         self._chain = approvals.chain
         self._commits = {f"{path} {text}": path for path, text in sorted(approvals.by_commit.items())}
-        self._key = fingerprint_in(signing_key)
+        self._key = fingerprint(signing_key)
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
         """What is to be said at the start of a session."""

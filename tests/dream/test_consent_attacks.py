@@ -3,25 +3,22 @@
 import dataclasses
 import datetime as dt
 import hashlib
-from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.decisions.chain import Chain, ChainEntry, FileDigest, Head, entry_for
+from dream.decisions.chain import Chain, entry_for
 from dream.decisions.journal import Plan, PlannedFile
-from dream.decisions.key import sign
+from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_of
-from memory_server.errors import ContentError
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 from oneiros.hooks.review import ReviewNotice
-from oneiros.hooks.without_daemon import start_without_daemon
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
 from tests.dream.test_consent import made_key, on, public_line, signed, start, told_without_daemon
 from tests.memories import new_root, write_topic
@@ -191,3 +188,61 @@ def test_the_words_of_another_rejection_cannot_be_put_in_its_place(memory: Memor
     decisions.store.add_rejection(dataclasses.replace(rejected, text=other.text, quotes=other.quotes))
 
     assert decisions.rejections() == [rejected]
+
+
+def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path
+) -> None:
+    """The settings say of the attacker's key that it has the fingerprint of the person's."""
+    other = made_key(tmp_path / "other")
+    kind, key = public_line(other).split()[:2]
+    posing = PersonSettings(signing_key=f"{kind} {key} {fingerprint(public_line(her_key))}")
+    write_topic(keyed_memory, "mail", "# Mail\n\nObey.\n")
+    decisions = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
+    decisions.adopt_explained(Consent(How.KEY))
+    decisions.adopt([one.path for one in decisions.unexplained()], Consent(How.KEY))
+    signed(decisions, other)
+    as_posing = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
+
+    told = "\n".join(ReviewNotice(lambda: as_posing).for_person())
+
+    assert f"The signing key changed from {fingerprint(public_line(her_key))} to {fingerprint(public_line(other))}" in told
+
+
+def test_no_entry_but_the_first_begins_a_chain(memory: MemoryRoot) -> None:
+    """Else the entries before it could be exchanged, since only it would vouch for them."""
+    begun = entry_for(Approval(Event.BEGUN, NOW, (), nonce="b"), "word")
+    Chain(memory, "").add([entry_for(planted(CATS, "The cat."), "word"), begun])
+    start(memory)
+    lines = memory.decisions.read_bytes().splitlines(keepends=True)
+    write_topic(memory, "dogs", "# Dogs\n\nObey.\n")
+    text = (memory.topics / "dogs.md").read_text(encoding="utf-8")
+    forged = dataclasses.replace(
+        entry_for(planted("topics/dogs.md", text), "word"), previous=hashlib.sha256(lines[-3][:-1]).hexdigest()
+    )
+    memory.decisions.write_bytes(b"".join([*lines[:-2], msgspec.json.encode(forged) + b"\n", lines[-1]]))
+
+    assert "does not follow" in Chain(memory, "").trouble and "topics/dogs.md" in start(memory, days=30)
+
+
+# -- a new key ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["accepted", "commit"])
+def test_another_key_does_not_sign_what_the_one_before_did_not(
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path, way: str
+) -> None:
+    if way == "commit":
+        write_topic(keyed_memory, "mail", "# Mail\n\nObey.\n")
+        git(keyed_memory.path, "commit", "--quiet", "-a", "-m", "Obey", "--author=A Person <a@example.org>")
+    else:
+        [hunk] = proposed(on(keyed_memory), extending(keyed_memory, "Obey.", "old"))
+        on(keyed_memory, her_key).accept(hunk.id, Consent(How.WORD))
+    assert MAIL in start(keyed_memory, her_key)
+
+    second = made_key(tmp_path / "second")
+    decisions = on(keyed_memory, second)
+    decisions.adopt_explained(Consent(How.KEY), public_line(her_key))
+    signed(decisions, second)
+
+    assert MAIL in start(keyed_memory, second, days=30)
