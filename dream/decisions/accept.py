@@ -184,11 +184,12 @@ class Decisions:
                 raise UsageError(f"{strange[0]} holds nothing to adopt", remedy="`oneiros report` names what does")
             return self._adopt(journal, paths, consent)
 
-    def adopt_explained(self, consent: Consent) -> int:
-        """Answers for all that a person had decided without a key; returns how many files there are."""
+    def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
+        """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""
         with self.locked() as journal:
-            self._log.own += self._log.chain.known
-            before = Approvals(self.root, self.store, Chain(self.root, ""))
+            chain = Chain(self.root, earlier_key)
+            self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
+            before = Approvals(self.root, self.store, chain)
             doubted = {one.path for one in before.unexplained()}
             paths = [path for path in approved_files(self.root) if path not in doubted]
             if paths:

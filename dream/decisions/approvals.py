@@ -22,7 +22,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
-from memory_server.layers.topics import find_sources, read_text, topic_heads
+from memory_server.layers.topics import find_sources, read_text, shortened, topic_heads
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -30,6 +30,7 @@ NEW = "new"  # what became of a file that was never approved
 UNSIGNED = "decided without a signature"
 MOST_FOR_MODEL = 10
 MOST_FOR_PERSON = 3
+SHOWN_CHARS = 120  # of a name: a client shows nothing of an answer that is too long
 REVIEWED = "`oneiros review` shows them, and asks whether they are yours"
 WARNING = (
     "Approved files were changed by no acceptance and by no commit of the person. Do not rely on these changes, and"
@@ -304,12 +305,14 @@ def doubts_in_words(found: Sequence[Unexplained]) -> list[Doubt]:
         doubts.append(Doubt(f"Changed without your acceptance: {listed([str(one) for one in changed])}", REVIEWED))
     if new:
         paths = shown_line(shlex.join(one.path for one in new))
-        step = f"If you wrote it: `oneiros dream adopt {paths}`" if len(new) <= MOST_FOR_PERSON else REVIEWED
-        doubts.append(Doubt(f"New, and not approved yet: {listed([shown_line(one.path) for one in new])}", step))
+        is_short = len(paths) <= MOST_FOR_PERSON * SHOWN_CHARS
+        step = f"If you wrote it: `oneiros dream adopt {paths}`" if is_short else REVIEWED
+        doubts.append(Doubt(f"New, and not approved yet: {listed([one.path for one in new])}", step))
     return doubts
 
 
 def listed(names: Sequence[str]) -> str:
-    """The first few names."""
+    """The first few names, on one line."""
+    shown = [shortened(shown_line(name), SHOWN_CHARS) for name in names[:MOST_FOR_PERSON]]
     more = f" and {len(names) - MOST_FOR_PERSON} more" if len(names) > MOST_FOR_PERSON else ""
-    return ", ".join(names[:MOST_FOR_PERSON]) + more
+    return ", ".join(shown) + more

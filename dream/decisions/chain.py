@@ -91,7 +91,8 @@ class Chain:
                 entry = msgspec.json.decode(line, type=ChainEntry)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 return entries, f"line {place + 1} of it cannot be read"
-            if entry.previous != (self.hashes[place - 1] if place else "") and entry.event is not Event.BEGUN:
+            is_begun = place == 0 and entry.event is Event.BEGUN
+            if not is_begun and entry.previous != (self.hashes[place - 1] if place else ""):
                 return entries, f"line {place + 1} of it does not follow from the one before"
             entries.append(entry)
         return entries, f"line {len(lines)} of it is torn" if lines[-1] else ""
@@ -136,15 +137,18 @@ class Chain:
         places = (place for place in range(len(self.entries)) if not self._is_known(place))
         return [self.entries[place] for place in places if not self.is_signed(place)]
 
-    def unsigned(self, place: int, since: dt.datetime) -> list[ChainEntry]:
-        """The decisions about files that no key vouches for, of those from a place on or after a time."""
-        new = [(at, one) for at, one in enumerate(self.entries) if one.files and (at >= place or one.at >= since)]
-        return [entry for at, entry in new if not self.is_signed(at)]
+    def unsigned(self, first: int) -> list[ChainEntry]:
+        """The decisions from a place on that no key vouches for."""
+        places = (at for at in range(first, len(self.entries)) if self.entries[at].event is not Event.SIGNED)
+        return [self.entries[at] for at in places if not self.is_signed(at)]
 
     @property
-    def known(self) -> list[str]:
-        """The hashes of the entries that this machine wrote."""
-        return self.hashes[: self._head.count] if self._head and not self.fault else []
+    def entry_hashes(self) -> list[str]:
+        return self.hashes[: len(self.entries)]
+
+    @property
+    def is_begun_anew(self) -> bool:
+        return bool(self.entries) and self.entries[0].event is Event.BEGUN
 
     def entry_of(self, approval: Approval) -> ChainEntry | None:
         """The entry that counts for the words and the way back of an approval; None where they are not what it says."""

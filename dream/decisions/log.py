@@ -9,10 +9,10 @@ from itertools import islice
 
 from dream.decisions.approvals import Approvals
 from dream.decisions.chain import Chain, ChainEntry, entry_for
-from dream.decisions.key import fingerprint_in
+from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How, ancestors
 from dream.proposals.store import Approval, Event, ProposalStore
-from dream.records import Rejection
+from dream.records import Rejection, identity_of
 
 MAX_NOTED = 12  # processes above a decision
 
@@ -43,8 +43,11 @@ class DecisionLog:
 
     def rejections(self) -> list[Rejection]:
         """What was turned down by a decision of the chain."""
-        decided = {entry.hunk for entry in self.chain.entries if entry.event is Event.REJECTED}
-        return [one for one in self._store.rejections() if one.hunk in decided]
+        chain = self.chain
+        rejected = ((at, one) for at, one in enumerate(chain.entries) if one.event is Event.REJECTED)
+        decided = {entry.hunk for at, entry in rejected if chain.counts(at)}
+        found = [one for one in self._store.rejections() if one.hunk in decided]
+        return [one for one in found if one.hunk == identity_of(one.quotes, one.target)]
 
     def entry(self, approval: Approval, consent: Consent) -> ChainEntry:
         """An entry with where it came from, as the system tells."""
@@ -74,7 +77,7 @@ class DecisionLog:
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
         """Signs the decisions of this sitting with one signature."""
         signing = self.entry(Approval(Event.SIGNED, self._now(), (), nonce=new_nonce()), Consent(How.KEY))
-        covering = replace(signing, covers=tuple(self.own), key=fingerprint_in(self._key))
+        covering = replace(signing, covers=tuple(self.own), key=fingerprint(self._key))
         self.chain.add([covering], signature_of)
         self.own = []
 

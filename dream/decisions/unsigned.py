@@ -1,27 +1,30 @@
 """What no key vouches for, named to the person: a program can decide too, but not unseen.
 
-Told at the start of a session: what came since the last one, and in any case since a day, since a program can start
-one. The report tells of the week.
+Told at the start of a session, for a day from the first one that told of it: a program can start one too. The report
+tells of the week. The times are those of the telling, since an entry says of its own what its maker likes.
 """
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
+from typing import Annotated
 
 import msgspec
 
-from dream.decisions.approvals import Approvals, Doubt, approved_hash, listed
+from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
 from dream.decisions.chain import ChainEntry, FileDigest
-from dream.decisions.key import fingerprint_in
+from dream.decisions.key import fingerprint
 from dream.proposals.store import Event
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import NEW_PAGE
+from memory_server.layers.topics import shortened
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
+Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
-SOME_ANCESTORS = 4
+SOME_ANCESTORS, SOME_DOUBTS = 4, 2
 LOOK = "If that was not you: `oneiros dream blame` and git show what changed; `oneiros dream revert` takes it out"
 ASK_AGAIN = "`oneiros review` asks about each file that it explains no more"
 KEY_STEP = "If that was not you, put your own back into your settings and look at what `oneiros report` names"
@@ -29,10 +32,11 @@ KEY_STEP = "If that was not you, put your own back into your settings and look a
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the person was told of already."""
+    """What the person was told of already, each with the time at which they first were."""
 
-    entries: int = 0  # of the chain
-    commits: Mapping[str, str] = field(default_factory=dict)  # path -> sha256 of a text that a commit alone explains
+    entries: Mapping[str, Time] = field(default_factory=dict)  # by the hash of what was then the last of the chain
+    commits: Mapping[str, Time] = field(default_factory=dict)  # by path and sha256 of what a commit alone explains
+    gone: Mapping[str, Time] = field(default_factory=dict)  # entries that the chain held once
 
 
 class UnsignedDecisions:
@@ -41,23 +45,37 @@ class UnsignedDecisions:
     def __init__(self, root: MemoryRoot, approvals: Approvals, signing_key: str):
         """`approvals`: after `unexplained` was asked of them."""
         self._file = root.told
-        self._approvals, self._chain = approvals, approvals.chain
-        self._key = fingerprint_in(signing_key)
+        self._chain = approvals.chain
+        self._commits = {f"{path} {text}": path for path, text in sorted(approvals.by_commit.items())}
+        self._key = fingerprint(signing_key)
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
         """What is to be said at the start of a session."""
-        told = self._told()
-        commits = {path for path, text in self._approvals.by_commit.items() if told.commits.get(path) != text}
-        return [*self._about_chain(told.entries, now - DAY), *self._about_commits(sorted(commits))]
+        found = self._untold(now - DAY)
+        more = Doubt(f"{len(found) - SOME_DOUBTS} more about unsigned decisions", "`oneiros report` names them")
+        return found if len(found) <= SOME_DOUBTS + 1 else [*found[:SOME_DOUBTS], more]
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
         """What the report says."""
-        return list(self._about_chain(len(self._chain.entries), now - WEEK))
+        return self._untold(now - WEEK)
 
-    def note_told(self) -> None:
+    def note_told(self, now: dt.datetime) -> None:
         """Notes that the person was told."""
-        told = Told(len(self._chain.entries), {**self._told().commits, **self._approvals.by_commit})
-        replace_file(self._file, msgspec.json.encode(told))
+        told, hashes = self._told(), self._chain.entry_hashes
+        entries = {name: told.entries.get(name, now) for name in hashes if name in told.entries or name == hashes[-1]}
+        commits = {name: told.commits.get(name, now) for name in self._commits}
+        gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
+        replace_file(self._file, msgspec.json.encode(Told(entries, commits, gone)))
+
+    def _untold(self, since: dt.datetime) -> list[Doubt]:
+        """What the person was not told of before that time."""
+        told, hashes = self._told(), self._chain.entry_hashes
+        places = [hashes.index(name) + 1 for name, at in told.entries.items() if at <= since and name in hashes]
+        early = {name for name, at in told.commits.items() if at <= since}
+        commits = [path for name, path in self._commits.items() if name not in early]
+        gone = [name for name in {*told.entries, *told.gone}.difference(hashes) if told.gone.get(name, since) >= since]
+        is_cut = bool(gone) and not self._chain.is_begun_anew
+        return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
 
     def _told(self) -> Told:
         try:
@@ -65,33 +83,39 @@ class UnsignedDecisions:
         except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
             return Told()
 
-    def _about_chain(self, place: int, since: dt.datetime) -> Iterator[Doubt]:
-        """What is wrong with it, and what stands unsigned behind a place, or came since a time."""
+    def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:
+        """What is wrong with it, and what stands unsigned behind a place."""
         if trouble := self._chain.trouble:
             yield Doubt(trouble[0].upper() + trouble[1:], ASK_AGAIN)
+        elif is_cut:
+            yield Doubt("Decisions that you were told of are in the chain no longer", ASK_AGAIN)
         entries = list(enumerate(self._chain.entries))
         signings = [(number, entry) for number, entry in entries if entry.event is Event.SIGNED]
         for (_, before), (number, entry) in pairwise(signings):
-            if entry.key != before.key and (number >= place or entry.at >= since):
-                yield Doubt(
-                    f"The signing key changed from {shown_line(before.key)} to {shown_line(entry.key)}", KEY_STEP
-                )
+            if entry.key != before.key and number >= place:
+                yield Doubt(f"The signing key changed from {_shown(before.key)} to {_shown(entry.key)}", KEY_STEP)
         if signings and signings[-1][1].key != self._key:
-            last = shown_line(signings[-1][1].key)
+            last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        telling = [one for one in self._chain.unsigned(place, since) if any(map(_is_telling, one.files))]
+        new = self._chain.unsigned(place)
+        telling = [entry for entry in new if not entry.files or any(map(_is_telling, entry.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 
     @staticmethod
     def _about_commits(paths: list[str]) -> Iterator[Doubt]:
         if paths:
-            yield Doubt(f"Unsigned: taken over from git commits: {listed([shown_line(path) for path in paths])}", LOOK)
+            yield Doubt(f"Unsigned: taken over from git commits: {listed(paths)}", LOOK)
 
 
 def _is_telling(digest: FileDigest) -> bool:
     """Whether a file is any but the index page as it is founded, on which nobody has written yet."""
     return digest.path != "MEMORY.md" or digest.approved != approved_hash("MEMORY.md", NEW_PAGE)
+
+
+def _shown(text: str) -> str:
+    """A field of an entry, which anybody may have written."""
+    return shortened(shown_line(text), SHOWN_CHARS)
 
 
 def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
@@ -100,8 +124,9 @@ def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
 
 def _in_words(manner: tuple[str, str, str, tuple[str, ...]], entries: list[ChainEntry]) -> str:
     event, how, terminal, ancestors = manner
-    paths = {shown_line(digest.path) for entry in entries for digest in entry.files}
-    named = sorted(paths - {"MEMORY.md"} or paths)  # which follows the topics
+    paths = {digest.path for entry in entries for digest in entry.files}
+    others = {f"hunk {entry.hunk}" if entry.hunk else "a new chain" for entry in entries}
+    named = sorted(paths - {"MEMORY.md"} or paths or others)  # the page follows the topics
     by = (f"by {how}" if how else "nobody was asked", f"on {terminal}" if terminal else "")
-    told = shown_line(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
+    told = _shown(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
     return f"{len(entries)} {event} in {listed(named)} ({told})"

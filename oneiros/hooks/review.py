@@ -42,9 +42,9 @@ class ReviewNotice:
 def _doubts(decisions: Decisions) -> Sequence[str]:
     """What is unexplained and what is unsigned; the latter counts as told from now on."""
     try:
-        found, unsigned = decisions.doubts()
-        told = [*doubts_for_person(found), *map(in_a_line, unsigned.since_session(decisions.now()))]
-        unsigned.note_told()
+        (found, unsigned), now = decisions.doubts(), decisions.now()
+        told = [*doubts_for_person(found), *map(in_a_line, unsigned.since_session(now))]
+        unsigned.note_told(now)
         return told
     except OneirosError as error:
         return [str(error)]

@@ -164,7 +164,7 @@ def test_a_commit_of_the_person_explains_and_is_named_once(root: MemoryRoot) -> 
     git(root.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=Jean-Claude <jc@example.org>")
 
     assert "Unsigned: taken over from git commits: topics/mail.md" in start(root)
-    assert "git commits" not in start(root)
+    assert "git commits" not in start(root, days=1)
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint_in, new_key
+from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint, new_key
 from dream.decisions.presence import Consent, How, person_at_terminal
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import move
@@ -45,7 +45,7 @@ def show(context: typer.Context) -> None:
     if not environment.person.signing_key:
         talk("You have no key: your decisions are unsigned. `oneiros key new` makes one.")
         raise typer.Exit(1)
-    data(f"{fingerprint_in(environment.person.signing_key)}  {key_file(environment)}")
+    data(f"{fingerprint(environment.person.signing_key)}  {key_file(environment)}")
 
 
 def make_key(environment: Environment, kind: str) -> None:
@@ -57,7 +57,7 @@ def make_key(environment: Environment, kind: str) -> None:
     talk("A passphrase for the key, which it asks for whenever you decide:")
     public = new_key(file, kind)
     change_setting(environment.person_file, "signing_key", public, follow=True)
-    talk(f"Your key: {fingerprint_in(public)}, in {file}")
+    talk(f"Your key: {fingerprint(public)}, in {file}")
     sign_present(environment)
 
 

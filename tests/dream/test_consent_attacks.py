@@ -1,0 +1,249 @@
+"""What a program of the same account tries so as to be approved unseen: refused, or named to the person."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dream.decisions.accept import Decisions
+from dream.decisions.chain import Chain, entry_for
+from dream.decisions.journal import Plan, PlannedFile
+from dream.decisions.key import fingerprint
+from dream.decisions.presence import Consent, How
+from dream.proposals.store import Approval, Event, FileChange
+from dream.records import hash_of
+from memory_server.machine.files import append_line
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import PersonSettings
+from oneiros.hooks.review import ReviewNotice
+from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
+from tests.dream.test_consent import made_key, on, public_line, signed, start, told_without_daemon
+from tests.memories import new_root, write_topic
+
+CATS, MAIL = "topics/cats.md", "topics/mail.md"
+LONG_AGO = NOW - dt.timedelta(days=365)
+
+
+@pytest.fixture(scope="module")
+def her_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A signing key whose passphrase a test need not type."""
+    return made_key(tmp_path_factory.mktemp("key") / "key")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> MemoryRoot:
+    """A memory in git of which the person was told all that there is."""
+    made = new_root(tmp_path / "memory")
+    write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
+    (made.path / ".gitignore").write_text("proposals/\n.oneiros/\n", encoding="utf-8")
+    git(made.path, "init", "--quiet")
+    git(made.path, "add", ".")
+    git(made.path, "commit", "--quiet", "-m", "Begin")
+    start(made, days=-10)
+    start(made)
+    return made
+
+
+@pytest.fixture
+def keyed_memory(memory: MemoryRoot, her_key: Path) -> MemoryRoot:
+    """The memory after its person made a key."""
+    decisions = on(memory, her_key)
+    decisions.adopt_explained(Consent(How.KEY))
+    signed(decisions, her_key)
+    assert start(memory, her_key) == ""
+    return memory
+
+
+def planted(path: str, text: str, nonce: str = "f" * 16, at: dt.datetime = NOW) -> Approval:
+    """An acceptance that nobody gave, of a new file."""
+    return Approval(Event.ACCEPTED, at, (FileChange(path, "", hash_of(text), hash_of(text)),), nonce=nonce)
+
+
+def reported(root: MemoryRoot, key: Path | None = None, days: int = 0) -> str:
+    """What the report says of unsigned decisions, so many days later."""
+    now = NOW + dt.timedelta(days=days)
+    return "\n".join(doubt.what for doubt in on(root, key, now).doubts()[1].of_week(now))
+
+
+# -- a sitting under way --------------------------------------------------------------------------------------------
+
+
+def test_a_plan_that_was_planted_during_a_review_is_not_signed_along(keyed_memory: MemoryRoot, her_key: Path) -> None:
+    decisions = on(keyed_memory, her_key)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
+    plan = Plan((PlannedFile(CATS, "", "The cat."),), planted(CATS, "The cat."), (), "")
+    keyed_memory.journal.write_bytes(msgspec.json.encode(plan))
+
+    decisions.accept(hunk.id, Consent(How.KEY))
+    signed(decisions, her_key)
+
+    assert {one.path for one in on(keyed_memory, her_key).unexplained()} == {CATS}
+
+
+# -- the telling itself ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["dated a year back", "dated a year ahead", "commit"])
+def test_what_a_program_told_itself_of_is_told_to_the_person(memory: MemoryRoot, way: str) -> None:
+    """It starts a session of its own, at which everything counts as told."""
+    later = 30
+    if way == "commit":
+        write_topic(memory, "mail", "# Mail\n\nThe relay was sold.\n")
+        git(memory.path, "commit", "--quiet", "-a", "-m", "Sold", "--author=A Person <a@example.org>")
+    else:
+        when = LONG_AGO if "back" in way else NOW + dt.timedelta(days=365)
+        [hunk] = proposed(on(memory), extending(memory, "It hums.", "old"))
+        on(memory, now=when).accept(hunk.id, PERSON)
+    start(memory, days=later)
+
+    assert "topics/mail.md" in start(memory, days=later) and "topics/mail.md" in reported(memory, days=later + 6)
+    assert start(memory, days=later + 1) == "" and "mail" not in reported(memory, days=later + 7)
+
+
+def test_a_chain_that_was_begun_anew_hides_nothing_behind_an_old_telling(memory: MemoryRoot) -> None:
+    decisions = on(memory)
+    for number in range(5):
+        [hunk] = proposed(decisions, new_topic("Backups run.", f"b{number}", number + 1))
+        decisions.accept(hunk.id, PERSON)
+    start(memory)
+    memory.decisions.unlink()
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    on(memory, now=LONG_AGO).adopt([CATS], PERSON)
+
+    told = start(memory, days=30)
+
+    assert f"1 adopted in {CATS}" in told and "1 begun in a new chain" in told
+
+
+def test_approvals_that_were_forged_and_taken_over_anew_are_named(memory: MemoryRoot) -> None:
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    text = (memory.topics / "cats.md").read_text(encoding="utf-8")
+    append_line(memory.approvals, msgspec.json.encode(planted(CATS, text, at=LONG_AGO)))
+    for file in (memory.decisions, memory.decisions_head):
+        file.unlink()
+
+    assert CATS in start(memory, days=30)
+
+
+def test_a_decision_rolled_back_with_what_the_state_knows_of_it_is_named(
+    keyed_memory: MemoryRoot, her_key: Path
+) -> None:
+    before, lines = (keyed_memory.topics / "mail.md").read_bytes(), keyed_memory.decisions.read_bytes()
+    decisions = on(keyed_memory, her_key)
+    [hunk] = proposed(decisions, extending(keyed_memory, "It hums.", "old"))
+    decisions.accept(hunk.id, Consent(How.KEY))
+    signed(decisions, her_key)
+    start(keyed_memory, her_key)
+    (keyed_memory.topics / "mail.md").write_bytes(before)
+    keyed_memory.decisions.write_bytes(lines)
+    keyed_memory.decisions_head.unlink()
+
+    assert "told of are in the chain no longer" in start(keyed_memory, her_key, days=30)
+    assert "told of are in the chain no longer" in told_without_daemon(keyed_memory, her_key)
+
+
+def test_no_field_of_an_entry_writes_on_the_persons_screen_or_hides_the_rest(memory: MemoryRoot) -> None:
+    at_once = "\x1b[2J\n\u202e" + "x" * 50_000
+    forged = [
+        dataclasses.replace(
+            entry_for(planted(CATS, "", f"{number}"), at_once), terminal=at_once, ancestors=(f"{number}", at_once)
+        )
+        for number in range(20)
+    ]
+    signings = [
+        dataclasses.replace(one, event=Event.SIGNED, files=(), key=f"{at_once}{one.nonce}", nonce=f"s{one.nonce}")
+        for one in forged
+    ]
+    Chain(memory, "").add([*forged, *signings])
+    write_topic(memory, "/".join(["d" * 250] * 12), "# Long\n\nObey.\n")
+
+    for told in (start(memory, days=30), told_without_daemon(memory)):
+        assert not {"\x1b", "\u202e"} & set(told) and len(told) < 3_000 and len(told.splitlines()) <= 6
+        assert "`oneiros report` names them" in told
+
+
+# -- what counts ----------------------------------------------------------------------------------------------------
+
+
+def test_a_rejection_that_a_program_made_is_named_and_with_a_key_counts_for_nothing(
+    keyed_memory: MemoryRoot, her_key: Path
+) -> None:
+    decisions = on(keyed_memory, her_key)
+    [hunk] = proposed(decisions, new_topic("Backups run.", "backups"))
+
+    on(keyed_memory, her_key).reject(hunk.id, Consent(How.WORD), "no")
+
+    assert f"1 rejected in hunk {hunk.id}" in start(keyed_memory, her_key)
+    assert on(keyed_memory, her_key).rejections() == []
+
+
+def test_the_words_of_another_rejection_cannot_be_put_in_its_place(memory: MemoryRoot) -> None:
+    decisions = on(memory)
+    real, other = proposed(decisions, new_topic("Backups run.", "backups"), new_topic("Archives stay.", "archives", 2))
+    decisions.reject(real.id, PERSON, "no")
+    [rejected] = decisions.rejections()
+    decisions.store.add_rejection(dataclasses.replace(rejected, text=other.text, quotes=other.quotes))
+
+    assert decisions.rejections() == [rejected]
+
+
+def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path
+) -> None:
+    """The settings say of the attacker's key that it has the fingerprint of the person's."""
+    other = made_key(tmp_path / "other")
+    kind, key = public_line(other).split()[:2]
+    posing = PersonSettings(signing_key=f"{kind} {key} {fingerprint(public_line(her_key))}")
+    write_topic(keyed_memory, "mail", "# Mail\n\nObey.\n")
+    decisions = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
+    decisions.adopt_explained(Consent(How.KEY))
+    decisions.adopt([one.path for one in decisions.unexplained()], Consent(How.KEY))
+    signed(decisions, other)
+    as_posing = Decisions(keyed_memory, posing, lambda: NOW, is_true=lambda _: True)
+
+    told = "\n".join(ReviewNotice(lambda: as_posing).for_person())
+
+    before, after = (fingerprint(public_line(one)) for one in (her_key, other))
+    assert f"The signing key changed from {before} to {after}" in told
+
+
+def test_no_entry_but_the_first_begins_a_chain(memory: MemoryRoot) -> None:
+    """Else the entries before it could be exchanged, since only it would vouch for them."""
+    begun = entry_for(Approval(Event.BEGUN, NOW, (), nonce="b"), "word")
+    Chain(memory, "").add([entry_for(planted(CATS, "The cat."), "word"), begun])
+    start(memory)
+    lines = memory.decisions.read_bytes().splitlines(keepends=True)
+    write_topic(memory, "dogs", "# Dogs\n\nObey.\n")
+    text = (memory.topics / "dogs.md").read_text(encoding="utf-8")
+    forged = dataclasses.replace(
+        entry_for(planted("topics/dogs.md", text), "word"), previous=hashlib.sha256(lines[-3][:-1]).hexdigest()
+    )
+    memory.decisions.write_bytes(b"".join([*lines[:-2], msgspec.json.encode(forged) + b"\n", lines[-1]]))
+
+    assert "does not follow" in Chain(memory, "").trouble and "topics/dogs.md" in start(memory, days=30)
+
+
+# -- a new key ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["accepted", "commit"])
+def test_another_key_does_not_sign_what_the_one_before_did_not(
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path, way: str
+) -> None:
+    if way == "commit":
+        write_topic(keyed_memory, "mail", "# Mail\n\nObey.\n")
+        git(keyed_memory.path, "commit", "--quiet", "-a", "-m", "Obey", "--author=A Person <a@example.org>")
+    else:
+        [hunk] = proposed(on(keyed_memory), extending(keyed_memory, "Obey.", "old"))
+        on(keyed_memory, her_key).accept(hunk.id, Consent(How.WORD))
+    assert MAIL in start(keyed_memory, her_key)
+
+    second = made_key(tmp_path / "second")
+    decisions = on(keyed_memory, second)
+    decisions.adopt_explained(Consent(How.KEY), public_line(her_key))
+    signed(decisions, second)
+
+    assert MAIL in start(keyed_memory, second, days=30)
