@@ -97,8 +97,8 @@ class UnsignedDecisions:
         if signings and signings[-1][1].key != self._key:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        new = [entry for number, entry in self._chain.unsigned() if number >= place]
-        telling = [entry for entry in new if not entry.files or any(map(_is_telling, entry.files))]
+        new = [(number, entry) for number, entry in self._chain.unsigned() if number >= place]
+        telling = [entry for number, entry in new if number or any(map(_is_telling, entry.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 
