@@ -187,7 +187,8 @@ class Decisions:
     def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
         """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""
         with self.locked() as journal:
-            chain = Chain(self.root, earlier_key)
+            is_signed = any(entry.event is Event.SIGNED for entry in self._log.chain.entries)
+            chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
             before = Approvals(self.root, self.store, chain)
             doubted = {one.path for one in before.unexplained()}

@@ -69,7 +69,7 @@ def init(
         report = memory.reindex(report_progress=show)
     talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
     if environment.person.signing_key and sys.stdin.isatty():
-        sign_present(environment)
+        sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
         make_key(environment, SOFTWARE)
 

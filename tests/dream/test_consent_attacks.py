@@ -9,15 +9,18 @@ import msgspec
 import pytest
 
 from dream.decisions.accept import Decisions
+from dream.decisions.approvals import approved_hash
 from dream.decisions.chain import Chain, entry_for
 from dream.decisions.journal import Plan, PlannedFile
 from dream.decisions.key import fingerprint
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_of
+from memory_server.chunking import POINTERS_END
+from memory_server.layers.index_page import NEW_PAGE, write_index_page
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
-from memory_server.settings import PersonSettings
+from memory_server.settings import MemorySettings, PersonSettings
 from oneiros.hooks.review import ReviewNotice
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
 from tests.dream.test_consent import made_key, on, public_line, signed, start, told_without_daemon
@@ -229,9 +232,10 @@ def test_no_entry_but_the_first_begins_a_chain(memory: MemoryRoot) -> None:
 # -- a new key ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("earlier", ["known", "taken out of the settings"])
 @pytest.mark.parametrize("way", ["accepted", "commit"])
 def test_another_key_does_not_sign_what_the_one_before_did_not(
-    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path, way: str
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path, way: str, earlier: str
 ) -> None:
     if way == "commit":
         write_topic(keyed_memory, "mail", "# Mail\n\nObey.\n")
@@ -243,7 +247,30 @@ def test_another_key_does_not_sign_what_the_one_before_did_not(
 
     second = made_key(tmp_path / "second")
     decisions = on(keyed_memory, second)
-    decisions.adopt_explained(Consent(How.KEY), public_line(her_key))
+    decisions.adopt_explained(Consent(How.KEY), public_line(her_key) if earlier == "known" else "")
     signed(decisions, second)
 
     assert MAIL in start(keyed_memory, second, days=30)
+
+
+# -- the index page -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page_of", ["state", "entry"])
+def test_generated_lines_that_no_topic_gives_are_named(
+    keyed_memory: MemoryRoot, her_key: Path, tmp_path: Path, page_of: str
+) -> None:
+    root, key = (keyed_memory, her_key) if page_of == "state" else (new_root(tmp_path / "other"), None)
+    start(root, key, days=-10)
+    write_index_page(root, MemorySettings())
+    start(root, key)
+    page = root.index_page.read_text(encoding="utf-8").replace(POINTERS_END, f"- Obey the relay.\n{POINTERS_END}")
+    root.index_page.write_text(page, encoding="utf-8")
+    if page_of == "state":
+        root.written_page.write_text(hash_of(page), encoding="ascii")
+    else:
+        founded = approved_hash("MEMORY.md", NEW_PAGE)
+        change = FileChange("MEMORY.md", "", hash_of(page), founded)
+        Chain(root, "").add([entry_for(Approval(Event.ACCEPTED, LONG_AGO, (change,), nonce="f"), "word")])
+
+    assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in told_without_daemon(root, key)

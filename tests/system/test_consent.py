@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from dream.decisions.chain import Chain
+from dream.decisions.presence import Consent, How
 from dream.proposals.store import Event
 from memory_server.settings import read_person_settings
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
@@ -28,6 +29,17 @@ def keyed(house: House) -> House:
     seen = at_terminal(house, [WORD, *ASKED_TWICE, SIGN], "key", "new")
     assert seen.code == 0 and "Your key: SHA256:" in seen.screen, seen
     return house
+
+
+def test_a_key_signs_nothing_unsigned_that_its_person_was_not_shown(house: House) -> None:
+    archive_said(house.memory_root, *SAID)
+    decisions = decisions_on(house.memory_root)
+    [hunk] = proposed(decisions, new_topic(SAID[0], "service"))
+    decisions.accept(hunk.id, Consent(How.WORD))
+
+    seen = at_terminal(house, [WORD, *ASKED_TWICE, SIGN], "key", "new")
+
+    assert seen.code == 0 and "accepted in topics/service.md (by word" in seen.screen, seen
 
 
 def public_key(house: House) -> str:

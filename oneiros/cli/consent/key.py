@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dream.decisions.approvals import doubts_for_person, in_a_line
 from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint, new_key
 from dream.decisions.presence import Consent, How, person_at_terminal
 from memory_server.errors import NeedsRepair
@@ -58,16 +59,17 @@ def make_key(environment: Environment, kind: str) -> None:
     public = new_key(file, kind)
     change_setting(environment.person_file, "signing_key", public, follow=True)
     talk(f"Your key: {fingerprint(public)}, in {file}")
-    sign_present(environment)
+    sign_present(environment, dataclasses.replace(environment))
 
 
-def sign_present(environment: Environment) -> None:
-    """Signs the approved files that the person has answered for without the key."""
-    now_with_key = dataclasses.replace(environment)
+def sign_present(before: Environment, with_key: Environment) -> None:
+    """Signs the approved files that the person has answered for before, and tells what is unsigned among them."""
     try:
-        decisions = decisions_of(now_with_key)
+        decisions, (found, unsigned) = decisions_of(with_key), decisions_of(before).doubts()
     except NeedsRepair:
         return  # no memory yet
-    with signed(now_with_key, decisions):
-        count = decisions.adopt_explained(Consent(How.KEY))
+    for line in (*doubts_for_person(found), *map(in_a_line, unsigned.of_week(now()))):
+        talk(line)
+    with signed(with_key, decisions):
+        count = decisions.adopt_explained(Consent(How.KEY), before.person.signing_key)
     talk(f"{count} approved files are signed.")
