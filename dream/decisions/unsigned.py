@@ -97,8 +97,8 @@ class UnsignedDecisions:
         if signings and signings[-1][1].key != self._key:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        first, new = self._chain.entries[:1], self._chain.unsigned(place)
-        telling = [one for one in new if one not in first or any(map(_is_telling, one.files))]
+        new = self._chain.unsigned(place)
+        telling = [one for one in new if one.event is not Event.FOUND or any(map(_is_telling, one.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 
