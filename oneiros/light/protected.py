@@ -1,178 +1,377 @@
-"""What a tool of the assistant may not do: write approved files, or run a command by which a person accepts.
+"""What a tool of the assistant may not do: write what is the person's, or run a command by which a person decides.
 
 Decided without a daemon, on the standard library alone, in front of every editing tool and shell command. It keeps an
 assistant on the path through proposals; it is no wall against a program that means harm, which `docs/security.md`
 says, and why every session start names the changes that no acceptance explains.
+
+A command that names nothing of the person's is none of its business. One that does is denied also where it cannot be
+told what it writes.
 """
+
+from __future__ import annotations
 
 import os
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
 
-from oneiros.light.endpoint import states_folder
+from oneiros.light.endpoint import settings_folder, states_folder
+from oneiros.light.person_only import PERSON_COMMANDS, PERSON_SETTINGS
+from oneiros.light.programs import (
+    BETWEEN,
+    DECLARING,
+    DEFINING,
+    INTERPRETERS,
+    KEYWORDS,
+    READING,
+    RUNNERS,
+    SHELLS,
+    TAKING,
+    TEXT,
+    operands,
+    option_values,
+    takes_scripts,
+    written,
+)
+from oneiros.light.shell import PATTERN, UNKNOWN, Command, TooMuch, as_written, commands, words_of
+
+TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
+KEPT = ("sessions", ".git")  # what they said, and what they decided
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
-ACCEPTING = frozenset({"review", "apply", "accept", "adopt", "revert", "trust"})  # behind `oneiros` or `oneiros dream`
-READING = frozenset(
-    "ls cat head tail less more bat grep egrep fgrep rg ag wc diff cmp stat file du tree md5sum sha256sum sort uniq "
-    "cut nl realpath readlink basename dirname cd pushd test [ echo printf true jq awk oneiros code".split()
+MAX_CHARS = 1 << 16  # of a command that names anything of ours; an ordinary one has a few thousand at most
+DEEPEST = 4  # scripts inside each other
+MARKS = frozenset(map(chr, PATTERN.values()))
+PATTERNS = {code: chr(key) for key, code in PATTERN.items()}
+ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.DOTALL)
+CHANGED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", re.MULTILINE)  # the files of a diff
+OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|(?<![\w/.-])oneiros(?![\w.-])|\boneiros/config\.toml")
+MODULE = re.compile(r"oneiros(?:\.[\w.]+)?")
+DECIDES = re.compile(
+    rf"\bdream\.decisions\b|[\"']oneiros[\"']|\boneiros (?:dream )?(?:{'|'.join(sorted(PERSON_COMMANDS))})\b"
 )
-GIT_READING = frozenset("log diff show status blame ls-files grep shortlog rev-parse cat-file describe".split())
-GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
-WRAPPERS = frozenset("sudo env command exec nohup time nice xargs then do else ! {".split())
-RUNNERS = WRAPPERS | frozenset(
-    "uv uvx pipx poetry hatch script python python3 expect setsid unbuffer timeout bash sh zsh ssh doas su".split()
-)
-GUARDED_WORD = re.compile(r"\boneiros\b|topics|lessons|MEMORY|proposals")
-SEPARATOR = frozenset({";", "&&", "||", "|", "&", "|&", "(", ")", "\n", ";;"})
-WRITES_TO = re.compile(r"^\d*(?:>>?\|?|&>>?|<>)$")
-VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 WRITE_DENIED = (
     "{path} is approved memory (rank 1): a person's acceptance alone changes it. Make a proposal with "
     "propose_promotion (or /oneiros:remember); the person accepts it with `oneiros review` in a terminal of their own."
 )
-ACCEPT_DENIED = "`oneiros {word}` is for the person alone. Tell them to run it in a terminal of their own."
+OWN_DENIED = (
+    "{path} is the person's own (settings, key, state, or what their memory keeps): tell them what you would change."
+)
+WHOLE_DENIED = "{path} is or holds a memory of the person's. Tell them to do it in a terminal of their own."
+PERSON_DENIED = "`oneiros {words}` is for the person alone. Tell them to run it in a terminal of their own."
+UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
+
+
+class Denied(Exception):
+    """The command may not be run; the text says why."""
 
 
 def reason_to_deny(
     tool: str, arguments: Mapping[str, object], folder: str, roots: Sequence[str], variables: Mapping[str, str]
 ) -> str:
     """Why a tool call may not be; empty where it may. `roots`: the memories that take effect for this person."""
-    if key := EDITORS.get(tool):
-        path = arguments.get(key)
-        hit = protected_path(path, folder, roots, variables) if isinstance(path, str) else ""
-        return WRITE_DENIED.format(path=hit) if hit else ""
-    command = arguments.get("command")
-    if tool != "Bash" or not isinstance(command, str):
+    guarded = Guarded(roots, variables)
+    subject = arguments.get(EDITORS.get(tool, "command"))
+    if not isinstance(subject, str) or tool not in {*EDITORS, "Bash"}:
         return ""
-    return _reason_in_command(command, folder, roots, variables)
-
-
-def protected_path(path: str, folder: str, roots: Sequence[str], variables: Mapping[str, str]) -> str:
-    """The path itself, resolved, where it lies in the approved part of a memory or the person's state; else empty."""
-    path = _expanded(path, variables)
-    whole = os.path.realpath(os.path.join(folder, path))
-    pattern = os.path.join(os.path.realpath(os.path.dirname(whole)), os.path.basename(whole))
-    places = [os.path.join(os.path.realpath(root), name) for root in roots for name in APPROVED]
-    for guarded in (*places, os.path.realpath(states_folder(variables))):
-        for one in (whole, pattern):
-            if one == guarded or one.startswith(guarded + os.sep):
-                return one
-    return ""
-
-
-def _reason_in_command(command: str, folder: str, roots: Sequence[str], variables: Mapping[str, str]) -> str:
-    for words in _simple_commands(command):
-        if words and words[0] in ("cd", "pushd") and len(words) > 1:
-            folder = os.path.join(folder, _expanded(words[1], variables))
-            continue
-        if word := _accepting_word(words):
-            return ACCEPT_DENIED.format(word=word)
-        for path in _written(words):
-            if hit := protected_path(path, folder, roots, variables):
-                return WRITE_DENIED.format(path=hit)
-            if any(mark in path for mark in "*?[") and (hit := _matched(path, folder, roots, variables)):
-                return WRITE_DENIED.format(path=hit)
-    return ""
-
-
-def _simple_commands(command: str) -> Iterator[list[str]]:
-    """The words of each simple command, in order, also of those in `$( )`, backquotes and `sh -c`."""
-    lexer = shlex.shlex(command.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars="();<>|&")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words: list[str] = []
     try:
-        for word in lexer:
-            if word in SEPARATOR:
-                yield from _with_nested(words)
-                words = []
+        if tool == "Bash":
+            Script(guarded, folder, variables).run(subject)
+        else:
+            guarded.check("file", subject, folder)
+    except Denied as reason:
+        return str(reason)
+    return ""
+
+
+class Guarded:
+    """The places that are the person's, with links resolved."""
+
+    def __init__(self, roots: Sequence[str], variables: Mapping[str, str]) -> None:
+        self.home = variables.get("HOME") or os.path.expanduser("~")
+        self._roots = [_folded(os.path.realpath(root)) for root in roots]
+        self._approved = [os.path.join(root, _folded(name)) for root in self._roots for name in APPROVED]
+        own = (states_folder(variables), settings_folder(variables, self.home))
+        self._own = [_folded(os.path.realpath(folder)) for folder in own]
+        self._own += [os.path.join(root, name) for root in self._roots for name in KEPT]
+        self._names = {os.path.basename(place) for place in (*self._roots, *self._own, *self._approved)}
+        self._roots += [root.removesuffix("/memory") for root in self._roots if root.endswith("/.oneiros/memory")]
+
+    def check(self, kind: str, path: str, folder: str) -> None:
+        """Raises Denied where a write of this kind touches what is guarded; the kinds are those of `programs.py`."""
+        is_path = "/" in path
+        if kind == "piece" and not self._has_name(path):
+            return
+        for one in self._meant(path, folder):
+            at = _folded(one)
+            if any(_lies_in(at, place) for place in self._approved):
+                raise Denied(WRITE_DENIED.format(path=as_written(one)))
+            if any(_lies_in(at, place) for place in self._own):
+                raise Denied(OWN_DENIED.format(path=as_written(one)))
+            is_whole = (
+                (kind == "tree" and any(_lies_in(place, at) for place in (*self._roots, *self._own, *self._approved)))
+                or (kind == "into" and any(_lies_in(at, root) for root in self._roots))
+                or (kind in ("given", "piece") and is_path and at in self._roots)
+            )
+            if is_whole:
+                raise Denied(WHOLE_DENIED.format(path=as_written(one)))
+
+    def may_be_in(self, known: str) -> bool:
+        """Whether a path that begins like this, and goes on as nobody can tell, may lead to what is guarded."""
+        begun = _folded(os.path.normpath(known) + "/" * known.endswith("/")) if known else ""
+        return any(place.startswith(begun) or _lies_in(begun, place) for place in (*self._approved, *self._own))
+
+    def is_named(self, text: str, folder: str) -> bool:
+        """Whether a text names a memory, its program, or the person's settings or state."""
+        places = (*self._roots, *self._approved, *self._own)
+        pieces = {one for one in BETWEEN.split(_folded(text)) if self._has_name(one)}
+        return bool(OURS.search(text)) or any(
+            _lies_in(_folded(one), place)
+            for piece in (folder, *pieces)
+            for one in self._meant(piece, folder)
+            for place in places
+        )
+
+    def _has_name(self, text: str) -> bool:
+        return any(name in _folded(text) for name in self._names)
+
+    def _meant(self, path: str, folder: str) -> Iterator[str]:
+        """The path without links: what lies there, and the link itself; a pattern as the guarded paths it matches."""
+        path = path.replace("\0", "")  # no file has it in its name, and the system refuses to look
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        whole = os.path.normpath(os.path.join(folder, path)) if _has_pattern(path) else os.path.join(folder, path)
+        if _has_pattern(path):
+            yield from self._matched(whole)
+            return
+        resolved = os.path.realpath(whole)
+        yield resolved
+        parent = os.path.realpath(os.path.dirname(whole.rstrip("/")))
+        if (link := os.path.join(parent, os.path.basename(whole.rstrip("/")))) != resolved:
+            yield link
+
+    def _matched(self, pattern: str) -> Iterator[str]:
+        """The guarded paths, or what holds them, that a pattern names. No disk is asked, so it takes no time."""
+        from fnmatch import fnmatchcase  # noqa: PLC0415  seldom needed
+
+        parts = _resolved_start(pattern).split("/")
+        for place in (*self._approved, *self._own, *self._roots):
+            names = place.split("/")
+            pairs = zip(parts, names, strict=False)
+            if all(_matches(part, name, fnmatchcase) for part, name in pairs):
+                yield "/".join(names[: len(parts)] + parts[len(names) :])
+
+
+class Script:
+    """Goes through a script as the shell would, and raises Denied at the first step that may not be."""
+
+    def __init__(self, guarded: Guarded, folder: str, variables: Mapping[str, str], outer: str = "") -> None:
+        self._guarded = guarded
+        self._variables = variables
+        self._set: dict[str, tuple[str, ...]] = {}
+        self._folder = self._before = folder
+        self._folders: list[str] = []  # to which closing parentheses lead back
+        self._fed: list[str] = []  # what earlier steps of the pipeline print, as far as it stands in their words
+        self._is_fed = False
+        self._text = outer
+        self._depth = outer.count("\0")
+
+    def run(self, text: str) -> None:
+        """Raises Denied."""
+        self._text += "\0" + text
+        if len(text) > MAX_CHARS:
+            self._unclear("it is longer than the guard reads")
+            return
+        try:
+            for command in commands(text):
+                self._step(command)
+        except (TooMuch, RecursionError):
+            self._unclear("it stands for more than the guard can expand")
+
+    def _step(self, command: Command) -> None:
+        if command.edge == "(":
+            self._folders.append(self._folder)
+        elif command.edge == ")":
+            self._folder = self._folders.pop() if self._folders else self._folder
+        else:
+            words = self._prepared(command.words)
+            for target in command.targets if command.words[:1] != ["[["] else ():
+                for word in words_of(target, self._known):
+                    self._check("file", word)
+            if words:
+                self._run(words, command.fed)
+            self._is_fed = command.feeds
+            self._fed = [*self._fed, *command.fed, *_printed(words)] if command.feeds else []
+
+    def _known(self, name: str) -> Sequence[str]:
+        if name == "PWD":
+            return (self._folder,)
+        return self._set.get(name) or ((self._variables[name],) if name in self._variables else ())
+
+    def _prepared(self, raw: Sequence[str]) -> list[str]:
+        """The words behind keywords; what they assign is remembered."""
+        while raw and raw[0] in KEYWORDS:
+            raw = raw[1:]
+        if raw[:1] == ["for"] and len(raw) > 2:
+            self._set[raw[1]] = tuple(word for one in raw[3:] for word in words_of(one, self._known))
+        is_declared = raw[:1] and raw[0] in DECLARING
+        assigned = [match for word in raw[bool(is_declared) :] if (match := ASSIGNMENT.fullmatch(word))]
+        if is_declared or len(assigned) == len(raw):
+            for name, is_added, value in (match.groups() for match in assigned):
+                before = "".join(self._known(name)[:1]) if is_added else ""
+                self._set[name] = tuple(before + one for one in words_of(value, self._known))
+        return [word for one in raw for word in words_of(one, self._known)]
+
+    def _run(self, words: list[str], fed: Sequence[str]) -> None:
+        words, runner = self._behind_runners(words)
+        if not words:
+            return
+        program, rest = os.path.basename(as_written(words[0])), words[1:]
+        if UNKNOWN in words[0] or (_has_pattern(words[0]) and program not in ("[", "[[")):
+            self._unclear("nobody can tell which program it runs")
+        if program in ("cd", "pushd", "popd"):
+            self._change_folder(program, operands(rest))
+            return
+        if said := person_words(program, rest):
+            raise Denied(PERSON_DENIED.format(words=said))
+        self._look_inside(program, rest, [*fed, *self._fed])
+        if runner in TAKING and program not in READING:
+            for word in " ".join(self._fed).split():
+                self._check("given", word)
+        for kind, path in written(program, rest):
+            self._check(kind, path)
+
+    def _behind_runners(self, words: list[str]) -> tuple[list[str], str]:
+        """The words from the program on that is run in the end, and what runs it."""
+        runner = ""
+        while words:
+            name = os.path.basename(as_written(words[0]))
+            if match := ASSIGNMENT.fullmatch(words[0]):
+                if match[1] in ("GIT_DIR", "GIT_WORK_TREE"):
+                    self._check("into", match[3])
+            elif name in RUNNERS:
+                runner = name
             else:
-                words.append(word)
-    except ValueError:  # an open quotation, such as in a here-document: word by word is better than not at all
-        words = re.split(r"[\s'\"]+", command)
-        yield words
-        return
-    yield from _with_nested(words)
+                break
+            words = self._behind_options(words[1:], RUNNERS.get(name, ""))
+        return words, runner
+
+    def _behind_options(self, words: list[str], with_word: str) -> list[str]:
+        while words and (words[0].startswith("-") or words[0][:1].isdigit()):
+            option, words = words[0], words[1:]
+            for value in option_values([option, *words[:1]], "C" if "C" in with_word else "", "chdir"):
+                self._change_folder("cd", [value])
+            if option in ("-S", "--split-string"):
+                self._inner(" ".join(words))
+            if len(option) == 2 and option[1] in with_word:
+                words = words[1:]
+        return words
+
+    def _change_folder(self, program: str, where: Sequence[str]) -> None:
+        to = self._before if program == "popd" or where[:1] == ["-"] else "".join(where[:1]) or self._guarded.home
+        self._before, self._folder = self._folder, os.path.join(self._folder, to)
+
+    def _look_inside(self, program: str, rest: Sequence[str], fed: Sequence[str]) -> None:
+        """Scripts and programs that a command brings in its words or is fed."""
+        if program == "eval":
+            self._inner(" ".join(rest))
+        elif program in SHELLS:
+            for script in fed:
+                self._inner(script)
+            if any(word.startswith(UNKNOWN) for word in (*rest, *fed)) or (self._is_fed and not operands(rest)):
+                self._unclear("nobody can tell what it runs")
+        elif INTERPRETERS.fullmatch(program):
+            for code in [*(word for word in rest if BETWEEN.search(word)), *fed]:
+                if DECIDES.search(code) or self._guarded.is_named(code, self._folder):
+                    self._unclear("a program inside it does what the guard cannot read")
+        elif program == "patch" or (program == "git" and {"apply", "am"} & set(rest)):
+            for name in CHANGED.findall("\n".join(fed)):
+                self._check("file", name)
+        if program in DEFINING or takes_scripts(program):
+            for word in rest:
+                if " " in word:
+                    self._inner(ASSIGNMENT.sub(r"\3", word))
+
+    def _inner(self, script: str) -> None:
+        if self._depth >= DEEPEST:
+            self._unclear("it holds scripts in scripts")
+            return
+        inner = Script(self._guarded, self._folder, self._variables, self._text)
+        inner._set = dict(self._set)
+        inner.run(as_written(script))
+
+    def _check(self, kind: str, path: str) -> None:
+        """Raises Denied where a write touches what is guarded, or where nobody can tell and it is named."""
+        whole = os.path.join(self._folder, path)
+        if UNKNOWN not in whole:
+            self._guarded.check(kind, path, self._folder)
+        elif kind not in ("given", "piece") and self._guarded.may_be_in(whole.partition(UNKNOWN)[0]):
+            self._unclear("nobody can tell where it writes")
+
+    def _unclear(self, why: str) -> None:
+        if self._guarded.is_named(self._text, self._folder):
+            raise Denied(UNCLEAR.format(why=why))
 
 
-def _with_nested(words: list[str]) -> Iterator[list[str]]:
-    """A simple command, and those that its words hold, unless it only prints or searches them."""
-    yield words
-    is_text = not words or os.path.basename(words[0]) in (READING | {"git"})
-    for word in words:
-        for inner in re.findall(r"\$\(([^()]*)\)|`([^`]*)`", word):
-            yield from _simple_commands(inner[0] or inner[1])
-        if not is_text and " " in word and GUARDED_WORD.search(word):
-            yield from _simple_commands(word.replace("'", " ").replace('"', " "))
+def person_words(program: str, words: Sequence[str]) -> str:
+    """The words of a command of oneiros that is for the person alone; empty where it is none."""
+    behind = _behind_oneiros(program, words)
+    said = operands(behind)
+    if said[:1] == ["dream"]:
+        said = said[1:]
+    if not said or {"--help", "-h"} & set(behind):
+        return ""
+    is_theirs = (
+        (said[0] in PERSON_COMMANDS and not (said[0] == "forget" and "--dry-run" in behind))
+        or (said[0] == "init" and len(operands(behind)) > 1)
+        or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
+    )
+    return " ".join(said[: 2 if said[0] == "config" else 1]) if is_theirs else ""
 
 
-def _accepting_word(words: Sequence[str]) -> str:
-    for place, word in enumerate(words[:-1]):
-        is_module = words[max(0, place - 1)] == "-m" and word.startswith("oneiros")
-        if (os.path.basename(word) == "oneiros" and _is_run_by(words[:place])) or is_module:
-            behind = [one for one in words[place + 1 :] if not one.startswith("-")]
-            if behind[:1] == ["dream"]:
-                behind = behind[1:]
-            if behind and behind[0] in ACCEPTING:
-                return behind[0]
-    return ""
+def _behind_oneiros(program: str, words: Sequence[str]) -> Sequence[str]:
+    if program == "oneiros":
+        return words
+    for place, word in enumerate(words if program not in READING | TEXT else ()):
+        is_module = place > 0 and words[place - 1] == "-m" and MODULE.fullmatch(word)
+        if word == "oneiros" or word.endswith("/bin/oneiros") or is_module:
+            return words[place + 1 :]
+    return ()
 
 
-def _is_run_by(before: Sequence[str]) -> bool:
-    """Whether what stands before a program's name only runs it."""
-    rest = [word for word in before if not re.fullmatch(r"\w+=.*", word)]
-    return not rest or os.path.basename(rest[0]) in RUNNERS
-
-
-def _written(words: Sequence[str]) -> Iterator[str]:
-    """What a simple command may write: the targets of its redirections, and, unless it only reads, its arguments."""
-    for place, word in enumerate(words[:-1]):
-        if WRITES_TO.match(word) or word in (">", ">>", ">|", "&>", "&>>"):
-            yield words[place + 1]
-    plain = [word for word in words if "=" not in word or "/" not in word.partition("=")[0]]
-    while plain and (plain[0] in WRAPPERS or re.fullmatch(r"\w+=.*", plain[0])):
-        plain = plain[1:]
-    if not plain or _only_reads(plain):
-        return
-    for word in plain[1:]:
-        yield word
-        if "=" in word:
-            yield word.partition("=")[2]
-        yield from re.findall(r"[\w~./${}-]+", word) if re.search(r"[\s()'\"]", word) else ()
-
-
-def _only_reads(words: Sequence[str]) -> bool:
-    program = os.path.basename(words[0])
-    if program == "git":
-        arguments = iter(words[1:])
-        for word in arguments:
-            if word in GIT_OPTIONS:
-                next(arguments, None)
-            elif not word.startswith("-"):
-                return word in GIT_READING
-        return True
+def _printed(words: Sequence[str]) -> list[str]:
+    """What a command prints, as far as its words tell: a text; UNKNOWN where they do not."""
+    program = words[0] if words else ""
     if program == "find":
-        return not {"-delete", "-exec", "-execdir", "-ok", "-fprint", "-fprintf"} & set(words)
-    if program == "sed":
-        return not any(re.match(r"-[a-zA-Z]*i|--in-place", word) for word in words[1:])
-    return program in READING
+        return [path for _, path in written("find", [*words[1:], "-delete"])]
+    if program in ("echo", "printf"):
+        return [" ".join(operands(words[1:]))]
+    return [] if program == "cat" and len(words) == 1 else [" ".join((UNKNOWN, *words[1:]))]
 
 
-def _matched(path: str, folder: str, roots: Sequence[str], variables: Mapping[str, str]) -> str:
-    """A protected file that a pattern of the shell names."""
-    import glob  # noqa: PLC0415  seldom needed, and a hook pays for every import
-
-    whole = os.path.join(folder, _expanded(path, variables))
-    for found in glob.iglob(whole):
-        if hit := protected_path(found, folder, roots, variables):
-            return hit
-    return ""
+def _lies_in(path: str, place: str) -> bool:
+    return path == place or path.startswith(place.rstrip("/") + "/")
 
 
-def _expanded(path: str, variables: Mapping[str, str]) -> str:
-    path = path.replace("\0", "")  # no file has it in its name, and the system refuses to look
-    return os.path.expanduser(VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), path))
+def _folded(path: str) -> str:
+    """As a disk reads it that takes capitals for small letters."""
+    return path.casefold()
+
+
+def _has_pattern(path: str) -> bool:
+    return not MARKS.isdisjoint(path)
+
+
+def _resolved_start(pattern: str) -> str:
+    """A pattern with the links before its first mark resolved."""
+    parts = pattern.split("/")
+    first = next(place for place, part in enumerate(parts) if _has_pattern(part))
+    return os.path.join(os.path.realpath("/".join(parts[:first]) or "/"), *parts[first:])
+
+
+def _matches(part: str, name: str, fits: Callable[[str, str], bool]) -> bool:
+    if not _has_pattern(part):
+        return _folded(as_written(part)) == name
+    return fits(name, _folded(part.translate(PATTERNS))) and (name[:1] != "." or part[:1] == ".")
