@@ -54,7 +54,7 @@ OUTPUT = {"sort": "o", "shuf": "o", "tree": "o", "less": "oO"}  # letters of opt
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")
 AWK_WRITES = re.compile(r"printf?\b[^;}]*>|\bsystem\s*\(|\|\s*[\"\w]|\binplace\b")
 SED_WRITES = re.compile(r"(?:^|[\s;/}\d$!])[wW]\s+([^;\n]+)")
-FOUND = ("MEMORY.md", "lessons.md", "topics", "memory", "proposals", "approvals.jsonl", "config.toml", "name.md")
+FOUND = ("MEMORY.md", "lessons.md", "topics", "memory", "proposals", "approvals.jsonl", "config.toml")
 
 
 def written(program: str, words: Sequence[str]) -> Written:
@@ -183,7 +183,7 @@ def _git(program: str, words: Sequence[str]) -> Written:
             yield "file", os.path.join(folder, value)
         return
     yield "into", folder
-    if word == "clean" and "n" not in "".join(arguments):
+    if word == "clean" and any(re.match(r"-\w*[xX]", argument) for argument in arguments):
         yield "tree", folder
     for argument in arguments:
         yield "given", os.path.join(folder, argument)
@@ -201,7 +201,8 @@ def _find(program: str, words: Sequence[str]) -> Written:
     if "-delete" not in words and all(os.path.basename(one) in READING for one in run):
         return
     names = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
-    if program == "find" and names and not any(fnmatch(one, name) for one in FOUND for name in names):
+    is_elsewhere = not any(name.endswith(".md") or fnmatch(one, name) for one in FOUND for name in names)
+    if program == "find" and names and is_elsewhere:
         return
     starts = []
     for word in words:

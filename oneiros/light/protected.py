@@ -126,7 +126,7 @@ class Guarded:
     def is_named(self, text: str, folder: str) -> bool:
         """Whether a text names a memory, its program, or the person's settings or state."""
         places = (*self._roots, *self._approved, *self._own)
-        pieces = {one for one in BETWEEN.split(_folded(text)) if self._has_name(one)}
+        pieces = {one for one in BETWEEN.split(_folded(text)) if "/" in one and self._has_name(one)}
         return bool(OURS.search(text)) or any(
             _lies_in(_folded(one), place)
             for piece in (folder, *pieces)
@@ -271,7 +271,7 @@ class Script:
 
     def _change_folder(self, program: str, where: Sequence[str]) -> None:
         to = self._before if program == "popd" or where[:1] == ["-"] else "".join(where[:1]) or self._guarded.home
-        self._before, self._folder = self._folder, os.path.join(self._folder, to)
+        self._before, self._folder = self._folder, self._joined(to)
 
     def _look_inside(self, program: str, rest: Sequence[str], fed: Sequence[str]) -> None:
         """Scripts and programs that a command brings in its words or is fed."""
@@ -304,11 +304,15 @@ class Script:
 
     def _check(self, kind: str, path: str) -> None:
         """Raises Denied where a write touches what is guarded, or where nobody can tell and it is named."""
-        whole = os.path.join(self._folder, path)
+        whole = self._joined(path)
         if UNKNOWN not in whole:
             self._guarded.check(kind, path, self._folder)
         elif kind not in ("given", "piece") and self._guarded.may_be_in(whole.partition(UNKNOWN)[0]):
             self._unclear("nobody can tell where it writes")
+
+    def _joined(self, path: str) -> str:
+        """From the folder in which the script is; what begins unknown may begin with `/`."""
+        return path if path.startswith(UNKNOWN) else os.path.join(self._folder, path)
 
     def _unclear(self, why: str) -> None:
         if self._guarded.is_named(self._text, self._folder):

@@ -24,6 +24,7 @@ MOST_CHARS = 1 << 16  # of one word
 DEEPEST = 12  # substitutions inside each other
 UNKNOWN = "\uf8ff"
 SPLIT, WHOLE, END = "\ue200", "\ue201", "\ue202"  # around a variable's name; WHOLE within double quotes
+GAP = "\ue203"  # between words that come out of a variable
 QUOTED = {ord(character): 0xE000 + ord(character) for character in "{}*?[]~"}
 PATTERN = {ord(character): 0xE300 + ord(character) for character in "*?["}  # where the shell looks for files
 AS_WRITTEN = {value: chr(key) for table in (QUOTED, PATTERN) for key, value in table.items()}
@@ -121,8 +122,12 @@ def _filled(word: str, known: Known) -> Iterator[str]:
         values = dict(zip(names, chosen, strict=True))
         if sum(len(values[match[2]]) for match in found) > MOST_CHARS:
             raise TooMuch
-        whole = VARIABLE.sub(lambda match, values=values: values[match[2]], word)  # type: ignore[misc]
-        yield from whole.split() if any(match[1] == SPLIT for match in found) else [whole]
+        pieces, at = [], 0
+        for match in found:
+            value = values[match[2]]
+            pieces += [word[at : match.start()], re.sub(r"\s+", GAP, value) if match[1] == SPLIT else value]
+            at = match.end()
+        yield from filter(None, ("".join(pieces) + word[at:]).split(GAP))
 
 
 class Reader:
