@@ -30,18 +30,19 @@ READING = frozenset(
 TEXT = frozenset("git gh glab curl wget".split())  # what they are given is text, no script
 SHELLS = frozenset("sh bash zsh dash ksh fish source . at batch crontab".split())
 INTERPRETERS = re.compile(
-    r"(?:python|pypy|perl|ruby|node|php|lua)[\d.]*|deno|bun|tclsh|osascript|make|ed|ex|vim?|emacs"
+    r"(?:python|pypy|perl|ruby|node|php|lua)[\d.]*|deno|bun|tclsh|expect|osascript|make|ed|ex|vim?|emacs"
 )
 DECLARING = frozenset("export local declare typeset readonly".split())
 DEFINING = frozenset({"alias", "trap"})  # a script to run later
 TAKING = frozenset({"xargs", "parallel"})  # words from the step before
-KEYWORDS = frozenset("then do else elif if while until ! { } time coproc".split())
+FILLING = frozenset("read mapfile readarray unset printf getopts".split())  # variables with what nobody can tell
+KEYWORDS = frozenset("then do else elif if while until ! { } coproc".split())
 # What runs the program behind it: the letters of its options that take a word.
 RUNNERS = dict(
     one.partition(":")[::2]
     for one in (
         "command builtin nohup setsid unbuffer busybox chronic uvx sudo:ugCDhprtTU doas:uC env:uC exec:a nice:n "
-        "ionice:cnp timeout:sk stdbuf:ioe caffeinate:tw watch:n xargs:aEeIiLlnPsd parallel:jI"
+        "time:fo ionice:cnp timeout:sk stdbuf:ioe caffeinate:tw watch:n xargs:aEeIiLlnPsd parallel:jI"
     ).split()
 )
 GIT_READING = frozenset(
@@ -53,7 +54,7 @@ GIT_FOLDERS = re.compile(r"(?:--git-dir|--work-tree)=(.*)")
 OUTPUT = {"sort": "o", "shuf": "o", "tree": "o", "less": "oO"}  # letters of options that name what is written
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")
 AWK_WRITES = re.compile(r"printf?\b[^;}]*>|\bsystem\s*\(|\|\s*[\"\w]|\binplace\b")
-SED_WRITES = re.compile(r"(?:^|[\s;/}\d$!])[wW]\s+([^;\n]+)")
+SED_WRITES = re.compile(r"(?:^|[\s;/}\d$!=])[wW]\s*([/~.\w][^;\n]*)")
 FOUND = ("MEMORY.md", "lessons.md", "topics", "memory", "proposals", "approvals.jsonl", "config.toml")
 
 
@@ -65,7 +66,7 @@ def written(program: str, words: Sequence[str]) -> Written:
 def takes_scripts(program: str) -> bool:
     """Whether a word with spaces may be a script that a program runs."""
     is_known = program in READING or program in TEXT or program in TABLE or INTERPRETERS.fullmatch(program)
-    return not is_known or program in ("find", "fd")
+    return not is_known or program in ("find", "fd", "tar")
 
 
 def operands(words: Sequence[str], with_word: str = "") -> list[str]:
@@ -201,8 +202,11 @@ def _find(program: str, words: Sequence[str]) -> Written:
     if "-delete" not in words and all(os.path.basename(one) in READING for one in run):
         return
     names = [words[place + 1] for place, word in enumerate(words[:-1]) if word in ("-name", "-iname")]
+    if program == "fd":
+        yield from _unknown(program, words)
+        return
     is_elsewhere = not any(name.endswith(".md") or fnmatch(one, name) for one in FOUND for name in names)
-    if program == "find" and names and is_elsewhere:
+    if names and is_elsewhere:
         return
     starts = []
     for word in words:

@@ -19,6 +19,7 @@ from oneiros.light.programs import (
     BETWEEN,
     DECLARING,
     DEFINING,
+    FILLING,
     INTERPRETERS,
     KEYWORDS,
     READING,
@@ -45,12 +46,14 @@ DEEPEST = 4  # scripts inside each other
 MARKS = frozenset(map(chr, PATTERN.values()))
 PATTERNS = {code: chr(key) for key, code in PATTERN.items()}
 ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.DOTALL)
+VALUE = re.compile(r"(?:[\w.-]+=)+!?")  # what stands before a script in a word
 CHANGED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", re.MULTILINE)  # the files of a diff
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|(?<![\w/.-])oneiros(?![\w.-])|\boneiros/config\.toml")
 MODULE = re.compile(r"oneiros(?:\.[\w.]+)?")
+ALONE = "|".join(sorted(PERSON_COMMANDS))
 DECIDES = re.compile(
-    rf"\bdream\.decisions\b|[\"']oneiros[\"']|\boneiros (?:dream )?(?:{'|'.join(sorted(PERSON_COMMANDS))})\b"
-)
+    rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b"
+)  # inside a program
 
 WRITE_DENIED = (
     "{path} is approved memory (rank 1): a person's acceptance alone changes it. Make a proposal with "
@@ -80,7 +83,7 @@ def reason_to_deny(
         if tool == "Bash":
             Script(guarded, folder, variables).run(subject)
         else:
-            guarded.check("file", subject, folder)
+            guarded.check("file", subject, os.path.join(folder, guarded.at_home(subject)))
     except Denied as reason:
         return str(reason)
     return ""
@@ -99,12 +102,15 @@ class Guarded:
         self._names = {os.path.basename(place) for place in (*self._roots, *self._own, *self._approved)}
         self._roots += [root.removesuffix("/memory") for root in self._roots if root.endswith("/.oneiros/memory")]
 
-    def check(self, kind: str, path: str, folder: str) -> None:
-        """Raises Denied where a write of this kind touches what is guarded; the kinds are those of `programs.py`."""
+    def check(self, kind: str, path: str, whole: str) -> None:
+        """Raises Denied where a write of this kind touches what is guarded; the kinds are those of `programs.py`.
+
+        `whole`: the path as it was said, from the folder that it counts from.
+        """
         is_path = "/" in path
         if kind == "piece" and not self._has_name(path):
             return
-        for one in self._meant(path, folder):
+        for one in self._meant(whole):
             at = _folded(one)
             if any(_lies_in(at, place) for place in self._approved):
                 raise Denied(WRITE_DENIED.format(path=as_written(one)))
@@ -130,21 +136,21 @@ class Guarded:
         return bool(OURS.search(text)) or any(
             _lies_in(_folded(one), place)
             for piece in (folder, *pieces)
-            for one in self._meant(piece, folder)
+            for one in self._meant(os.path.join(folder, self.at_home(piece)))
             for place in places
         )
 
     def _has_name(self, text: str) -> bool:
         return any(name in _folded(text) for name in self._names)
 
-    def _meant(self, path: str, folder: str) -> Iterator[str]:
+    def at_home(self, path: str) -> str:
+        return self.home + path[1:] if path == "~" or path.startswith("~/") else path
+
+    def _meant(self, whole: str) -> Iterator[str]:
         """The path without links: what lies there, and the link itself; a pattern as the guarded paths it matches."""
-        path = path.replace("\0", "")  # no file has it in its name, and the system refuses to look
-        if path == "~" or path.startswith("~/"):
-            path = self.home + path[1:]
-        whole = os.path.normpath(os.path.join(folder, path)) if _has_pattern(path) else os.path.join(folder, path)
-        if _has_pattern(path):
-            yield from self._matched(whole)
+        whole = whole.replace("\0", "")  # no file has it in its name, and the system refuses to look
+        if _has_pattern(whole):
+            yield from self._matched(os.path.normpath(whole))
             return
         resolved = os.path.realpath(whole)
         yield resolved
@@ -172,6 +178,8 @@ class Script:
         self._variables = variables
         self._set: dict[str, tuple[str, ...]] = {}
         self._folder = self._before = folder
+        self._aliases: dict[str, str] = {}
+        self._links: dict[str, str] = {}
         self._folders: list[str] = []  # to which closing parentheses lead back
         self._fed: list[str] = []  # what earlier steps of the pipeline print, as far as it stands in their words
         self._is_fed = False
@@ -206,29 +214,41 @@ class Script:
             self._fed = [*self._fed, *command.fed, *_printed(words)] if command.feeds else []
 
     def _known(self, name: str) -> Sequence[str]:
-        if name == "PWD":
-            return (self._folder,)
+        """Whatever a variable may hold: no step is known to be skipped."""
+        if name in ("PWD", "_", "OLDPWD"):
+            return (self._folder,) if name == "PWD" else ()
         return self._set.get(name) or ((self._variables[name],) if name in self._variables else ())
+
+    def _assign(self, name: str, values: Sequence[str]) -> None:
+        self._set[name] = (
+            *self._set.get(name, ()),
+            *(value for value in values if value not in self._set.get(name, ())),
+        )
 
     def _prepared(self, raw: Sequence[str]) -> list[str]:
         """The words behind keywords; what they assign is remembered."""
         while raw and raw[0] in KEYWORDS:
             raw = raw[1:]
         if raw[:1] == ["for"] and len(raw) > 2:
-            self._set[raw[1]] = tuple(word for one in raw[3:] for word in words_of(one, self._known))
+            self._assign(raw[1], [word for one in raw[3:] for word in words_of(one, self._known)])
         is_declared = raw[:1] and raw[0] in DECLARING
         assigned = [match for word in raw[bool(is_declared) :] if (match := ASSIGNMENT.fullmatch(word))]
         if is_declared or len(assigned) == len(raw):
             for name, is_added, value in (match.groups() for match in assigned):
-                before = "".join(self._known(name)[:1]) if is_added else ""
-                self._set[name] = tuple(before + one for one in words_of(value, self._known))
+                before = self._known(name) if is_added else ("",)
+                self._assign(name, [old + one for old in before for one in words_of(value, self._known)])
         return [word for one in raw for word in words_of(one, self._known)]
 
     def _run(self, words: list[str], fed: Sequence[str]) -> None:
         words, runner = self._behind_runners(words)
         if not words:
             return
+        if words[0] in self._aliases:
+            words = [*self._aliases[words[0]].split(), *words[1:]]
         program, rest = os.path.basename(as_written(words[0])), words[1:]
+        if runner in TAKING:
+            taken = " ".join([*fed, *self._fed]).split()
+            rest = [word.replace("{}", " ".join(taken)) for word in rest] + taken
         if UNKNOWN in words[0] or (_has_pattern(words[0]) and program not in ("[", "[[")):
             self._unclear("nobody can tell which program it runs")
         if program in ("cd", "pushd", "popd"):
@@ -237,11 +257,10 @@ class Script:
         if said := person_words(program, rest):
             raise Denied(PERSON_DENIED.format(words=said))
         self._look_inside(program, rest, [*fed, *self._fed])
-        if runner in TAKING and program not in READING:
-            for word in " ".join(self._fed).split():
-                self._check("given", word)
         for kind, path in written(program, rest):
             self._check(kind, path)
+        if program == "ln" and len(ends := [self._joined(word) for word in operands(rest)]) == 2:
+            self._links[ends[1]] = ends[0]
 
     def _behind_runners(self, words: list[str]) -> tuple[list[str], str]:
         """The words from the program on that is run in the end, and what runs it."""
@@ -251,6 +270,8 @@ class Script:
             if match := ASSIGNMENT.fullmatch(words[0]):
                 if match[1] in ("GIT_DIR", "GIT_WORK_TREE"):
                     self._check("into", match[3])
+                if " " in match[3] and not all(map(ASSIGNMENT.fullmatch, words)):
+                    self._inner(match[3].lstrip("|! "))
             elif name in RUNNERS:
                 runner = name
             else:
@@ -284,15 +305,21 @@ class Script:
                 self._unclear("nobody can tell what it runs")
         elif INTERPRETERS.fullmatch(program):
             for code in [*(word for word in rest if BETWEEN.search(word)), *fed]:
-                if DECIDES.search(code) or self._guarded.is_named(code, self._folder):
+                if ("oneiros" in code or "dream" in code) and (found := DECIDES.search(code)):
+                    raise Denied(PERSON_DENIED.format(words=found[0].split()[-1].strip("\"'")))
+                if self._guarded.is_named(code, self._folder):
                     self._unclear("a program inside it does what the guard cannot read")
         elif program == "patch" or (program == "git" and {"apply", "am"} & set(rest)):
             for name in CHANGED.findall("\n".join(fed)):
                 self._check("file", name)
-        if program in DEFINING or takes_scripts(program):
+        elif program in FILLING:
+            self._set |= {name: (UNKNOWN,) for name in rest if name.isidentifier()}
+        elif program == "alias":
+            self._aliases |= {match[1]: match[3] for word in rest if (match := ASSIGNMENT.fullmatch(word))}
+        if program in DEFINING or takes_scripts(program) or (program == "git" and "-c" in rest):
             for word in rest:
                 if " " in word:
-                    self._inner(ASSIGNMENT.sub(r"\3", word))
+                    self._inner(VALUE.sub("", word))
 
     def _inner(self, script: str) -> None:
         if self._depth >= DEEPEST:
@@ -306,13 +333,17 @@ class Script:
         """Raises Denied where a write touches what is guarded, or where nobody can tell and it is named."""
         whole = self._joined(path)
         if UNKNOWN not in whole:
-            self._guarded.check(kind, path, self._folder)
+            self._guarded.check(kind, path, whole)
         elif kind not in ("given", "piece") and self._guarded.may_be_in(whole.partition(UNKNOWN)[0]):
             self._unclear("nobody can tell where it writes")
 
     def _joined(self, path: str) -> str:
         """From the folder in which the script is; what begins unknown may begin with `/`."""
-        return path if path.startswith(UNKNOWN) else os.path.join(self._folder, path)
+        path = self._guarded.at_home(path)
+        whole = path if path.startswith(UNKNOWN) else os.path.join(self._folder, path)
+        for link, place in self._links.items():
+            whole = place + whole[len(link) :] if f"{whole}/".startswith(f"{link}/") else whole
+        return whole
 
     def _unclear(self, why: str) -> None:
         if self._guarded.is_named(self._text, self._folder):
@@ -321,15 +352,21 @@ class Script:
 
 def person_words(program: str, words: Sequence[str]) -> str:
     """The words of a command of oneiros that is for the person alone; empty where it is none."""
+    if program == "claude" and {"disable", "uninstall", "remove"} & set(words) and "oneiros" in " ".join(words):
+        return "off"
     behind = _behind_oneiros(program, words)
     said = operands(behind)
     if said[:1] == ["dream"]:
         said = said[1:]
-    if not said or {"--help", "-h"} & set(behind):
+    if program != "oneiros":  # such as `tmux send-keys oneiros Space review`
+        said = [word for word in said if word in PERSON_COMMANDS] or said
+    if not said or {"--help", "-h"} & set(behind) or ("--dry-run" in behind and said[0] in ("forget", "uninstall")):
         return ""
     is_theirs = (
-        (said[0] in PERSON_COMMANDS and not (said[0] == "forget" and "--dry-run" in behind))
-        or (said[0] == "init" and len(operands(behind)) > 1)
+        said[0] in PERSON_COMMANDS
+        or said[0] == "uninstall"  # it asks, and takes their settings and state away
+        or said[0].startswith(UNKNOWN)
+        or (said[0] == "init" and len(said) > 1)
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
     )
     return " ".join(said[: 2 if said[0] == "config" else 1]) if is_theirs else ""
@@ -339,7 +376,7 @@ def _behind_oneiros(program: str, words: Sequence[str]) -> Sequence[str]:
     if program == "oneiros":
         return words
     for place, word in enumerate(words if program not in READING | TEXT else ()):
-        is_module = place > 0 and words[place - 1] == "-m" and MODULE.fullmatch(word)
+        is_module = MODULE.fullmatch(word.removeprefix("-m")) and "-m" in (word[:2], words[place - 1] if place else "")
         if word == "oneiros" or word.endswith("/bin/oneiros") or is_module:
             return words[place + 1 :]
     return ()

@@ -32,7 +32,7 @@ VARIABLE = re.compile(f"([{SPLIT}{WHOLE}])(\\w+){END}")
 BRACES = re.compile(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 PLAIN = re.compile(r"[^\s\\'\"$`;&|()<>]+")
 OPERATOR = re.compile(r"\n|;;&?|;&|;|&&|\|\||\|&|&(?!>)|\||\(|\)")
-REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(?:<<-|<<<|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|&>>?")
+REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(?:<<-|<<<|<<|<>|<&|>&|>>?!(?=\s)|>>|>\||<(?!\()|>(?!\())|&>>?")
 NAMED = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*|[0-9@*#?$!-]))")
 C_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'?", re.DOTALL)
 ESCAPES = {"n": "\n", "t": "\t", "e": "\x1b", "a": "\a", "b": "\b", "r": "\r", "f": "\f", "v": "\v"}
@@ -294,8 +294,9 @@ class Reader:
             name = named[1] or named[2]
             return f"{WHOLE if is_quoted else SPLIT}{name}{END}" if name.isidentifier() else UNKNOWN
         if text.startswith("$((", self.place):
-            end = text.find("))", self.place)
+            start, end = self.place + 3, text.find("))", self.place)
             self.place = end + 2 if end >= 0 else len(text)
+            self._read_inner(text[start : self.place])
             return UNKNOWN
         if text.startswith("$(", self.place):
             return self._substitution(self.place + 2)

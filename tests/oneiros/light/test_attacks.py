@@ -1,6 +1,6 @@
 """What an attacker with a shell tries against the guard: each is denied, and each is a real one.
 
-A line is a command; `\\n` in it stands for the end of a line.
+A line is a command, in which `\\n` and `\\t` stand for the end of a line and a tab.
 """
 
 import hashlib
@@ -15,12 +15,13 @@ from oneiros.light.protected import reason_to_deny
 
 HERE = Path(__file__).parent
 STATE = ".local/state/oneiros/0123456789abcdef/approvals.jsonl"
-# Denied, though it takes effect with the next line alone.
-QUIET = ("alias z=",)
 
 
 def lines(name: str) -> list[str]:
-    return [line.replace("\\n", "\n") for line in (HERE / name).read_text(encoding="utf-8").splitlines()]
+    return [
+        line.replace("\\n", "\n").replace("\\t", "\t")
+        for line in (HERE / name).read_text(encoding="utf-8").splitlines()
+    ]
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -107,7 +108,17 @@ def test_an_attack_is_denied_and_is_one(command: str, home: Path) -> None:
     assert reason(command, home) != ""
 
     run(command, home)
-    assert digest(home) != before or command.startswith(QUIET)
+    assert digest(home) != before
+
+
+@pytest.mark.parametrize("command", lines("untried.txt"))
+def test_an_attack_that_not_every_machine_can_run_is_denied(command: str, home: Path) -> None:
+    assert reason(command, home) != ""
+
+
+@pytest.mark.parametrize("command", lines("person.txt"))
+def test_what_a_person_decides_with_is_denied(command: str, home: Path) -> None:
+    assert reason(command, home) != ""
 
 
 @pytest.mark.parametrize("command", lines("free.txt"))
