@@ -186,7 +186,7 @@ def _git(program: str, words: Sequence[str]) -> Written:
     yield "into", folder
     if word == "clean" and any(re.match(r"-\w*[xX]", argument) for argument in arguments):
         yield "tree", folder
-    for argument in arguments:
+    for argument in arguments if word != "push" else ():
         yield "given", os.path.join(folder, argument)
         if " " not in argument:
             yield from _unknown(program, [argument])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from oneiros.light.hook import GUARDED
 from oneiros.light.protected import reason_to_deny
 
 HERE = Path(__file__).parent
@@ -124,3 +125,18 @@ def test_what_a_person_decides_with_is_denied(command: str, home: Path) -> None:
 @pytest.mark.parametrize("command", lines("free.txt"))
 def test_what_only_reads_or_writes_elsewhere_is_free(command: str, home: Path) -> None:
     assert reason(command, home) == ""
+
+
+@pytest.mark.parametrize("command", lines("slips.txt"))
+def test_what_slips_past_is_what_the_documents_say(command: str, home: Path) -> None:
+    assert reason(command, home) == "" or not any(mark in command.encode() for mark in GUARDED)
+
+
+def test_a_command_that_stands_for_too_much_is_denied_where_it_names_the_memory(home: Path) -> None:
+    many = "{a,b}" * 12
+    deep = "echo " + "$(" * 20 + "true" + ")" * 20
+    long = "# " + "x" * 70_000
+
+    for command in (f"echo {many}", deep, long):
+        assert reason(command, home) == ""
+        assert reason(f"ls ~/.oneiros\n{command}", home) != ""
