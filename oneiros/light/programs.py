@@ -25,7 +25,7 @@ READING = frozenset(
     "sha256sum sha512sum cksum shasum md5 b2sum sort shuf uniq cut paste tr nl od hexdump strings tac rev fold column "
     "realpath readlink basename dirname pwd test [ [[ : echo printf true false jq zcat zgrep zless which type hash "
     "export local declare typeset readonly unset read set shift return exit break continue wait sleep seq case esac in "
-    "date for select function code open xdg-open view man oneiros".split()
+    "date for select code open xdg-open man oneiros".split()
 )
 TEXT = frozenset("git gh glab curl wget".split())  # what they are given is text, no script
 SHELLS = frozenset("sh bash zsh dash ksh fish source . at batch crontab".split())
@@ -36,7 +36,7 @@ DECLARING = frozenset("export local declare typeset readonly".split())
 DEFINING = frozenset({"alias", "trap"})  # a script to run later
 TAKING = frozenset({"xargs", "parallel"})  # words from the step before
 FILLING = frozenset("read mapfile readarray unset printf getopts".split())  # variables with what nobody can tell
-KEYWORDS = frozenset("then do else elif if while until ! { } coproc".split())
+KEYWORDS = frozenset("then do else elif if while until ! { } coproc function".split())
 # What runs the program behind it: the letters of its options that take a word.
 RUNNERS = dict(
     one.partition(":")[::2]
@@ -110,9 +110,10 @@ def _unknown(program: str, words: Sequence[str]) -> Written:
 def _reads(program: str, words: Sequence[str]) -> Written:
     for value in option_values(words, OUTPUT.get(program, ""), "output", "log-file"):
         yield "file", value
-    if program == "uniq":
-        for word in operands(words, "fsw")[1:2]:
-            yield "file", word
+    for word in operands(words, "fsw")[1:2] if program == "uniq" else ():
+        yield "file", word
+    if program == "oneiros" and "export" in words:
+        yield from _writes(program, words)
 
 
 def _writes(program: str, words: Sequence[str]) -> Written:  # noqa: ARG001

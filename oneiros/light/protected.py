@@ -51,9 +51,7 @@ CHANGED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", re.MULTILINE)  # the fi
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|(?<![\w/.-])oneiros(?![\w.-])|\boneiros/config\.toml")
 MODULE = re.compile(r"oneiros(?:\.[\w.]+)?")
 ALONE = "|".join(sorted(PERSON_COMMANDS))
-DECIDES = re.compile(
-    rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b"
-)  # inside a program
+DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
 
 WRITE_DENIED = (
     "{path} is approved memory (rank 1): a person's acceptance alone changes it. Make a proposal with "
@@ -177,12 +175,14 @@ class Script:
         self._guarded = guarded
         self._variables = variables
         self._set: dict[str, tuple[str, ...]] = {}
-        self._folder = self._before = folder
         self._aliases: dict[str, str] = {}
         self._links: dict[str, str] = {}
-        self._folders: list[str] = []  # to which closing parentheses lead back
+        self._folder = self._before = folder
         self._fed: list[str] = []  # what earlier steps of the pipeline print, as far as it stands in their words
         self._is_fed = False
+        self._outside: list[
+            tuple[str, list[str], bool]
+        ] = []  # folder, what is fed and whether, before each open parenthesis
         self._text = outer
         self._depth = outer.count("\0")
 
@@ -200,18 +200,20 @@ class Script:
 
     def _step(self, command: Command) -> None:
         if command.edge == "(":
-            self._folders.append(self._folder)
-        elif command.edge == ")":
-            self._folder = self._folders.pop() if self._folders else self._folder
-        else:
+            self._outside.append((self._folder, self._fed, self._is_fed))
+        elif command.edge == ")" and self._outside:
+            self._folder, self._fed, self._is_fed = self._outside.pop()
+        elif not command.edge:
             words = self._prepared(command.words)
             for target in command.targets if command.words[:1] != ["[["] else ():
                 for word in words_of(target, self._known):
                     self._check("file", word)
             if words:
                 self._run(words, command.fed)
-            self._is_fed = command.feeds
-            self._fed = [*self._fed, *command.fed, *_printed(words)] if command.feeds else []
+            if command.feeds:
+                self._fed, self._is_fed = [*self._fed, *command.fed, *_printed(words)], True
+            else:
+                _, self._fed, self._is_fed = self._outside[-1] if self._outside else ("", [], False)
 
     def _known(self, name: str) -> Sequence[str]:
         """Whatever a variable may hold: no step is known to be skipped."""
@@ -220,15 +222,12 @@ class Script:
         return self._set.get(name) or ((self._variables[name],) if name in self._variables else ())
 
     def _assign(self, name: str, values: Sequence[str]) -> None:
-        self._set[name] = (
-            *self._set.get(name, ()),
-            *(value for value in values if value not in self._set.get(name, ())),
-        )
+        self._set[name] = tuple(dict.fromkeys((*self._set.get(name, ()), *values)))
 
     def _prepared(self, raw: Sequence[str]) -> list[str]:
         """The words behind keywords; what they assign is remembered."""
         while raw and raw[0] in KEYWORDS:
-            raw = raw[1:]
+            raw = raw[2:] if raw[0] == "function" else raw[1:]
         if raw[:1] == ["for"] and len(raw) > 2:
             self._assign(raw[1], [word for one in raw[3:] for word in words_of(one, self._known)])
         is_declared = raw[:1] and raw[0] in DECLARING
@@ -326,7 +325,7 @@ class Script:
             self._unclear("it holds scripts in scripts")
             return
         inner = Script(self._guarded, self._folder, self._variables, self._text)
-        inner._set = dict(self._set)
+        inner._set, inner._links = dict(self._set), dict(self._links)
         inner.run(as_written(script))
 
     def _check(self, kind: str, path: str) -> None:

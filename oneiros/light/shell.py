@@ -88,23 +88,11 @@ def _braced(word: str) -> list[str]:
         if not found:
             done.append(one)
             continue
-        for part in reversed(_alternatives(found[1])):
-            waiting.append(one[: found.start()] + part + one[found.end() :])
+        parts = found[1].split(",") if "," in found[1] else [UNKNOWN]  # a range such as {1..3}
+        waiting += [one[: found.start()] + part + one[found.end() :] for part in reversed(parts)]
         if len(done) + len(waiting) > MOST_WORDS:
             raise TooMuch
     return done
-
-
-def _alternatives(inside: str) -> list[str]:
-    if "," in inside:
-        return inside.split(",")
-    first, _, last = inside.partition("..")
-    if first.isdecimal() and last.isdecimal() and abs(int(last) - int(first)) < MOST_WORDS:
-        low, high = sorted((int(first), int(last)))
-        return [str(number) for number in range(low, high + 1)]
-    if len(first) == len(last) == 1 and first.isalpha() and last.isalpha():
-        return [chr(code) for code in range(ord(min(first, last)), ord(max(first, last)) + 1)]
-    return [UNKNOWN]
 
 
 def _filled(word: str, known: Known) -> Iterator[str]:
@@ -173,9 +161,9 @@ class Reader:
     def _end_command(self, operator: str) -> None:
         command = self._command
         command.feeds = operator in ("|", "|&")
-        if command.words or command.targets or command.fed:
+        if command.words or command.targets or command.fed or command.feeds:
             self.found.append(command)
-        if operator in ("(", ")") and operator:
+        if operator in ("(", ")"):
             self._open += 1 if operator == "(" else -1
             self.found.append(Command(operator))
         self._command = Command()
