@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import re
 
-from oneiros.light.endpoint import settings_folder, states_folder
+from oneiros.light.guarded import Denied, Guarded, has_pattern
 from oneiros.light.person_only import PERSON_COMMANDS, PERSON_SETTINGS
 from oneiros.light.programs import (
     BETWEEN,
@@ -32,41 +32,26 @@ from oneiros.light.programs import (
     takes_scripts,
     written,
 )
-from oneiros.light.shell import PATTERN, UNKNOWN, Command, TooMuch, as_written, commands, words_of
+from oneiros.light.shell import MOST_WORDS, UNKNOWN, Command, TooMuch, as_written, commands, words_of
 
 TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
-KEPT = ("sessions", ".git")  # what they said, and what they decided
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
-MAX_CHARS = 1 << 16  # of a command that names anything of ours; an ordinary one has a few thousand at most
+MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one has a few thousand at most
 DEEPEST = 4  # scripts inside each other
-MARKS = frozenset(map(chr, PATTERN.values()))
-PATTERNS = {code: chr(key) for key, code in PATTERN.items()}
+MOST_CHECKS = 5_000  # of paths in one command, a fifth of a second
+MOST_LINKS = 16  # that one command makes
 ASSIGNMENT = re.compile(r"(\w+)(\+?)=(.*)", re.DOTALL)
 VALUE = re.compile(r"(?:[\w.-]+=)+!?")  # what stands before a script in a word
 CHANGED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?(\S+)", re.MULTILINE)  # the files of a diff
-OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|(?<![\w/.-])oneiros(?![\w.-])|\boneiros/config\.toml")
 MODULE = re.compile(r"oneiros(?:\.[\w.]+)?")
 ALONE = "|".join(sorted(PERSON_COMMANDS))
 DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
 
-WRITE_DENIED = (
-    "{path} is approved memory (rank 1): a person's acceptance alone changes it. Make a proposal with "
-    "propose_promotion (or /oneiros:remember); the person accepts it with `oneiros review` in a terminal of their own."
-)
-OWN_DENIED = (
-    "{path} is the person's own (settings, key, state, or what their memory keeps): tell them what you would change."
-)
-WHOLE_DENIED = "{path} is or holds a memory of the person's. Tell them to do it in a terminal of their own."
 PERSON_DENIED = "`oneiros {words}` is for the person alone. Tell them to run it in a terminal of their own."
 UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
-
-
-class Denied(Exception):
-    """The command may not be run; the text says why."""
 
 
 def reason_to_deny(
@@ -79,7 +64,7 @@ def reason_to_deny(
         return ""
     try:
         if tool == "Bash":
-            Script(guarded, folder, variables).run(subject)
+            Script(guarded, folder, variables, subject).run()
         else:
             guarded.check("file", subject, os.path.join(folder, guarded.at_home(subject)))
     except Denied as reason:
@@ -87,91 +72,10 @@ def reason_to_deny(
     return ""
 
 
-class Guarded:
-    """The places that are the person's, with links resolved."""
-
-    def __init__(self, roots: Sequence[str], variables: Mapping[str, str]) -> None:
-        self.home = variables.get("HOME") or os.path.expanduser("~")
-        self._roots = [_folded(os.path.realpath(root)) for root in roots]
-        self._approved = [os.path.join(root, _folded(name)) for root in self._roots for name in APPROVED]
-        own = (states_folder(variables), settings_folder(variables, self.home))
-        self._own = [_folded(os.path.realpath(folder)) for folder in own]
-        self._own += [os.path.join(root, name) for root in self._roots for name in KEPT]
-        self._names = {os.path.basename(place) for place in (*self._roots, *self._own, *self._approved)}
-        self._roots += [root.removesuffix("/memory") for root in self._roots if root.endswith("/.oneiros/memory")]
-
-    def check(self, kind: str, path: str, whole: str) -> None:
-        """Raises Denied where a write of this kind touches what is guarded; the kinds are those of `programs.py`.
-
-        `whole`: the path as it was said, from the folder that it counts from.
-        """
-        is_path = "/" in path
-        if kind == "piece" and not self._has_name(path):
-            return
-        for one in self._meant(whole):
-            at = _folded(one)
-            if any(_lies_in(at, place) for place in self._approved):
-                raise Denied(WRITE_DENIED.format(path=as_written(one)))
-            if any(_lies_in(at, place) for place in self._own):
-                raise Denied(OWN_DENIED.format(path=as_written(one)))
-            is_whole = (
-                (kind == "tree" and any(_lies_in(place, at) for place in (*self._roots, *self._own, *self._approved)))
-                or (kind == "into" and any(_lies_in(at, root) for root in self._roots))
-                or (kind in ("given", "piece") and is_path and at in self._roots)
-            )
-            if is_whole:
-                raise Denied(WHOLE_DENIED.format(path=as_written(one)))
-
-    def may_be_in(self, known: str) -> bool:
-        """Whether a path that begins like this, and goes on as nobody can tell, may lead to what is guarded."""
-        begun = _folded(os.path.normpath(known) + "/" * known.endswith("/")) if known else ""
-        return any(place.startswith(begun) or _lies_in(begun, place) for place in (*self._approved, *self._own))
-
-    def is_named(self, text: str, folder: str) -> bool:
-        """Whether a text names a memory, its program, or the person's settings or state."""
-        places = (*self._roots, *self._approved, *self._own)
-        pieces = {one for one in BETWEEN.split(_folded(text)) if "/" in one and self._has_name(one)}
-        return bool(OURS.search(text)) or any(
-            _lies_in(_folded(one), place)
-            for piece in (folder, *pieces)
-            for one in self._meant(os.path.join(folder, self.at_home(piece)))
-            for place in places
-        )
-
-    def _has_name(self, text: str) -> bool:
-        return any(name in _folded(text) for name in self._names)
-
-    def at_home(self, path: str) -> str:
-        return self.home + path[1:] if path == "~" or path.startswith("~/") else path
-
-    def _meant(self, whole: str) -> Iterator[str]:
-        """The path without links: what lies there, and the link itself; a pattern as the guarded paths it matches."""
-        whole = whole.replace("\0", "")  # no file has it in its name, and the system refuses to look
-        if _has_pattern(whole):
-            yield from self._matched(os.path.normpath(whole))
-            return
-        resolved = os.path.realpath(whole)
-        yield resolved
-        parent = os.path.realpath(os.path.dirname(whole.rstrip("/")))
-        if (link := os.path.join(parent, os.path.basename(whole.rstrip("/")))) != resolved:
-            yield link
-
-    def _matched(self, pattern: str) -> Iterator[str]:
-        """The guarded paths, or what holds them, that a pattern names. No disk is asked, so it takes no time."""
-        from fnmatch import fnmatchcase  # noqa: PLC0415  seldom needed
-
-        parts = _resolved_start(pattern).split("/")
-        for place in (*self._approved, *self._own, *self._roots):
-            names = place.split("/")
-            pairs = zip(parts, names, strict=False)
-            if all(_matches(part, name, fnmatchcase) for part, name in pairs):
-                yield "/".join(names[: len(parts)] + parts[len(names) :])
-
-
 class Script:
     """Goes through a script as the shell would, and raises Denied at the first step that may not be."""
 
-    def __init__(self, guarded: Guarded, folder: str, variables: Mapping[str, str], outer: str = "") -> None:
+    def __init__(self, guarded: Guarded, folder: str, variables: Mapping[str, str], text: str) -> None:
         self._guarded = guarded
         self._variables = variables
         self._set: dict[str, tuple[str, ...]] = {}
@@ -183,20 +87,23 @@ class Script:
         self._outside: list[
             tuple[str, list[str], bool]
         ] = []  # folder, what is fed and whether, before each open parenthesis
-        self._text = outer
-        self._depth = outer.count("\0")
+        self._text = text
+        self._whole = text  # the script that holds this one
+        self._named: dict[str, bool] = {}  # whether the text names what is guarded, by the folder it is read in
+        self._depth = 0
 
-    def run(self, text: str) -> None:
+    def run(self) -> None:
         """Raises Denied."""
-        self._text += "\0" + text
-        if len(text) > MAX_CHARS:
-            self._unclear("it is longer than the guard reads")
-            return
         try:
-            for command in commands(text):
-                self._step(command)
+            self._go_through()
         except (TooMuch, RecursionError):
-            self._unclear("it stands for more than the guard can expand")
+            self._unclear("it is too long, or stands for too much")
+
+    def _go_through(self) -> None:
+        if len(self._text) > MAX_CHARS or self._depth > DEEPEST:
+            raise TooMuch
+        for command in commands(self._text):
+            self._step(command)
 
     def _step(self, command: Command) -> None:
         if command.edge == "(":
@@ -212,6 +119,8 @@ class Script:
                 self._run(words, command.fed)
             if command.feeds:
                 self._fed, self._is_fed = [*self._fed, *command.fed, *_printed(words)], True
+                if len(self._fed) > MOST_WORDS:
+                    raise TooMuch
             else:
                 _, self._fed, self._is_fed = self._outside[-1] if self._outside else ("", [], False)
 
@@ -223,6 +132,8 @@ class Script:
 
     def _assign(self, name: str, values: Sequence[str]) -> None:
         self._set[name] = tuple(dict.fromkeys((*self._set.get(name, ()), *values)))
+        if len(self._set[name]) > MOST_WORDS:
+            raise TooMuch
 
     def _prepared(self, raw: Sequence[str]) -> list[str]:
         """The words behind keywords; what they assign is remembered."""
@@ -248,7 +159,7 @@ class Script:
         if runner in TAKING:
             taken = " ".join([*fed, *self._fed]).split()
             rest = [word.replace("{}", " ".join(taken)) for word in rest] + taken
-        if UNKNOWN in words[0] or (_has_pattern(words[0]) and program not in ("[", "[[")):
+        if UNKNOWN in words[0] or (has_pattern(words[0]) and program not in ("[", "[[")):
             self._unclear("nobody can tell which program it runs")
         if program in ("cd", "pushd", "popd"):
             self._change_folder(program, operands(rest))
@@ -260,6 +171,8 @@ class Script:
             self._check(kind, path)
         if program == "ln" and len(ends := [self._joined(word) for word in operands(rest)]) == 2:
             self._links[ends[1]] = ends[0]
+            if len(self._links) > MOST_LINKS:
+                raise TooMuch
 
     def _behind_runners(self, words: list[str]) -> tuple[list[str], str]:
         """The words from the program on that is run in the end, and what runs it."""
@@ -321,15 +234,16 @@ class Script:
                     self._inner(VALUE.sub("", word))
 
     def _inner(self, script: str) -> None:
-        if self._depth >= DEEPEST:
-            self._unclear("it holds scripts in scripts")
-            return
-        inner = Script(self._guarded, self._folder, self._variables, self._text)
-        inner._set, inner._links = dict(self._set), dict(self._links)
-        inner.run(as_written(script))
+        inner = Script(self._guarded, self._folder, self._variables, as_written(script))
+        inner._set, inner._links, inner._depth = dict(self._set), dict(self._links), self._depth + 1
+        inner._whole = self._whole
+        inner._go_through()
 
     def _check(self, kind: str, path: str) -> None:
         """Raises Denied where a write touches what is guarded, or where nobody can tell and it is named."""
+        self._guarded.checks += 1
+        if self._guarded.checks > MOST_CHECKS:
+            raise TooMuch
         whole = self._joined(path)
         if UNKNOWN not in whole:
             self._guarded.check(kind, path, whole)
@@ -345,7 +259,9 @@ class Script:
         return whole
 
     def _unclear(self, why: str) -> None:
-        if self._guarded.is_named(self._text, self._folder):
+        if self._folder not in self._named:
+            self._named[self._folder] = self._guarded.is_named(self._whole, self._folder)
+        if self._named[self._folder]:
             raise Denied(UNCLEAR.format(why=why))
 
 
@@ -389,29 +305,3 @@ def _printed(words: Sequence[str]) -> list[str]:
     if program in ("echo", "printf"):
         return [" ".join(operands(words[1:]))]
     return [] if program == "cat" and len(words) == 1 else [" ".join((UNKNOWN, *words[1:]))]
-
-
-def _lies_in(path: str, place: str) -> bool:
-    return path == place or path.startswith(place.rstrip("/") + "/")
-
-
-def _folded(path: str) -> str:
-    """As a disk reads it that takes capitals for small letters."""
-    return path.casefold()
-
-
-def _has_pattern(path: str) -> bool:
-    return not MARKS.isdisjoint(path)
-
-
-def _resolved_start(pattern: str) -> str:
-    """A pattern with the links before its first mark resolved."""
-    parts = pattern.split("/")
-    first = next(place for place, part in enumerate(parts) if _has_pattern(part))
-    return os.path.join(os.path.realpath("/".join(parts[:first]) or "/"), *parts[first:])
-
-
-def _matches(part: str, name: str, fits: Callable[[str, str], bool]) -> bool:
-    if not _has_pattern(part):
-        return _folded(as_written(part)) == name
-    return fits(name, _folded(part.translate(PATTERNS))) and (name[:1] != "." or part[:1] == ".")
