@@ -187,7 +187,8 @@ def _git(program: str, words: Sequence[str]) -> Written:
     yield "into", folder
     if word == "clean" and any(re.match(r"-\w*[xX]", argument) for argument in arguments):
         yield "tree", folder
-    for argument in arguments if word != "push" else ():
+    are_names = word in ("push", "switch") or {"-b", "-B"} & set(arguments)
+    for argument in () if are_names else arguments:
         yield "given", os.path.join(folder, argument)
         if " " not in argument:
             yield from _unknown(program, [argument])
