@@ -2,7 +2,7 @@
 
     python -m benchmarks.guard --data ../shared/data/transcripts
 
-Every shell command of the transcripts is judged as if a memory lay in the home and another one in the project. Those that
+Every shell command of the transcripts is judged as if a memory lay in the home and another in the project. Those that
 name a folder of documents are then judged with the topics of the project's memory in its place: of these, reading must
 pass. It judges alone; whole processes are measured by `benchmarks.process`.
 """

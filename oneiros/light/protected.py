@@ -271,11 +271,10 @@ def person_words(program: str, words: Sequence[str]) -> str:
         return "off"
     behind = _behind_oneiros(program, words)
     said = operands(behind)
-    if said[:1] == ["dream"]:
-        said = said[1:]
-    if program != "oneiros":  # such as `tmux send-keys oneiros Space review`
+    if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
-    if not said or {"--help", "-h"} & set(behind) or ("--dry-run" in behind and said[0] in ("forget", "uninstall")):
+    options = set(behind) if "--" not in behind else set()
+    if not said or options & {"--help", "-h"} or ("--dry-run" in options and said[0] in ("forget", "uninstall")):
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS
