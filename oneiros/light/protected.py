@@ -50,7 +50,7 @@ MODULE = re.compile(r"oneiros(?:\.[\w.]+)?")
 ALONE = "|".join(sorted(PERSON_COMMANDS))
 DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
 
-PERSON_DENIED = "`oneiros {words}` is for the person alone. Tell them to run it in a terminal of their own."
+PERSON_DENIED = "`{words}` is for the person alone. Tell them to run it in a terminal of their own."
 UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
 
 
@@ -84,9 +84,7 @@ class Script:
         self._folder = self._before = folder
         self._fed: list[str] = []  # what earlier steps of the pipeline print, as far as it stands in their words
         self._is_fed = False
-        self._outside: list[
-            tuple[str, list[str], bool]
-        ] = []  # folder, what is fed and whether, before each open parenthesis
+        self._outside: list[tuple[str, list[str], bool]] = []  # folder, and what is fed, before each parenthesis
         self._text = text
         self._whole = text  # the script that holds this one
         self._named: dict[str, bool] = {}  # whether the text names what is guarded, by the folder it is read in
@@ -218,7 +216,7 @@ class Script:
         elif INTERPRETERS.fullmatch(program):
             for code in [*(word for word in rest if BETWEEN.search(word)), *fed]:
                 if ("oneiros" in code or "dream" in code) and (found := DECIDES.search(code)):
-                    raise Denied(PERSON_DENIED.format(words=found[0].split()[-1].strip("\"'")))
+                    raise Denied(PERSON_DENIED.format(words="oneiros " + found[0].split()[-1].strip("\"'")))
                 if self._guarded.is_named(code, self._folder):
                     self._unclear("a program inside it does what the guard cannot read")
         elif program == "patch" or (program == "git" and {"apply", "am"} & set(rest)):
@@ -266,9 +264,9 @@ class Script:
 
 
 def person_words(program: str, words: Sequence[str]) -> str:
-    """The words of a command of oneiros that is for the person alone; empty where it is none."""
+    """The words of a command that is for the person alone; empty where it is none."""
     if program == "claude" and {"disable", "uninstall", "remove"} & set(words) and "oneiros" in " ".join(words):
-        return "off"
+        return "claude plugin"
     behind = _behind_oneiros(program, words)
     said = operands(behind)
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
@@ -283,7 +281,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
         or (said[0] == "init" and len(said) > 1)
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
     )
-    return " ".join(said[: 2 if said[0] == "config" else 1]) if is_theirs else ""
+    return " ".join(("oneiros", *said[: 2 if said[0] == "config" else 1])) if is_theirs else ""
 
 
 def _behind_oneiros(program: str, words: Sequence[str]) -> Sequence[str]:
