@@ -85,15 +85,25 @@ def is_of_others(root: str) -> bool:
 
 def trusted_roots(variables: Mapping[str, str], home: str) -> set[str]:
     """The memories that the person has let take effect, with links resolved."""
-    import tomllib  # noqa: PLC0415  only where a memory lies near the working folder
-
-    configured = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     try:
-        with open(os.path.join(configured, "oneiros", "config.toml"), "rb") as stream:
-            roots = tomllib.load(stream).get("trusted_roots", [])
-    except (OSError, ValueError):
+        with open(os.path.join(settings_folder(variables, home), "config.toml"), "rb") as stream:
+            text = stream.read()
+    except OSError:
+        return set()
+    if b"trusted_roots" not in text:
+        return set()
+    import tomllib  # noqa: PLC0415  a third of a hook's time, and few trust a memory beside their own
+
+    try:
+        roots = tomllib.loads(text.decode()).get("trusted_roots", [])
+    except ValueError:
         return set()
     return {os.path.realpath(root) for root in roots if isinstance(root, str)} if isinstance(roots, list) else set()
+
+
+def settings_folder(variables: Mapping[str, str], home: str) -> str:
+    """Where the person's own settings lie. See `memory_server.settings.person_settings_file`."""
+    return os.path.join(variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config"), "oneiros")
 
 
 def is_memory(root: str) -> bool:

@@ -42,9 +42,14 @@ NOBODY_LOOKED = (
     b' `oneiros doctor` why not."}'
 )
 MAX_INPUT = 1 << 20  # bytes of what the client tells
+MAX_CALL = 1 << 24  # of a tool call that is to be judged: with the whole text of a file in it
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
 MAX_LOG_BYTES = 200_000
-GUARDED = (b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"oneiros")  # what a denial can be about
+GUARDED = (  # what a denial can be about: our names, and what removes or moves whole folders; as in bin/oneiros-guard
+    *(b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"sessions/", b".git/", b"oneiros"),
+    *(b"rm -", b"mv ", b"-delete", b"git clean", b"~/.", b"HOME"),
+)
+NOT_JUDGED = "This may touch the person's memory, and {why}. Do it in smaller steps, with full paths."
 
 
 def run() -> None:
@@ -63,9 +68,11 @@ def run() -> None:
 
 def answer(event: str) -> bytes:
     """What is to be said about an event; empty where there is nothing."""
-    told = _read_input()
+    told = _read_input(MAX_CALL if event == "PreToolUse" else MAX_INPUT)
     if event == "PreToolUse":
         return _denial(told) if any(mark in told for mark in GUARDED) else b""
+    if len(told) > MAX_INPUT:
+        return b""
     root = _root()
     if not told or not is_memory(root):
         return b""
@@ -203,6 +210,9 @@ def _denial(told: bytes) -> bytes:
 
     from oneiros.light.protected import reason_to_deny  # noqa: PLC0415
 
+    if len(told) > MAX_CALL:
+        return _refused(NOT_JUDGED.format(why="it is longer than the guard reads"))
+    _signal.signal(_signal.SIGALRM, lambda *_: _refuse_late())
     call = json.loads(told)
     home = os.path.expanduser("~")
     own = os.path.join(home, ".oneiros", "memory")
@@ -213,22 +223,29 @@ def _denial(told: bytes) -> bytes:
     roots = [root for root in {meant, own, *trusted_roots(os.environ, home)} if is_memory(root)]
     folder = call.get("cwd") or os.getcwd()
     reason = reason_to_deny(call["tool_name"], call["tool_input"], folder, roots, os.environ)
-    if not reason:
-        return b""
+    return _refused(reason) if reason else b""
+
+
+def _refused(reason: str) -> bytes:
+    import json  # noqa: PLC0415  only for a call that is denied
+
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason}
     return json.dumps({"hookSpecificOutput": said}).encode()
 
 
-def _read_input() -> bytes:
-    """The JSON on stdin; empty where there is none or too much of it."""
+def _read_input(most: int) -> bytes:
+    """The JSON on stdin, empty where there is none; of too much of it a piece that is longer than `most`."""
     if os.isatty(0):
         return b""
-    told = b""
-    while part := os.read(0, 65_536):
+    told = bytearray()
+    while len(told) <= most and (part := os.read(0, 65_536)):
         told += part
-        if len(told) > MAX_INPUT:
-            return b""
-    return told
+    return bytes(told)
+
+
+def _refuse_late() -> None:
+    os.write(1, _refused(NOT_JUDGED.format(why="the guard could not look at it in time")))
+    _end_late("PreToolUse")
 
 
 def _end_late(event: str) -> None:

@@ -32,12 +32,25 @@ def denied(command: str, folder: str = FOLDER) -> bool:
         ("Write", {"file_path": f"{ROOT}/topics/../topics/x.md"}),
         ("NotebookEdit", {"notebook_path": f"{ROOT}/topics/x.ipynb"}),
         ("Write", {"file_path": f"{ROOT}/proposals/approvals.jsonl"}),
-        ("Write", {"file_path": "/home/ada/.local/state/oneiros/0123456789abcdef/approvals.jsonl"}),
-        ("Bash", {"command": "echo '{}' >> ~/.local/state/oneiros/0123456789abcdef/approvals.jsonl"}),
     ],
 )
 def test_an_editor_may_not_write_approved_memory(tool: str, arguments: dict[str, object]) -> None:
     assert "propose" in reason_to_deny(tool, arguments, FOLDER, [ROOT], VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/ada/.local/state/oneiros/0123456789abcdef/approvals.jsonl",
+        "/home/ada/.config/oneiros/config.toml",
+        "/home/ada/.config/oneiros/any-key",
+        f"{ROOT}/sessions/archive/x.zst",
+        f"{ROOT}/.git/hooks/pre-commit",
+        f"{ROOT}/TOPICS/../Sessions/x",
+    ],
+)
+def test_an_editor_may_not_write_what_is_the_persons_own(path: str) -> None:
+    assert "the person's own" in reason_to_deny("Write", {"file_path": path}, FOLDER, [ROOT], VARIABLES)
 
 
 @pytest.mark.parametrize("path", [f"{ROOT}/episodes/x.md", "/home/ada/work/topics/x.md", "notes.md", f"{ROOT}/topicsx"])

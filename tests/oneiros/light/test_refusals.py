@@ -1,0 +1,46 @@
+"""What the hook in front of a tool says where the guard comes to no answer."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HANGING = (
+    "from oneiros.light import hook, protected; hook.OTHER_SECONDS = 0.2;"
+    "protected.reason_to_deny = lambda *_: __import__('threading').Event().wait(60); hook.run()"
+)
+
+
+def said(told: str, home: Path, program: str = "from oneiros.light.hook import run; run()") -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, "PreToolUse"],
+        input=told, env={"HOME": str(home)}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def call(tool: str, **arguments: str) -> str:
+    return json.dumps({"tool_name": tool, "tool_input": arguments, "cwd": "/"})
+
+
+@pytest.mark.parametrize(("command", "is_denied"), [("cat topics/mail.md", True), ("ls -l", False)])
+def test_a_guard_that_takes_too_long_denies_what_may_touch_a_memory(
+    command: str, is_denied: bool, tmp_path: Path
+) -> None:
+    answer = said(call("Bash", command=command), tmp_path, HANGING)
+
+    assert ('"deny"' in answer) == is_denied
+
+
+def test_a_call_is_judged_whatever_its_length_and_denied_beyond_all_measure(tmp_path: Path) -> None:
+    root = tmp_path / ".oneiros" / "memory"
+    (root / "topics").mkdir(parents=True)
+    (root / "MEMORY.md").touch()
+    long, beyond = "oneiros " * 200_000, "oneiros " * 2_200_000
+
+    assert said(call("Write", file_path=str(tmp_path / "x.md"), content=long), tmp_path) == ""
+    assert '"deny"' in said(call("Write", content=long, file_path=str(root / "topics" / "x.md")), tmp_path)
+    assert '"deny"' in said(call("Write", file_path=str(tmp_path / "x.md"), content=beyond), tmp_path)
