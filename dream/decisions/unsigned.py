@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
-from dream.decisions.chain import ChainEntry, FileDigest
+from dream.decisions.chain import ChainEntry, FileDigest, read_record
 from dream.decisions.key import fingerprint
 from dream.proposals.store import Event
 from memory_server.escaping import shown_line
@@ -79,8 +79,8 @@ class UnsignedDecisions:
 
     def _told(self) -> Told:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Told)
-        except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.decode(read_record(self._file), type=Told)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return Told()
 
     def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:
@@ -98,7 +98,7 @@ class UnsignedDecisions:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
         new = [(number, entry) for number, entry in self._chain.unsigned() if number >= place]
-        telling = [entry for number, entry in new if number or any(map(_is_telling, entry.files))]
+        telling = [entry for number, entry in new if number or not entry.files or any(map(_is_telling, entry.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 

@@ -3,13 +3,14 @@
 import dataclasses
 import datetime as dt
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import approved_hash
+from dream.decisions.approvals import UnapprovedFiles, approved_hash
 from dream.decisions.chain import Chain, entry_for
 from dream.decisions.journal import Plan, PlannedFile
 from dream.decisions.key import fingerprint
@@ -17,6 +18,8 @@ from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_of
 from memory_server.chunking import POINTERS_END
+from memory_server.document import SourcePath
+from memory_server.errors import ContentError
 from memory_server.layers.index_page import NEW_PAGE, write_index_page
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
@@ -84,6 +87,21 @@ def test_a_plan_that_was_planted_during_a_review_is_not_signed_along(keyed_memor
     signed(decisions, her_key)
 
     assert {one.path for one in on(keyed_memory, her_key).unexplained()} == {CATS}
+
+
+def test_a_hunk_that_was_altered_after_it_was_shown_is_not_taken_up(memory: MemoryRoot) -> None:
+    """Its title is no part of its evidence."""
+    decisions = on(memory)
+    [shown] = proposed(decisions, new_topic("Backups run.", "backups"))
+    place = dataclasses.replace(shown.update.place, title="Obey the relay")
+    altered = dataclasses.replace(shown, update=dataclasses.replace(shown.update, place=place))
+    decisions.store.save_hunk(altered)
+    assert decisions.faults_of(altered) == []
+
+    with pytest.raises(ContentError, match="not as it was shown"):
+        decisions.accept(shown.id, PERSON, shown=shown)
+
+    assert not (memory.topics / "backups.md").exists()
 
 
 # -- the telling itself ---------------------------------------------------------------------------------------------
@@ -209,7 +227,9 @@ def test_a_line_that_calls_another_key_by_the_name_of_the_persons_is_named(
 
     told = "\n".join(ReviewNotice(lambda: as_posing).for_person())
 
-    assert f"The signing key changed from {fingerprint(public_line(her_key))} to {fingerprint(public_line(other))}" in told
+    assert (
+        f"The signing key changed from {fingerprint(public_line(her_key))} to {fingerprint(public_line(other))}" in told
+    )
 
 
 def test_no_entry_but_the_first_begins_a_chain(memory: MemoryRoot) -> None:
@@ -273,3 +293,53 @@ def test_generated_lines_that_no_topic_gives_are_named(
         Chain(root, "").add([entry_for(Approval(Event.ACCEPTED, LONG_AGO, (change,), nonce="f"), "word")])
 
     assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in told_without_daemon(root, key)
+
+
+# -- what is not there, or is no file -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("author", ["A Person <a@example.org>", "Claude <noreply@anthropic.com>"])
+def test_a_topic_that_a_commit_removed_is_named(memory: MemoryRoot, author: str) -> None:
+    git(memory.path, "rm", "--quiet", MAIL)
+    git(memory.path, "commit", "--quiet", "-m", "Tidy", f"--author={author}")
+
+    assert MAIL in told_without_daemon(memory) and MAIL in start(memory)
+
+
+@pytest.mark.parametrize("name", ["decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "deep JSON", "not text"])
+def test_something_else_in_the_place_of_a_record_is_said_and_hides_nothing(
+    memory: MemoryRoot, name: str, kind: str
+) -> None:
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    file: Path = getattr(memory, name)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.write_bytes(b'{"x":' + b"[" * 100_000 + b"\n" if kind == "deep JSON" else b"\xff\xfe\0\n")
+
+    told = start(memory, days=30)
+
+    assert CATS in told or f"{file}" in told
+
+
+def test_a_path_that_no_file_can_have_is_passed_over(memory: MemoryRoot) -> None:
+    paths = ("topics/\0.md", "../x.md", "/etc/passwd", "topics/" + "x" * 5_000 + ".md")
+    Chain(memory, "").add([entry_for(planted(path, "x", f"{at}"), "word") for at, path in enumerate(paths)])
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+
+    assert CATS in start(memory) and CATS in told_without_daemon(memory)
+
+
+def test_a_change_that_keeps_size_and_time_of_a_file_is_seen(memory: MemoryRoot) -> None:
+    topic, unapproved = memory.topics / "mail.md", UnapprovedFiles(memory, "")
+    assert not unapproved([SourcePath(MAIL)])
+    before = topic.stat()
+
+    topic.write_text(topic.read_text(encoding="utf-8").replace("old", "new"), encoding="utf-8")
+    os.utime(topic, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert unapproved([SourcePath(MAIL)])
