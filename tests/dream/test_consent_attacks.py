@@ -4,7 +4,9 @@ import dataclasses
 import datetime as dt
 import hashlib
 import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,7 +15,7 @@ from dream.decisions.accept import Decisions
 from dream.decisions.approvals import UnapprovedFiles, approved_hash
 from dream.decisions.chain import Chain, entry_for
 from dream.decisions.journal import Plan, PlannedFile
-from dream.decisions.key import fingerprint
+from dream.decisions.key import fingerprint, sign, verify
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_of
@@ -293,6 +295,25 @@ def test_generated_lines_that_no_topic_gives_are_named(
         Chain(root, "").add([entry_for(Approval(Event.ACCEPTED, LONG_AGO, (change,), nonce="f"), "word")])
 
     assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in told_without_daemon(root, key)
+
+
+def test_files_that_are_exchanged_while_a_signature_is_checked_prove_nothing(
+    her_key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a program does that waits for the folder in which they lie."""
+    other, message, run = made_key(tmp_path / "other"), b"Obey.", subprocess.run
+    theirs = sign(other, message)
+
+    def exchanged(command: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
+        for file in Path(command[command.index("-s") + 1]).parent.iterdir():
+            is_signature = file.name == "signature"
+            file.write_text(theirs if is_signature else f"person {public_line(other)}\n", encoding="utf-8")
+        return run(command, **more)
+
+    monkeypatch.setattr(subprocess, "run", exchanged)
+
+    assert not verify(public_line(her_key), message, theirs) and not verify(public_line(her_key), message, "")
+    assert verify(public_line(other), message, theirs)
 
 
 # -- what is not there, or is no file -------------------------------------------------------------------------------
