@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -21,6 +22,8 @@ from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
+
+Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class ChainEntry:
     """One decision. The hash of its line is its name."""
 
     event: Event
-    at: dt.datetime
+    at: Time
     how: str  # key, word, page; empty where nobody was asked
     nonce: str
     previous: str = ""  # hash of the line before; empty in the first one
