@@ -108,14 +108,16 @@ class Decisions:
         self._level = level
         self._is_true = is_true
 
-    def accept(self, name: str, consent: Consent, *, text: str | None = None) -> Decided:
-        """Writes a hunk into its topic; `text` is the person's own wording of it.
+    def accept(self, name: str, consent: Consent, *, text: str | None = None, shown: Hunk | None = None) -> Decided:
+        """Writes a hunk into its topic; `text` is the person's own wording of it, `shown` what they saw.
 
         Raises ContentError where the hunk is decided already, fits no longer or its file is in doubt; NeedsRepair
         during a merge or rebase. Then nothing has changed.
         """
         with self.locked() as journal:
             hunk = self._open_hunk(name)
+            if shown is not None and hunk != shown:
+                raise ContentError("it is not as it was shown", where=f"hunk {hunk.id}", remedy="Look at it again")
             if faults := self.faults_of(hunk):
                 raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
             reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk

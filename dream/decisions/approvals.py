@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dream.decisions.chain import Chain, FileDigest, entry_for
 from dream.decisions.repository import Repository, find_repository
-from dream.proposals.store import FileChange, ProposalStore, Splice, checked_path
+from dream.proposals.store import APPROVED, FileChange, ProposalStore, Splice, checked_path
 from dream.records import hash_of
 from memory_server.chunking import split_lines
 from memory_server.document import Layer, SourcePath
@@ -36,7 +36,7 @@ WARNING = (
     "Approved files were changed by no acceptance and by no commit of the person. Do not rely on these changes, and"
     " tell the person; `oneiros review` lets them look and decide:"
 )
-Stamp = tuple[int, int]  # of a file: time of its last change in nanoseconds, bytes
+Stamp = tuple[int, int]  # of a file: time of its last change in nanoseconds, which no program sets, and its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Approvals:
         self._places: dict[str, list[tuple[int, FileDigest]]] = {}
         entries = [entry_for(one, "") for one in earlier] or chain.entries
         for place, entry in enumerate(entries):
-            for digest in entry.files:
+            for digest in filter(_is_of_layer_1, entry.files):
                 self._places.setdefault(digest.path, []).append((place, digest))
         self._counts = (lambda _: True) if earlier else chain.counts
         self.by_commit: dict[str, str] = {}  # path -> sha256 of what a commit alone explains, once asked for all
@@ -135,7 +135,10 @@ class Approvals:
         last, repository = self._last.get(path), self._repository
         if self._is_approved(path, text):
             return ""
-        is_committed = repository is not None and text is not None and self._is_committed(repository, path, text)
+        if text is None:
+            is_committed = last is not None and bool(last.after) and self._left_out_by_commit(path)
+        else:
+            is_committed = repository is not None and self._is_committed(repository, path, text)
         if repository is not None and is_committed and repository.is_assistants(path):
             return "committed by the assistant"
         if is_committed and not self.chain.has_key:
@@ -144,8 +147,7 @@ class Approvals:
         if self.chain.has_key and self._was_decided(path, text):
             return UNSIGNED
         if text is None:
-            is_left_out = not self.chain.has_key and self._left_out_by_commit(path)
-            return "removed" if last is not None and last.after and not is_left_out else ""
+            return "removed" if last is not None and last.after else ""
         return "changed" if last is not None or (repository is not None and repository.has(path)) else NEW
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:
@@ -185,6 +187,10 @@ class Approvals:
         """Whether a file that a commit once held is not in the last one."""
         repository = self._repository
         return repository is not None and repository.has_touched(path) and not repository.has(path)
+
+
+def _is_of_layer_1(digest: FileDigest) -> bool:
+    return APPROVED.fullmatch(digest.path) is not None
 
 
 def approved_files(root: MemoryRoot) -> Iterator[str]:
@@ -269,7 +275,7 @@ def _stamp(place: Path) -> Stamp:
         found = place.stat()
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_size
+    return found.st_ctime_ns, found.st_size
 
 
 # -- what is said of them -------------------------------------------------------------------------------------------

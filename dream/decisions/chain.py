@@ -8,9 +8,11 @@ deleted is found. A signature covers entries by their hashes and holds on any ma
 
 import datetime as dt
 import hashlib
+import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated
 
 import msgspec
@@ -18,8 +20,10 @@ import msgspec
 from dream.decisions.key import verify
 from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
+
+Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class ChainEntry:
     """One decision. The hash of its line is its name."""
 
     event: Event
-    at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
+    at: Time
     how: str  # key, word, page; empty where nobody was asked
     nonce: str
     previous: str = ""  # hash of the line before; empty in the first one
@@ -73,7 +77,7 @@ class Chain:
     def __init__(self, root: MemoryRoot, public_key: str, own: Collection[str] = ()):
         self._file, self._head_file = root.decisions, root.decisions_head
         self._key, self._own = public_key, own
-        self._data = self._file.read_bytes() if self._file.exists() else b""
+        self._data = read_record(self._file)
         lines = self._data.split(b"\n")
         self.hashes = [hashlib.sha256(line).hexdigest() for line in lines]
         self.entries, broken = self._entries_in(lines)
@@ -89,7 +93,7 @@ class Chain:
         for place, line in enumerate(lines[:-1]):
             try:
                 entry = msgspec.json.decode(line, type=ChainEntry)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 return entries, f"line {place + 1} of it cannot be read"
             is_begun = place == 0 and entry.event is Event.BEGUN
             if not is_begun and entry.previous != (self.hashes[place - 1] if place else ""):
@@ -100,9 +104,7 @@ class Chain:
     def _written_heads(self) -> list[Head]:
         """The last state that was written, or the last two where the later one may not have come to be."""
         try:
-            return msgspec.json.decode(self._head_file.read_bytes(), type=list[Head])
-        except FileNotFoundError:
-            return []
+            return msgspec.json.decode(read_record(self._head_file) or b"[]", type=list[Head])
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             what = "what is known of the chain of decisions cannot be read"
             remedy = "Remove it; then look at what `oneiros report` names"
@@ -225,6 +227,17 @@ class Chain:
         replace_file(self._file, data + b"".join(lines))
         replace_file(self._head_file, msgspec.json.encode([after]))
         return names[1:]
+
+
+def read_record(file: Path) -> bytes:
+    """What is kept of decisions; empty where nothing is. Raises NeedsRepair for anything but an ordinary file."""
+    if not os.path.lexists(file):
+        return b""
+    if not is_plain_file(file):
+        raise NeedsRepair(
+            "a record of decisions is no ordinary file", where=file, remedy="Look at it, and move it away"
+        )
+    return file.read_bytes()
 
 
 def entry_for(approval: Approval, how: str, terminal: str = "", ancestors: Sequence[str] = ()) -> ChainEntry:

@@ -8,12 +8,11 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
-from typing import Annotated
 
 import msgspec
 
 from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
-from dream.decisions.chain import ChainEntry, FileDigest
+from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
 from dream.decisions.key import fingerprint
 from dream.proposals.store import Event
 from memory_server.escaping import shown_line
@@ -22,7 +21,6 @@ from memory_server.layers.topics import shortened
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
-Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 SOME_ANCESTORS, SOME_DOUBTS = 4, 2
 LOOK = "If that was not you: `oneiros dream blame` and git show what changed; `oneiros dream revert` takes it out"
@@ -51,13 +49,13 @@ class UnsignedDecisions:
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
         """What is to be said at the start of a session."""
-        found = self._untold(now - DAY)
+        found = self._untold(now, now - DAY)
         more = Doubt(f"{len(found) - SOME_DOUBTS} more about unsigned decisions", "`oneiros report` names them")
         return found if len(found) <= SOME_DOUBTS + 1 else [*found[:SOME_DOUBTS], more]
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
         """What the report says."""
-        return self._untold(now - WEEK)
+        return self._untold(now, now - WEEK)
 
     def note_told(self, now: dt.datetime) -> None:
         """Notes that the person was told."""
@@ -67,20 +65,21 @@ class UnsignedDecisions:
         gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
         replace_file(self._file, msgspec.json.encode(Told(entries, commits, gone)))
 
-    def _untold(self, since: dt.datetime) -> list[Doubt]:
+    def _untold(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
         """What the person was not told of before that time."""
         told, hashes = self._told(), self._chain.entry_hashes
-        places = [hashes.index(name) + 1 for name, at in told.entries.items() if at <= since and name in hashes]
-        early = {name for name, at in told.commits.items() if at <= since}
-        commits = [path for name, path in self._commits.items() if name not in early]
+        made = dict(zip(hashes, self._chain.entries, strict=True))
+        early = [name for name, at in told.entries.items() if name in made and made[name].at <= at <= since]
+        places = [hashes.index(name) + 1 for name in early]
+        commits = [path for name, path in self._commits.items() if told.commits.get(name, now) > since]
         gone = [name for name in {*told.entries, *told.gone}.difference(hashes) if told.gone.get(name, since) >= since]
         is_cut = bool(gone) and not self._chain.is_begun_anew
         return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
 
     def _told(self) -> Told:
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Told)
-        except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+            return msgspec.json.decode(read_record(self._file), type=Told)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return Told()
 
     def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:
@@ -97,8 +96,8 @@ class UnsignedDecisions:
         if signings and signings[-1][1].key != self._key:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
-        new = self._chain.unsigned(place)
-        telling = [one for one in new if one.event is not Event.FOUND or any(map(_is_telling, one.files))]
+        first, new = self._chain.entries[:1], self._chain.unsigned(place)
+        telling = [one for one in new if one not in first or not one.files or any(map(_is_telling, one.files))]
         for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
             yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
 

@@ -19,6 +19,8 @@ from oneiros.hooks.injection import HookAnswer, tagged
 
 SILENT = "oneiros: the memory does not answer yet. If it stays so, `oneiros doctor` tells why."
 
+NOTHING_KNOWN = "No decision about this memory is known here: if it is not new, they were removed."
+
 
 def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datetime) -> HookAnswer:
     """The warnings, and that there is no more to be had."""
@@ -26,7 +28,8 @@ def start_without_daemon(root: MemoryRoot, person: PersonSettings, now: dt.datet
     found = approvals.unexplained()
     unsigned = UnsignedDecisions(root, approvals, person.signing_key).since_session(now)
     context = tagged(doubts_for_model(found), person.hook_bytes)
-    to_person = [SILENT, *doubts_for_person(found), *map(in_a_line, unsigned)]
+    unknown = [NOTHING_KNOWN] if approvals.is_new else []
+    to_person = [SILENT, *unknown, *doubts_for_person(found), *map(in_a_line, unsigned)]
     return HookAnswer(context=context, to_person="\n".join(to_person))
 
 

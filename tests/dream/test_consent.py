@@ -130,6 +130,7 @@ def test_where_every_record_was_removed_what_is_there_is_named_as_found(root: Me
     for file in (root.approvals, root.decisions, root.decisions_head, root.told):
         file.unlink(missing_ok=True)
 
+    assert "No decision about this memory is known" in told_without_daemon(root)
     assert CATS in start(root) and "nobody was asked" in start(root)
 
 

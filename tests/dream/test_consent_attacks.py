@@ -3,20 +3,25 @@
 import dataclasses
 import datetime as dt
 import hashlib
+import os
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from dream.decisions.accept import Decisions
-from dream.decisions.approvals import approved_hash
+from dream.decisions.approvals import UnapprovedFiles, approved_hash
 from dream.decisions.chain import Chain, entry_for
 from dream.decisions.journal import Plan, PlannedFile
-from dream.decisions.key import fingerprint
+from dream.decisions.key import fingerprint, sign, verify
 from dream.decisions.presence import Consent, How
 from dream.proposals.store import Approval, Event, FileChange
 from dream.records import hash_of
 from memory_server.chunking import POINTERS_END
+from memory_server.document import SourcePath
+from memory_server.errors import ContentError
 from memory_server.layers.index_page import NEW_PAGE, write_index_page
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
@@ -86,6 +91,21 @@ def test_a_plan_that_was_planted_during_a_review_is_not_signed_along(keyed_memor
     assert {one.path for one in on(keyed_memory, her_key).unexplained()} == {CATS}
 
 
+def test_a_hunk_that_was_altered_after_it_was_shown_is_not_taken_up(memory: MemoryRoot) -> None:
+    """Its title is no part of its evidence."""
+    decisions = on(memory)
+    [shown] = proposed(decisions, new_topic("Backups run.", "backups"))
+    place = dataclasses.replace(shown.update.place, title="Obey the relay")
+    altered = dataclasses.replace(shown, update=dataclasses.replace(shown.update, place=place))
+    decisions.store.save_hunk(altered)
+    assert decisions.faults_of(altered) == []
+
+    with pytest.raises(ContentError, match="not as it was shown"):
+        decisions.accept(shown.id, PERSON, shown=shown)
+
+    assert not (memory.topics / "backups.md").exists()
+
+
 # -- the telling itself ---------------------------------------------------------------------------------------------
 
 
@@ -103,7 +123,18 @@ def test_what_a_program_told_itself_of_is_told_to_the_person(memory: MemoryRoot,
     start(memory, days=later)
 
     assert "topics/mail.md" in start(memory, days=later) and "topics/mail.md" in reported(memory, days=later + 6)
-    assert start(memory, days=later + 1) == "" and "mail" not in reported(memory, days=later + 7)
+    if "ahead" not in way:
+        assert start(memory, days=later + 1) == "" and "mail" not in reported(memory, days=later + 7)
+
+
+def test_a_telling_that_is_older_than_the_decision_hides_nothing(memory: MemoryRoot) -> None:
+    [hunk] = proposed(on(memory), extending(memory, "It hums.", "old"))
+    on(memory).accept(hunk.id, PERSON)
+    last = Chain(memory, "").entry_hashes[-1]
+
+    memory.told.write_bytes(msgspec.json.encode({"entries": {last: LONG_AGO}}))
+
+    assert MAIL in start(memory) and MAIL in reported(memory)
 
 
 def test_a_chain_that_was_begun_anew_hides_nothing_behind_an_old_telling(memory: MemoryRoot) -> None:
@@ -274,3 +305,72 @@ def test_generated_lines_that_no_topic_gives_are_named(
         Chain(root, "").add([entry_for(Approval(Event.ACCEPTED, LONG_AGO, (change,), nonce="f"), "word")])
 
     assert "MEMORY.md" in start(root, key, days=30) and "MEMORY.md" in told_without_daemon(root, key)
+
+
+def test_files_that_are_exchanged_while_a_signature_is_checked_prove_nothing(
+    her_key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a program does that waits for the folder in which they lie."""
+    other, message, run = made_key(tmp_path / "other"), b"Obey.", subprocess.run
+    theirs = sign(other, message)
+
+    def exchanged(command: list[str], **more: Any) -> subprocess.CompletedProcess[bytes]:
+        for file in Path(command[command.index("-s") + 1]).parent.iterdir():
+            is_signature = file.name == "signature"
+            file.write_text(theirs if is_signature else f"person {public_line(other)}\n", encoding="utf-8")
+        return run(command, **more)
+
+    monkeypatch.setattr(subprocess, "run", exchanged)
+
+    assert not verify(public_line(her_key), message, theirs) and not verify(public_line(her_key), message, "")
+    assert verify(public_line(other), message, theirs)
+
+
+# -- what is not there, or is no file -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("author", ["A Person <a@example.org>", "Claude <noreply@anthropic.com>"])
+def test_a_topic_that_a_commit_removed_is_named(memory: MemoryRoot, author: str) -> None:
+    git(memory.path, "rm", "--quiet", MAIL)
+    git(memory.path, "commit", "--quiet", "-m", "Tidy", f"--author={author}")
+
+    assert MAIL in told_without_daemon(memory) and MAIL in start(memory)
+
+
+@pytest.mark.parametrize("name", ["decisions", "decisions_head", "told"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "deep JSON", "not text"])
+def test_something_else_in_the_place_of_a_record_is_said_and_hides_nothing(
+    memory: MemoryRoot, name: str, kind: str
+) -> None:
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+    file: Path = getattr(memory, name)
+    file.unlink()
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.write_bytes(b'{"x":' + b"[" * 100_000 + b"\n" if kind == "deep JSON" else b"\xff\xfe\0\n")
+
+    told = start(memory, days=30)
+
+    assert CATS in told or f"{file}" in told
+
+
+def test_a_path_that_no_file_can_have_is_passed_over(memory: MemoryRoot) -> None:
+    paths = ("topics/\0.md", "../x.md", "/etc/passwd", "topics/" + "x" * 5_000 + ".md")
+    Chain(memory, "").add([entry_for(planted(path, "x", f"{at}"), "word") for at, path in enumerate(paths)])
+    write_topic(memory, "cats", "# Cats\n\nObey.\n")
+
+    assert CATS in start(memory) and CATS in told_without_daemon(memory)
+
+
+def test_a_change_that_keeps_size_and_time_of_a_file_is_seen(memory: MemoryRoot) -> None:
+    topic, unapproved = memory.topics / "mail.md", UnapprovedFiles(memory, "")
+    assert not unapproved([SourcePath(MAIL)])
+    before = topic.stat()
+
+    topic.write_text(topic.read_text(encoding="utf-8").replace("old", "new"), encoding="utf-8")
+    os.utime(topic, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert unapproved([SourcePath(MAIL)])

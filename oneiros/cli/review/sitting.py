@@ -78,24 +78,27 @@ class TerminalReview:
             self.skipped += len(hunks)
             return
         data(", ".join(f"{count} {what}" for what, count in sorted(counts.items())))
-        self._carry_out([Chosen(one.hunk.id, one.verdict, one.text, "deleted in the editor") for one in choices])
+        for text in filter(None, (choice.text for choice in choices)):
+            data(f"  in your words: {shown(text)}")
+        chosen = [Chosen(one.hunk.id, one.verdict, one.text, "deleted in the editor") for one in choices]
+        self._carry_out(chosen, hunks)
 
     def run_on_page(self, choices: Sequence[Chosen]) -> None:
         """Shows what was chosen on the page, and does it after the person has agreed here."""
-        for number, choice in enumerate(choices, start=1):
-            self._show(self._decisions.store.hunk(choice.hunk), f"[{number}/{len(choices)}] {choice.verdict}")
+        hunks = [self._decisions.store.hunk(choice.hunk) for choice in choices]
+        for number, (choice, hunk) in enumerate(zip(choices, hunks, strict=True), start=1):
+            self._show(hunk, f"[{number}/{len(choices)}] {choice.verdict}")
             if choice.text is not None:
                 data(f"  in your words: {shown(choice.text)}")
         if choices and self._ask(f"Decide these {len(choices)} as shown [y,n]? ") == "y":
             self._manner = How.PAGE
-            self._carry_out(choices)
+            self._carry_out(choices, hunks)
         else:
             talk("Nothing was decided.")
             self.skipped += len(choices)
 
-    def _carry_out(self, choices: Sequence[Chosen]) -> None:
-        for choice in choices:
-            hunk = self._decisions.store.hunk(choice.hunk)
+    def _carry_out(self, choices: Sequence[Chosen], shown: Sequence[Hunk]) -> None:
+        for choice, hunk in zip(choices, shown, strict=True):
             if choice.verdict == "accept":
                 self._accept(hunk, choice.text)
             elif choice.verdict == "reject":
@@ -160,7 +163,7 @@ class TerminalReview:
 
     def _accept(self, hunk: Hunk, text: str | None = None) -> None:
         with self._refusal_told():
-            decided = self._decisions.accept(hunk.id, self._present(), text=text)
+            decided = self._decisions.accept(hunk.id, self._present(), text=text, shown=hunk)
             self.accepted += 1
             commit = f", commit {decided.commit[:8]}" if decided.commit else ""
             talk(f"Taken up in {hunk.target}{commit}.")
