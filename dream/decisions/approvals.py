@@ -111,8 +111,10 @@ class Approvals:
         if self.is_new:
             return []
         present = set(approved_files(self._root))
-        gone = {path for path, change in self._last.items() if change.after and path not in present}
-        asked = [path for path in sorted(present | gone) if not self._is_approved(path, text_of(self._root, path))]
+        kept = {path for path, change in self._last.items() if change.after}
+        if self._repository is not None and not self.chain.has_key:
+            kept |= {path for path in self._repository.kept_below("topics") if not (self._root.path / path).exists()}
+        asked = [path for path in sorted(present | kept) if not self._is_approved(path, text_of(self._root, path))]
         committed = self._committed(asked)
         self.by_commit = {path: hash_of(text_of(self._root, path)) for path in committed}
         return [
@@ -147,7 +149,8 @@ class Approvals:
         if self.chain.has_key and self._was_decided(path, text):
             return UNSIGNED
         if text is None:
-            return "removed" if last is not None and last.after else ""
+            was_committed = repository is not None and repository.has(path)
+            return "removed" if was_committed or (last is not None and last.after) else ""
         return "changed" if last is not None or (repository is not None and repository.has(path)) else NEW
 
     def _is_committed(self, repository: Repository, path: str, text: str) -> bool:

@@ -85,6 +85,7 @@ class Chain:
         self._head = next((head for head in heads if self._holds(head)), None)
         self.is_kept = bool(heads or self._data)
         self.has_key = bool(public_key)
+        self.is_known_here = self._head is not None
         self.fault = broken or ("" if self._head or not heads else self._what_happened(heads[0]))
 
     def _entries_in(self, lines: Sequence[bytes]) -> tuple[list[ChainEntry], str]:

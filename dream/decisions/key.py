@@ -18,7 +18,7 @@ from memory_server.machine.files import make_folder, replace_file
 
 PROGRAM = "ssh-keygen"
 SYSTEM_FOLDERS = f"{os.defpath}:/usr/local/bin:/opt/homebrew/bin"  # looked at before the path, which anybody may set
-UNLOCKERS = ("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_SK_PROVIDER")
+UNLOCKERS = ("SSH_AUTH_SOCK", "SSH_SK_PROVIDER")
 NAMESPACE = "oneiros"
 SOFTWARE, HARDWARE = "ed25519", "ed25519-sk"
 SECONDS, TYPING_SECONDS = 20.0, 300.0

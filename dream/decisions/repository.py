@@ -94,6 +94,11 @@ class Repository:
     def _last(self, path: str, form: str) -> str:
         return self._ask("log", "-1", f"--format={form}", "--", path) or ""
 
+    def kept_below(self, folder: str) -> set[str]:
+        """The Markdown files that the last commit holds below a folder."""
+        listed = self._ask("ls-tree", "-r", "-z", "--name-only", "HEAD", "--", folder) or ""
+        return {path for path in listed.split("\0") if path.endswith(".md")}
+
     def has(self, path: str) -> bool:
         """Whether the last commit holds this file."""
         return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}") is not None

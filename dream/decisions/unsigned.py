@@ -25,6 +25,7 @@ DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 SOME_ANCESTORS, SOME_DOUBTS = 4, 2
 LOOK = "If that was not you: `oneiros dream blame` and git show what changed; `oneiros dream revert` takes it out"
 ASK_AGAIN = "`oneiros review` asks about each file that it explains no more"
+BROUGHT = "If you did not bring it here, compare it with a copy of your memory"
 KEY_STEP = "If that was not you, put your own back into your settings and look at what `oneiros report` names"
 
 
@@ -88,6 +89,9 @@ class UnsignedDecisions:
             yield Doubt(trouble[0].upper() + trouble[1:], ASK_AGAIN)
         elif is_cut:
             yield Doubt("Decisions that you were told of are in the chain no longer", ASK_AGAIN)
+        elif self._chain.entries and not self._chain.is_known_here and not place:
+            last = f"{len(self._chain.entries)} of them, the last of {self._chain.entries[-1].at:%Y-%m-%d}"
+            yield Doubt(f"The chain of decisions is new to this machine: {last}", BROUGHT)
         entries = list(enumerate(self._chain.entries))
         signings = [(number, entry) for number, entry in entries if entry.event is Event.SIGNED]
         for (_, before), (number, entry) in pairwise(signings):

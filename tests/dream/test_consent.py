@@ -250,7 +250,19 @@ def test_decisions_that_were_signed_are_explained_on_any_machine(keyed: MemoryRo
     assert [entry.event for entry in Chain(keyed, "").entries][-3:] == [Event.ACCEPTED, Event.ACCEPTED, Event.SIGNED]
     assert on(keyed, key).unexplained() == [] and start(keyed, key) == ""
     elsewhere = MemoryRoot(keyed.path, tmp_path / "another machine")
-    assert on(elsewhere, key).unexplained() == [] and start(elsewhere, key) == ""
+    assert on(elsewhere, key).unexplained() == []
+    assert "The chain of decisions is new to this machine: 6 of them" in start(elsewhere, key)
+    assert start(elsewhere, key, days=2) == ""
+
+
+def test_a_topic_that_a_commit_alone_explains_is_missed_when_it_goes(root: MemoryRoot) -> None:
+    write_topic(root, "cats", "# Cats\n\nThe cat is grey.\n")
+    git(root.path, "add", "topics")
+    git(root.path, "commit", "--quiet", "-m", "Cats")
+    start(root)
+    (root.topics / "cats.md").unlink()
+
+    assert f"{CATS} (removed)" in start(root)
 
 
 @pytest.mark.parametrize("way", ["python", "forged", "editor", "commit", "git apply", "signature of another"])
