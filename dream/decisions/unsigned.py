@@ -22,7 +22,7 @@ from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
 DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
-SOME_ANCESTORS, SOME_DOUBTS = 4, 2
+SOME_ANCESTORS, SOME_MANNERS = 4, 3
 LOOK = "If that was not you: `oneiros dream blame` and git show what changed; `oneiros dream revert` takes it out"
 ASK_AGAIN = "`oneiros review` asks about each file that it explains no more"
 BROUGHT = "If you did not bring it here, compare it with a copy of your memory"
@@ -50,9 +50,7 @@ class UnsignedDecisions:
 
     def since_session(self, now: dt.datetime) -> list[Doubt]:
         """What is to be said at the start of a session."""
-        found = self._untold(now, now - DAY)
-        more = Doubt(f"{len(found) - SOME_DOUBTS} more about unsigned decisions", "`oneiros report` names them")
-        return found if len(found) <= SOME_DOUBTS + 1 else [*found[:SOME_DOUBTS], more]
+        return self._untold(now, now - DAY)
 
     def of_week(self, now: dt.datetime) -> list[Doubt]:
         """What the report says."""
@@ -94,16 +92,21 @@ class UnsignedDecisions:
             yield Doubt(f"The chain of decisions is new to this machine: {last}", BROUGHT)
         entries = list(enumerate(self._chain.entries))
         signings = [(number, entry) for number, entry in entries if entry.event is Event.SIGNED]
-        for (_, before), (number, entry) in pairwise(signings):
-            if entry.key != before.key and number >= place:
-                yield Doubt(f"The signing key changed from {_shown(before.key)} to {_shown(entry.key)}", KEY_STEP)
+        changes = [(one, other) for (_, one), (at, other) in pairwise(signings) if one.key != other.key and at >= place]
+        if changes:
+            before, after = _shown(changes[0][0].key), _shown(changes[-1][1].key)
+            yield Doubt(f"The signing key changed from {before} to {after}", KEY_STEP)
         if signings and signings[-1][1].key != self._key:
             last = _shown(signings[-1][1].key)
             yield Doubt(f"Decisions were signed by {last}; your settings name {self._key or 'no key'}", KEY_STEP)
         first, new = self._chain.entries[:1], self._chain.unsigned(place)
         telling = [one for one in new if one not in first or not one.files or any(map(_is_telling, one.files))]
-        for manner, group in groupby(sorted(telling, key=_manner), key=_manner):
-            yield Doubt(f"Unsigned: {_in_words(manner, list(group))}", LOOK)
+        manners = [
+            _in_words(manner, list(group)) for manner, group in groupby(sorted(telling, key=_manner), key=_manner)
+        ]
+        if manners:
+            more = f"; and in {len(manners) - SOME_MANNERS} ways more" if len(manners) > SOME_MANNERS else ""
+            yield Doubt(f"Unsigned: {'; '.join(manners[:SOME_MANNERS])}{more}", LOOK)
 
     @staticmethod
     def _about_commits(paths: list[str]) -> Iterator[Doubt]:
