@@ -196,7 +196,7 @@ def test_no_field_of_an_entry_writes_on_the_persons_screen_or_hides_the_rest(mem
 
     for told in (start(memory, days=30), told_without_daemon(memory)):
         assert not {"\x1b", "\u202e"} & set(told) and len(told) < 3_000 and len(told.splitlines()) <= 6
-        assert "`oneiros report` names them" in told
+        assert "ways more. If that was not you" in told
 
 
 # -- what counts ----------------------------------------------------------------------------------------------------
