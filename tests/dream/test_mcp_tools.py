@@ -33,6 +33,7 @@ class Desk:
 
     gate: Gate
     kept: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
 
     def suggest(self, candidate: Candidate) -> Suggested:
         refusals = self.gate.check(candidate)
@@ -48,7 +49,7 @@ class Desk:
 def desk_and_door(tmp_path: Path) -> tuple[Desk, DreamDoor]:
     evidence = archived(tmp_path, {SESSION: [person(1, RULE), assistant(2, "Understood."), person(3, "x " * 9_000)]})
     desk = Desk(Gate(evidence, topics(), Rejections(), Redactor()))
-    return desk, DreamDoor(evidence, lambda: [SESSION], desk.suggest)
+    return desk, DreamDoor(evidence, lambda: [SESSION], desk.shown.extend, desk.suggest, desk.gate.check)
 
 
 def asked(memory: Memory, door: DreamDoor, work: Callable[[Client], Awaitable[Result]]) -> Result:
@@ -89,7 +90,7 @@ def test_no_tool_accepts(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) 
 def test_evidence_comes_by_page_behind_a_margin(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:
     page = text_of(call(garden, desk_and_door[1], "dream_evidence"))
 
-    assert page.splitlines()[:2] == [f"session {SESSION} entry {entry_id(1)} person 2026-03-01", f"   | {RULE}"]
+    assert page.splitlines()[:2] == [f"session {SESSION[:8]} entry {entry_id(1)[:8]} person 2026-03-01", f"   | {RULE}"]
     assert len(page) <= PAGE_CHARS + 200
     assert text_of(call(garden, desk_and_door[1], "dream_evidence", page=99)) == "No evidence on this page."
 
