@@ -79,6 +79,7 @@ def main() -> None:
         found = {
             "good": outcomes(door, good_proposals(door, labels), show=options.list),
             "bad": outcomes(door, bad_proposals(door, labels), again=False, show=options.list),
+            "labels": {"all": len(labels), "pass in the words of their quotes": len(true_statements(door, labels))},
             "pages": pages_of_long_sessions(evidence, Archive(archive)),
         }
     for name, figures in found.items():

@@ -26,7 +26,7 @@ MENDABLE = frozenset(
 ALIKE = {"'": "['’‘`´]", '"': '["“”„]', "-": "[-–—]", "…": r"(?:…|\.\.\.)"}
 ALIKE |= {mark: shape for shape in ALIKE.values() for mark in "’‘“”„–—" if mark in shape}
 AROUND = "\"'“”„’‘`*_… \t\n"  # what a model sets around a quote, and Markdown around a word
-NEAR = 0.5  # how much alike the words of a quote and of a clause are, from which on the clause may be meant
+NEAR = 0.5  # of 1.5: from which on a clause may be what was meant; a quote that was given always may
 TRIED = 6  # clauses offered to the gate for one refusal
 
 
@@ -65,13 +65,17 @@ def _whole(session: SessionTurns, turn: Turn) -> Quote:
 
 
 def nearest(session: SessionTurns, wanted: Candidate, words: str, check: Check) -> Candidate | None:
-    """Of the clauses of a session the one most like these words that the gate lets pass, worded by itself."""
-    meant = content_words(f"{words} {wanted.text}")
-    near = sorted(_clauses(session), key=lambda quote: -_likeness(quote.text, meant))
-    for quote in [*wanted.quotes[:1], *near[:TRIED]]:
+    """Of the words given and a session's clauses the most like what is wanted that the gate lets pass by itself."""
+    stated, quoted = content_words(wanted.text), content_words(words)
+
+    def likeness(quote: Quote) -> float:
+        return _likeness(quote.text, stated) + _likeness(quote.text, quoted) / 2
+
+    near = [quote for quote in (*wanted.quotes[:1], *_clauses(session)) if likeness(quote) >= NEAR]
+    for quote in sorted(near, key=likeness, reverse=True)[:TRIED]:
         text, quotes = statement_of(quote.text, quote.time), with_agreement(session, [quote])
         candidate = replace(wanted, text=text, quotes=quotes)
-        if _likeness(quote.text, meant) >= NEAR and not check(candidate):
+        if not check(candidate):
             return candidate
     return None
 
@@ -83,7 +87,6 @@ def _clauses(session: SessionTurns) -> Iterator[Quote]:
 
 
 def _likeness(text: str, meant: Sequence[str]) -> float:
-    """The share of a text's telling words that were meant, in their order."""
+    """How many telling words two texts share in their order, 0 to 1."""
     told = content_words(text)
-    blocks = SequenceMatcher(None, told, meant, autojunk=False).get_matching_blocks()
-    return sum(block.size for block in blocks) / max(len(told), 1)
+    return SequenceMatcher(None, told, meant, autojunk=False).ratio() if told else 0.0

@@ -53,14 +53,9 @@ END = ".?!:;, …"
 
 
 def title_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
-    """A line of at most MAX_CHARS characters; a command with which the person began stands behind it where it fits."""
+    """A line of at most MAX_CHARS characters."""
     given = facts.title or next(_plans(turns), "")
-    title = clip(given, MAX_CHARS) if given else _Wording(turns).title(turns, facts)
-    first = next((turn.text for turn in turns if turn.role is Role.PERSON and turn.is_live), "")
-    command = " ".join(first.split())
-    if first[:1] != "/" or command in title or len(title) + len(command) > MAX_CHARS - 3:
-        return title
-    return f"{title} ({command})"
+    return clip(given, MAX_CHARS) if given else _Wording(turns).title(turns, facts)
 
 
 def _plans(turns: Sequence[Turn]) -> Iterator[str]:
