@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dream.judge.learned import Learned, learned_since
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
@@ -67,7 +68,8 @@ class ProposalDesk:
         kept, proposals = self._store.queue(), self._store.proposals()
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
-        queued.sort(key=lambda hunk: (-hunk.worth, hunk.found, hunk.id))
+        learned = Learned(self._store.hunks(), learned_since(self._root))
+        queued.sort(key=lambda hunk: (-hunk.worth_with(learned.confidence(hunk.update.candidate)), hunk.found, hunk.id))
         asked_today = sum(hunk.proposed == today for proposal in proposals for hunk in proposal.hunks)
         room = max(0, self._day_hunks - asked_today)
         chosen, waiting = queued[:room], queued[room:]
