@@ -74,7 +74,7 @@ def main() -> None:
         with Ingester(IngestSettings(archive, Path(folder, "ingest.sqlite"))) as ingester:
             ingester.ingest([options.data / project for project in PROJECTS])
         evidence = Evidence(Archive(archive))
-        door = door_on(evidence, Gate(evidence, topics_of({}), rejections, Redactor()))
+        door = door_on(evidence, Archive(archive), Gate(evidence, topics_of({}), rejections, Redactor()))
         labels = [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1]
         found = {
             "good": outcomes(door, good_proposals(door, labels), show=options.list),
@@ -88,12 +88,12 @@ def main() -> None:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
-def door_on(evidence: Evidence, gate: Gate) -> DreamDoor:
+def door_on(evidence: Evidence, archive: Archive, gate: Gate) -> DreamDoor:
     def suggest(candidate: Candidate) -> Suggested:
         refusals = gate.check(candidate)
         return Suggested(refusals) if refusals else Suggested((), compare(candidate, topics_of({})))
 
-    return DreamDoor(evidence, list, lambda _: None, suggest, gate.check)
+    return DreamDoor(evidence, archive.session_ids, list, lambda _: None, suggest, gate.check)
 
 
 def outcomes(
@@ -292,7 +292,7 @@ def pages_of_long_sessions(evidence: Evidence, archive: Archive) -> dict[str, An
     rows = {}
     for name, session in (("the longest", longest), (f"of {LONG_TURNS} turns", made)):
         pages = list(evidence_pages([session]))
-        chars = sum(len(page.text) for page in pages)
+        chars = sum(len(page) for page, _ in pages)
         rows[name] = {"turns": len(session.spoken), "pages": len(pages), "tokens": round(chars / CHARS_A_TOKEN)}
     return rows
 

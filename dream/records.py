@@ -150,11 +150,7 @@ class Hunk:
     @property
     def worth(self) -> float:
         """What hunks are sorted by, best first."""
-        return self.worth_with(self.update.candidate.confidence)
-
-    def worth_with(self, confidence: float) -> float:
-        """The same with the confidence that the person's decisions leave."""
-        return confidence + WEIGHT.get(self.update.relation, 0.0)
+        return self.update.candidate.confidence + WEIGHT.get(self.update.relation, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,13 +50,11 @@ class Learned:
         told = (self.count(kind).log_odds + self.count(source).log_odds) / 2
         return max(-MOST, min(MOST, told))
 
-    def confidence(self, candidate: Candidate) -> float:
-        """A candidate's confidence as the decisions leave it."""
-        shift = self.shift(*_sorts(candidate))
-        if shift == 0.0:
-            return candidate.confidence
+    def gain(self, candidate: Candidate) -> float:
+        """What the decisions add to a candidate's confidence."""
         sure = min(max(candidate.confidence, 0.01), 0.99)
-        return 1 / (1 + math.exp(-shift - math.log(sure / (1 - sure))))
+        odds = math.log(sure / (1 - sure)) + self.shift(*_sorts(candidate))
+        return 1 / (1 + math.exp(-odds)) - sure
 
     def words(self, candidate: Candidate) -> str:
         """Both counts and what they come to, for the person."""

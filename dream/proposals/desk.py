@@ -69,7 +69,7 @@ class ProposalDesk:
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
         learned = Learned(self._store.hunks(), learned_since(self._root))
-        queued.sort(key=lambda hunk: (-hunk.worth_with(learned.confidence(hunk.update.candidate)), hunk.found, hunk.id))
+        queued.sort(key=lambda hunk: (-hunk.worth - learned.gain(hunk.update.candidate), hunk.found, hunk.id))
         asked_today = sum(hunk.proposed == today for proposal in proposals for hunk in proposal.hunks)
         room = max(0, self._day_hunks - asked_today)
         chosen, waiting = queued[:room], queued[room:]

@@ -42,4 +42,4 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         return [name for name in progress.serve(archive, now()) if is_over(name)]
 
     evidence, progress = Evidence(archive), DreamProgress(memory.root)
-    return dream_tools(DreamDoor(evidence, waiting, progress.note_shown, suggest, check))
+    return dream_tools(DreamDoor(evidence, archive.session_ids, waiting, progress.note_shown, suggest, check))

@@ -32,7 +32,7 @@ def test_a_memory_without_decisions_moves_nothing() -> None:
     learned = Learned([decided(State.PENDING), decided(State.EXPIRED), decided(State.REVERTED)])
 
     assert all(learned.shift(kind, source) == 0.0 for kind, source in product(Kind, (READ, "claude")))
-    assert learned.confidence(candidate("The relay is old.", confidence=0.7)) == pytest.approx(0.7)
+    assert learned.gain(candidate("The relay is old.", confidence=0.7)) == pytest.approx(0.0)
 
 
 def test_what_is_turned_down_sinks_and_what_is_taken_up_rises() -> None:
@@ -43,7 +43,7 @@ def test_what_is_turned_down_sinks_and_what_is_taken_up_rises() -> None:
 
     assert learned.shift("fact", READ) == -learned.shift("preference", READ) < -0.5
     assert learned.shift("decision", READ) == 0.0
-    assert learned.confidence(candidate("The relay is old.")) < 0.8
+    assert learned.gain(candidate("The relay is old.")) < 0
 
 
 def test_a_reason_about_the_wording_or_the_place_says_nothing_of_the_kind() -> None:

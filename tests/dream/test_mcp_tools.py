@@ -55,7 +55,9 @@ def desk_and_door(tmp_path: Path) -> tuple[Desk, DreamDoor]:
 def door_on(tmp_path: Path, *records: Record) -> tuple[Desk, DreamDoor]:
     evidence = archived(tmp_path, {SESSION: records})
     desk = Desk(Gate(evidence, topics(), Rejections(), Redactor()))
-    return desk, DreamDoor(evidence, lambda: [SESSION], desk.shown.extend, desk.suggest, desk.gate.check)
+    return desk, DreamDoor(
+        evidence, lambda: [SESSION], lambda: [SESSION], desk.shown.extend, desk.suggest, desk.gate.check
+    )
 
 
 def asked(memory: Memory, door: DreamDoor, work: Callable[[Client], Awaitable[Result]]) -> Result:
@@ -210,18 +212,18 @@ def test_a_session_of_300_turns_is_handed_over_in_four_pages(tmp_path: Path) -> 
 
     pages = list(evidence_pages([door.evidence.session(SESSION)]))
 
-    assert len(pages) <= 4 and max(len(page.text) for page in pages) <= PAGE_CHARS + 100
-    assert all(f"Rule {n}: " in "".join(page.text for page in pages) for n in (1, 150, 300))
-    assert [page.ended for page in pages] == [[]] * (len(pages) - 1) + [[SESSION]]
+    assert len(pages) <= 4 and max(len(page) for page, _ in pages) <= PAGE_CHARS + 100
+    assert all(f"Rule {n}: " in "".join(page for page, _ in pages) for n in (1, 150, 300))
+    assert [ended for _, ended in pages] == [[]] * (len(pages) - 1) + [[SESSION]]
 
 
 def test_a_short_answer_comes_with_the_end_of_what_it_answers(tmp_path: Path) -> None:
     asked = "There are two ways.\n\nA) a file\nB) a table\n\nWhich of them?"
     _, door = door_on(tmp_path, person(1, "How do we keep it?"), assistant(2, asked), person(3, "B, always a table"))
 
-    (page,) = evidence_pages([door.evidence.session(SESSION)])
+    [(page, _)] = evidence_pages([door.evidence.session(SESSION)])
 
-    assert page.text.splitlines()[2:] == [
+    assert page.splitlines()[2:] == [
         *("   ~ There are two ways.", "   ~ A) a file", "   ~ B) a table", "   ~ Which of them?"),
         f"session {SESSION[:8]} entry {entry_id(3)[:8]} person 2026-03-01",
         *("   | B, always a table", "This is the last page."),
