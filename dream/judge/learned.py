@@ -9,8 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from crawler.transcripts.turns import Role
-from dream.records import Candidate, Hunk, State
+from dream.records import Hunk, State
 from memory_server.language.cues import folded
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -35,14 +34,18 @@ class Count:
 
 
 class Learned:
-    """The decisions about these hunks, as far as they were made after `since`."""
+    """What was decided about these hunks, as far as it was after `since`."""
 
-    def __init__(self, hunks: Sequence[Hunk], since: dt.datetime | None = None):
-        self._told = [hunk for hunk in hunks if _counts(hunk, since)]
+    def __init__(self, decided: Sequence[Hunk], since: dt.datetime | None = None):
+        self._told = [
+            (hunk.state, (str(hunk.update.candidate.kind), hunk.update.candidate.source))
+            for hunk in decided
+            if _counts(hunk, since)
+        ]
 
     def count(self, sort: str) -> Count:
-        """Of a kind, or of a source as `source_of` names it."""
-        states = [hunk.state for hunk in self._told if sort in _sorts(hunk.update.candidate)]
+        """Of a kind, or of a source."""
+        states = [state for state, sorts in self._told if sort in sorts]
         return Count(states.count(State.ACCEPTED), states.count(State.REJECTED))
 
     def shift(self, kind: str, source: str) -> float:
@@ -50,27 +53,17 @@ class Learned:
         told = (self.count(kind).log_odds + self.count(source).log_odds) / 2
         return max(-MOST, min(MOST, told))
 
-    def gain(self, candidate: Candidate) -> float:
+    def gain(self, kind: str, source: str, confidence: float) -> float:
         """What the decisions add to a candidate's confidence."""
-        sure = min(max(candidate.confidence, 0.01), 0.99)
-        odds = math.log(sure / (1 - sure)) + self.shift(*_sorts(candidate))
+        sure = min(max(confidence, 0.01), 0.99)
+        odds = math.log(sure / (1 - sure)) + self.shift(kind, source)
         return 1 / (1 + math.exp(-odds)) - sure
 
-    def words(self, candidate: Candidate) -> str:
+    def words(self, kind: str, source: str) -> str:
         """Both counts and what they come to, for the person."""
-        counts = [(sort, self.count(sort)) for sort in _sorts(candidate)]
+        counts = [(sort, self.count(sort)) for sort in (kind, source)]
         told = "; ".join(f"{sort}: {one.accepted} accepted, {one.rejected} rejected" for sort, one in counts)
-        return f"{told}: {self.shift(*_sorts(candidate)):+.2f} to its log-odds"
-
-
-def _sorts(candidate: Candidate) -> tuple[str, str]:
-    return str(candidate.kind), source_of(candidate)
-
-
-def source_of(candidate: Candidate) -> str:
-    """Who read the words, and where they are not the person's own, that they agreed to them."""
-    is_agreed = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT
-    return f"{candidate.extractor}, agreed" if is_agreed else candidate.extractor
+        return f"{told}: {self.shift(kind, source):+.2f} to its log-odds"
 
 
 def _counts(hunk: Hunk, since: dt.datetime | None) -> bool:

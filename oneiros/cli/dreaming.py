@@ -12,7 +12,7 @@ from dream.blame import Blame, blame
 from dream.decisions.accept import Decided
 from dream.decisions.presence import person_at_terminal
 from dream.export import export_approved
-from dream.judge.learned import Learned, forget_learned, learned_since, source_of
+from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
 from dream.report import first_screen, report_page
@@ -139,9 +139,13 @@ def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None
     store, root = decisions.store, decisions.root
     found, learned = store.hunk(hunk), Learned(store.hunks(), learned_since(root))
     candidate = found.update.candidate
-    told = {"why": candidate.why, "comparison": found.update.why, "decisions": learned.words(candidate)}
+    told = {
+        "why": candidate.why,
+        "comparison": found.update.why,
+        "decisions": learned.words(candidate.kind, candidate.source),
+    }
     if as_json:
-        shift = learned.shift(candidate.kind, source_of(candidate))
+        shift = learned.shift(candidate.kind, candidate.source)
         data_json({"id": found.id, "confidence": candidate.confidence, **told, "shift": shift})
         return
     data(f"{found.id}  {shown_line(found.text)}")

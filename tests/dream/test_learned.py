@@ -9,7 +9,7 @@ import pytest
 
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
-from dream.judge.learned import MOST, Learned, forget_learned, learned_since, source_of
+from dream.judge.learned import MOST, Learned, forget_learned, learned_since
 from dream.records import Hunk, Kind, State
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import NOW, PERSON, TODAY, candidate, decisions_on, new_topic, proposed, quote
@@ -32,7 +32,7 @@ def test_a_memory_without_decisions_moves_nothing() -> None:
     learned = Learned([decided(State.PENDING), decided(State.EXPIRED), decided(State.REVERTED)])
 
     assert all(learned.shift(kind, source) == 0.0 for kind, source in product(Kind, (READ, "claude")))
-    assert learned.gain(candidate("The relay is old.", confidence=0.7)) == pytest.approx(0.0)
+    assert learned.gain("fact", READ, 0.7) == pytest.approx(0.0)
 
 
 def test_what_is_turned_down_sinks_and_what_is_taken_up_rises() -> None:
@@ -43,7 +43,7 @@ def test_what_is_turned_down_sinks_and_what_is_taken_up_rises() -> None:
 
     assert learned.shift("fact", READ) == -learned.shift("preference", READ) < -0.5
     assert learned.shift("decision", READ) == 0.0
-    assert learned.gain(candidate("The relay is old.")) < 0
+    assert learned.gain("fact", READ, 0.7) < 0
 
 
 def test_a_reason_about_the_wording_or_the_place_says_nothing_of_the_kind() -> None:
@@ -59,7 +59,7 @@ def test_no_number_of_decisions_moves_more_than_the_most() -> None:
 def test_words_of_the_assistant_that_the_person_agreed_to_are_counted_apart() -> None:
     said = quote("The relay is old.", role=Role.ASSISTANT)
 
-    assert source_of(candidate("The relay is old.", 1, said)) == "deterministic, agreed"
+    assert candidate("The relay is old.", 1, said).source == "deterministic, agreed"
 
 
 def test_a_kind_that_was_turned_down_is_offered_behind_one_that_was_not(root: MemoryRoot) -> None:
