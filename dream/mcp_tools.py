@@ -167,14 +167,18 @@ def evidence_pages(sessions: Iterable[SessionTurns]) -> Iterator[tuple[str, list
 def _blocks(session: SessionTurns) -> Iterator[str]:
     """The quotable turns of a session as text; a short answer with the end of what it answers."""
     turns = list(quotable(session))
-    room = SESSION_CHARS - len(turns) * (TURN_COST + BEFORE_CHARS)
+    whole = {turn.entries for _, turn in turns}  # what is shown as a turn of its own
+    before = [_answered(turn, by) if turn and turn.entries not in whole else "" for turn, by in turns]
+    room = SESSION_CHARS - sum(map(len, before)) - len(turns) * TURN_COST
     cut = min(TURN_CHARS, greatest_cut([len(turn.text) for _, turn in turns], room))
-    was_shown: Turn | None = None
-    for before, turn in turns:
-        answers = turn.role is Role.PERSON and len(turn.text) <= SHORT_ANSWER and before is not was_shown
-        context = before.text[-BEFORE_CHARS:] if before and before.role is Role.ASSISTANT and answers else ""
+    for context, (_, turn) in zip(before, turns, strict=True):
         yield _shown_turn(session, turn, cut, context)
-        was_shown = turn
+
+
+def _answered(turn: Turn, answer: Turn) -> str:
+    """The end of what the assistant said before a short answer of the person."""
+    is_short = answer.role is Role.PERSON and len(answer.text) <= SHORT_ANSWER
+    return turn.text[-BEFORE_CHARS:] if is_short and turn.role is Role.ASSISTANT else ""
 
 
 def quotable(session: SessionTurns) -> Iterator[tuple[Turn | None, Turn]]:
