@@ -47,7 +47,7 @@ def _pattern(words: str) -> re.Pattern[str] | None:
     """What finds the words with other white space, quotation marks, dashes, case or Markdown."""
     tokens = [token.strip("*`_") for token in words.strip(AROUND).split()]
     shapes = ["".join(ALIKE.get(char, re.escape(char)) for char in token) for token in tokens if token]
-    return re.compile(r"[*`_]*[\s>*`_]+".join(shapes), re.IGNORECASE) if shapes else None
+    return re.compile(r"[\s>*`_]+".join(shapes), re.IGNORECASE) if shapes else None
 
 
 def with_agreement(session: SessionTurns, quotes: Sequence[Quote]) -> tuple[Quote, ...]:

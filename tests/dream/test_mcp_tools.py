@@ -162,6 +162,15 @@ def test_a_quote_in_another_form_is_taken_for_the_words_of_the_archive(
     assert desk.quoted == [FORMATTED]
 
 
+def test_a_turn_of_marks_alone_does_not_hold_a_proposal_up(tmp_path: Path, garden: Memory) -> None:
+    desk, door = door_on(tmp_path, person(1, f"run {'*' * 200_000} the"), person(2, RULE))
+    quotes = [{"session": SESSION, "entry": "", "text": "run the linter"}]
+
+    call(garden, door, "propose_promotion", target="workflow", text=RULE, quotes=quotes)
+
+    assert desk.kept == []
+
+
 def test_the_yes_behind_an_assistants_statement_is_found(tmp_path: Path, garden: Memory) -> None:
     told = "The relay retries 5 times."
     desk, door = door_on(tmp_path, person(1, "How often?"), assistant(2, told), person(3, "yes, exactly"))
