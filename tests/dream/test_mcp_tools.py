@@ -163,7 +163,7 @@ def test_a_quote_in_another_form_is_taken_for_the_words_of_the_archive(
 
 
 def test_a_turn_of_marks_alone_does_not_hold_a_proposal_up(tmp_path: Path, garden: Memory) -> None:
-    desk, door = door_on(tmp_path, person(1, f"run {'*' * 200_000} the"), person(2, RULE))
+    desk, door = door_on(tmp_path, person(1, f"run{'*' * 50_000}x"), person(2, RULE))
     quotes = [{"session": SESSION, "entry": "", "text": "run the linter"}]
 
     call(garden, door, "propose_promotion", target="workflow", text=RULE, quotes=quotes)
