@@ -21,6 +21,7 @@ from memory_server.language.sentences import sentences_in
 from memory_server.language.words import content_words, stem
 
 MAX_CHARS = 90
+PLACE_CHARS = 60
 MIN_CHARS = 24  # of a part of a sentence that stands as a title
 ENOUGH_WORDS, PLENTY = 2, 3  # of telling words in a title; with fewer than plenty a place is named too
 SENTENCES = 3  # of one request: what follows them is detail
@@ -112,11 +113,11 @@ class _Wording:
     def _with_place(self, line: str, facts: SessionFacts, *, cut: bool = False) -> str:
         """The line with the branch or file that tells most beside it; empty where none tells more, or without room."""
         places = [facts.branch.rpartition("/")[2], *("/".join(one.path.split("/")[-2:]) for one in facts.touched)]
-        place = max(places, key=lambda one: len(self._telling(one)))
+        place = clip(max(places, key=lambda one: len(self._telling(one))), PLACE_CHARS)
         short, room = line.rstrip(END), MAX_CHARS - len(place) - 2
         if self._telling(place) <= self._telling(line) or (len(short) > room and not cut):
             return ""
-        return f"{clip(short, room)}: {place}" if short else clip(place, MAX_CHARS)
+        return f"{clip(short, room)}: {place}" if short else place
 
     def _with_reply(self, line: str, turns: Sequence[Turn]) -> str:
         """What tells nothing of its own, with the sentence of the answers that tells most."""
@@ -141,5 +142,5 @@ def _without_lead(text: str) -> str:
 
 def _first(requests: Sequence[Turn]) -> list[str]:
     """The first words of the person that are more than a greeting, a command as it stands."""
-    sentences = [next(sentences_in(turn.text), turn.text) for turn in requests]
+    sentences = [next(sentences_in(turn.text), " ".join(turn.text.split())) for turn in requests]
     return [_without_lead(sentence) for sentence in sentences if len(sentence) >= 8 or sentence[:1] == "/"][:1]

@@ -73,10 +73,15 @@ def test_what_tells_too_little_is_passed_over_or_gets_its_place(tmp_path: Path, 
     assert title(tmp_path, person(1, typed), ABOUT_RELAY, assistant(3, edit), result(4, "c1", "done")) == expected
 
 
-def test_a_title_is_one_line_of_bounded_length(tmp_path: Path) -> None:
-    told = title(tmp_path, person(1, f"{'so ' * 40} the relay, {'the proxy ' * 30}\nand the idle timeout"), ABOUT_RELAY)
+@pytest.mark.parametrize(
+    "first", [f"{'so ' * 40} the relay, {'the proxy ' * 30}\nand the idle timeout", "?\n?\n? ? ? ?"]
+)
+def test_a_title_is_one_line_of_bounded_length(tmp_path: Path, first: str) -> None:
+    edit = call("Edit", "c1", file_path=f"/srv/app/relay/{'relay-proxy-' * 20}.py", old_string="a", new_string="b")
 
-    assert len(told) <= MAX_CHARS
+    told = title(tmp_path, person(1, first), ABOUT_RELAY, assistant(3, edit), result(4, "c1", "done"))
+
+    assert 0 < len(told) <= MAX_CHARS
     assert "\n" not in told
 
 
