@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from crawler.archive.store import Archive
-from crawler.compress.extractive import title_of
 from crawler.compress.levels import Depth, SessionReader
+from crawler.compress.titles import title_of
 from crawler.facts import arguments_of, facts_of
 from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
 from crawler.transcripts.turns import Role, Turn

@@ -40,7 +40,7 @@ class Read:
 class Served:
     """What the assistant was given to read: apart from what the run without a model has read."""
 
-    past: Mapping[str, str] = field(default_factory=dict)  # id -> mark, of readings that are over
+    past: Mapping[str, str] = field(default_factory=dict)  # id -> mark, of sessions that were handed over to their end
     now: Mapping[str, str] = field(default_factory=dict)  # of the reading under way; its pages stay the same
     asked: dt.datetime | None = None
 
@@ -72,11 +72,16 @@ class DreamProgress:
         """The sessions that the assistant is to read, oldest first: the same ones until its reading is over."""
         served = _decoded(self._served, Served, Served())
         if served.asked is None or now - served.asked > READING_GAP or not served.now:
-            past = {**served.past, **served.now}
-            waiting = unread(archive, Read(past))[:MOST_SERVED]
-            served = Served(past, {record.session_id: mark_of(record) for record in waiting})
+            waiting = unread(archive, Read(served.past))[:MOST_SERVED]
+            served = replace(served, now={record.session_id: mark_of(record) for record in waiting})
         _write(self._served, replace(served, asked=now))
         return list(served.now)
+
+    def note_shown(self, session_ids: Collection[str]) -> None:
+        """Notes sessions of the reading under way as read to their end; the next reading leaves them out."""
+        served = _decoded(self._served, Served, Served())
+        shown = {name: mark for name, mark in served.now.items() if name in session_ids}
+        _write(self._served, replace(served, past={**served.past, **shown}))
 
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""

@@ -69,6 +69,12 @@ class Candidate:
     project: str = ""
     context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
 
+    @property
+    def source(self) -> str:
+        """Who read the words, and where they are not the person's own, that they agreed to them."""
+        is_agreed = bool(self.quotes) and self.quotes[0].role is Role.ASSISTANT
+        return f"{self.extractor}, agreed" if is_agreed else self.extractor
+
 
 @dataclass(frozen=True, slots=True)
 class Place:

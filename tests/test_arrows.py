@@ -26,8 +26,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
     """,
     "dream": """
-        records evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
-        routes
+        records evidence statements topics extract judge proposals progress decisions blame export report run mending
+        mcp_tools routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay opening ingest

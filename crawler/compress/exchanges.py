@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crawler.compress.candidates import MIN_CHARS, NARRATION, DigestCandidate, SectionName, clip
+from crawler.compress.decisions import decision
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import FENCE, sentences_in
 
+REPLIES_BEFORE = 2  # in which options are looked for: people ask about them before they choose
 MIN_CUT = 60  # characters: less of a request or a reply says nothing
 FENCED_CHARS = 200  # of a block that stands in a reply like a sentence; a longer one is a listing
 SHARE = 0.7  # of the room, as long as all lines have MIN_CUT; the rest tells how it was done
@@ -22,6 +24,7 @@ class Exchange:
     request: str
     reply: str
     entries: tuple[str, ...]  # of the request, then of the reply
+    is_decision: bool = False  # an option taken, which stands in the request
 
     @property
     def size(self) -> int:
@@ -30,30 +33,35 @@ class Exchange:
     def line(self, cut: int) -> str:
         """Both, each in at most `cut` characters."""
         asked, reply = clip(self.request, cut), clip(self.reply, cut)
-        return " → ".join(part for part in (f"Asked: {asked}" if asked else "", reply) if part)
+        told = f"{'Decided' if self.is_decision else 'Asked'}: {asked}" if asked else ""
+        return " → ".join(part for part in (told, reply) if part)
 
 
 def exchanges_of(turns: Iterable[Turn]) -> Iterator[Exchange]:
     """The exchanges of a session in their order, without what a rewind left."""
     request: Turn | None = None
     replies: list[Turn] = []
+    before: list[str] = []
     for turn in turns:
         if turn.is_live and turn.role is Role.PERSON:
-            yield from _exchange(request, replies)
+            yield from _exchange(request, replies, before)
+            before = [*before, *(reply.text for reply in replies[-1:])][-REPLIES_BEFORE:]
             request, replies = turn, []
         elif turn.is_live and turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT:
             replies.append(turn)
-    yield from _exchange(request, replies)
+    yield from _exchange(request, replies, before)
 
 
-def _exchange(request: Turn | None, replies: Sequence[Turn]) -> Iterator[Exchange]:
+def _exchange(request: Turn | None, replies: Sequence[Turn], before: Sequence[str]) -> Iterator[Exchange]:
     """One or none: an announcement ("Let me look") settles nothing and stands only where there is no other reply."""
     settling = [turn for turn in replies if not NARRATION.match(turn.text)] or replies
     told = [(turn, spoken(turn.text)) for turn in (request, *settling[-1:]) if turn]
-    asked = told[0][1] if request else ""
+    decided = decision(request.text, before) if request else ""
+    asked = decided or (told[0][1] if request else "")
     reply = told[-1][1] if settling else ""
     if asked or reply:
-        yield Exchange(asked, reply, tuple(dict.fromkeys(turn.entries[0] for turn, text in told if text)))
+        entries = tuple(dict.fromkeys(turn.entries[0] for turn, text in told if text))
+        yield Exchange(asked, reply, entries, is_decision=bool(decided))
 
 
 def spoken(text: str) -> str:
@@ -79,7 +87,8 @@ def exchange_lines(exchanges: Sequence[Exchange], max_chars: int) -> list[Digest
     chosen = [exchanges[i] for i in kept]
     sizes = [len(text) for exchange in chosen for text in (exchange.request, exchange.reply)]
     cut = greatest_cut(sizes, int(max_chars * SHARE) - EXCHANGE_COST * len(chosen))
-    lines = [DigestCandidate(SectionName.EXCHANGES, exchange.line(cut), exchange.entries) for exchange in chosen]
+    sections = [SectionName.DECISIONS if one.is_decision else SectionName.EXCHANGES for one in chosen]
+    lines = [DigestCandidate(at, one.line(cut), one.entries) for at, one in zip(sections, chosen, strict=True)]
     lines[-1:] = [replace(line, section=SectionName.OUTCOME) for line in lines[-1:]]
     return [line for line in lines if line.text]
 

@@ -11,10 +11,10 @@ from crawler.archive.store import SessionRecord
 from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of, clip
 from crawler.compress.duties import MAX_CITED, duties_of
 from crawler.compress.selection import choose, cost_of
+from crawler.compress.titles import title_of
 from crawler.facts import SessionFacts
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.sentences import sentences_in
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
 SHARE = 0.038  # of the session's characters; 2 to 4 % is asked for
@@ -118,18 +118,6 @@ def importance_of(facts: SessionFacts) -> float:
     changed = min(len(facts.touched) / 15, 1.0)
     committed = min(len(facts.commits) / 4, 1.0)
     return round(0.1 + 0.3 * talked + 0.3 * changed + 0.3 * committed, 2)
-
-
-def title_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
-    """The client's title of the session, else the first words that tell something."""
-    if facts.title:
-        return clip(facts.title, 90)
-    for turn in turns:
-        if turn.kind is PartKind.PLAN or turn.role is Role.PERSON:
-            sentence = next(sentences_in(turn.text), "")
-            if len(sentence) >= 8:
-                return clip(sentence, 90)
-    return "Session without words"
 
 
 def summary_of(title: str, fixed: Sequence[DigestCandidate]) -> str:

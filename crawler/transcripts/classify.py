@@ -230,8 +230,12 @@ def _attached(record: Record) -> Entry | None:
 
 def _title(record: Record) -> Entry | None:
     raw = {"custom-title": record.title, "ai-title": record.ai_title, "summary": record.summary}[record.type]
-    text = json_of(raw)
-    return _entry(record, [EntryPart(PartKind.TITLE, as_line(text))]) if isinstance(text, str) and text else None
+    text, leaf = json_of(raw), json_of(record.leaf)
+    if not isinstance(text, str) or not text:
+        return None
+    title = _entry(record, [EntryPart(PartKind.TITLE, as_line(text))])
+    # of a summary: a client writes those of other sessions of the project too
+    return msgspec.structs.replace(title, parent=leaf) if title and isinstance(leaf, str) else title
 
 
 def _link(record: Record) -> Entry | None:

@@ -166,8 +166,14 @@ class _Joiner:
             yield from self._flush()
             if part.kind is PartKind.RESULT:
                 yield from self._answered(entry, part)
-            elif part.kind is not PartKind.QUEUED or self._is_new(position, entry, part):
+            elif not self._is_elsewhere(position, entry, part):
                 yield self._turn(entry, part)
+
+    def _is_elsewhere(self, position: int, entry: Entry, part: EntryPart) -> bool:
+        """Whether these are words that a later entry repeats, or the title of another session."""
+        if part.kind is PartKind.TITLE:
+            return bool(entry.parent) and entry.parent not in self._shape.parents
+        return part.kind is PartKind.QUEUED and not self._is_new(position, entry, part)
 
     def _answered(self, entry: Entry, result: EntryPart) -> Iterator[Turn]:
         opened = self._calls.pop(result.call_id, None)

@@ -24,7 +24,7 @@ from dream.statements.acts import SILENT, clauses_in
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
-from dream.statements.wording import OPENER
+from dream.statements.wording import OPENER, absolute
 from dream.topics import Topics
 from memory_server.escaping import HIDDEN
 from memory_server.language.cues import INJECTION, NEGATION, folded, is_agreement
@@ -212,21 +212,24 @@ def is_chained(text: str) -> bool:
 
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
-    said = " ".join(quote.text for quote in candidate.quotes if quote.role is candidate.quotes[0].role)
+    first = candidate.quotes[0]
+    said = " ".join(quote.text for quote in candidate.quotes if quote.role is first.role)
     text = candidate.text
     if candidate.kind is Kind.LESSON:  # its further quotes are other times of the same, and its lead is a form of ours
-        said, text = candidate.quotes[0].text, text.removeprefix(LESSON_LEAD)
-    return [*_values_beyond(text, said), *_turned(text, said), *_words_beyond(text, said)]
+        said, text = first.text, text.removeprefix(LESSON_LEAD)
+    dated = absolute(said, first.time)
+    return [*_values_beyond(text, said, dated), *_turned(text, said), *_words_beyond(text, said)]
 
 
-def _values_beyond(text: str, said: str) -> list[str]:
-    """Values that the quote does not give, or gives as what no longer holds. Dates may have been made absolute."""
-    folded = " ".join(said.casefold().split())
+def _values_beyond(text: str, said: str, dated: str) -> list[str]:
+    """Values that the quote does not give, or gives as what no longer holds; `dated` is it with absolute dates."""
+    folded = " ".join(f"{said} {dated}".casefold().split())
+    days = {value.value for value in values_in(dated) if value.kind is ValueKind.DATE}
     gone = _done_away_with(said) - _done_away_with(text)
     extra = []
     for value in values_in(text):
         written = text[value.first : value.end].strip()
-        is_new = value.kind is not ValueKind.DATE and " ".join(written.casefold().split()) not in folded
+        is_new = value.value not in days and " ".join(written.casefold().split()) not in folded
         if is_new or value.value in gone:
             extra.append(written)
     tokens = {token.casefold() for token in re.findall(r"[\w./:@+#-]*\w", text)}
@@ -246,11 +249,11 @@ def _turned(text: str, said: str) -> list[str]:
 
 
 def _words_beyond(text: str, said: str) -> list[str]:
-    """Telling words that the quote does not hold in this order, where they are more than a small share."""
+    """Telling words that the quote does not hold; and where most are not in its order, that they are not."""
     ours = [word for word in content_words(text) if not word.isdigit()]  # a date made absolute has digits of its own
     theirs = content_words(said)
-    kept = sum(block.size for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks())
     known = set(theirs)
-    if not ours or kept / len(ours) >= MIN_COVERED:
-        return []
-    return [word for word in ours if word not in known] or ["the words in this order"]
+    if beyond := [word for word in ours if word not in known]:
+        return beyond
+    kept = sum(block.size for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks())
+    return [] if not ours or kept / len(ours) >= MIN_COVERED else ["the words in this order"]

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from dream.judge.learned import Learned, learned_since
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
@@ -67,7 +68,9 @@ class ProposalDesk:
         kept, proposals = self._store.queue(), self._store.proposals()
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
-        queued.sort(key=lambda hunk: (-hunk.worth, hunk.found, hunk.id))
+        decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
+        learned = Learned(decided, learned_since(self._root))
+        queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.id))
         asked_today = sum(hunk.proposed == today for proposal in proposals for hunk in proposal.hunks)
         room = max(0, self._day_hunks - asked_today)
         chosen, waiting = queued[:room], queued[room:]
@@ -169,6 +172,11 @@ def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
     if known.state is State.REJECTED and known.decided is not None:
         return not any(quote.time is not None and quote.time > known.decided for quote in hunk.quotes)
     return any(quote.overlaps(other) for quote in hunk.quotes for other in known.quotes)
+
+
+def _worth(hunk: Hunk, learned: Learned) -> float:
+    candidate = hunk.update.candidate
+    return hunk.worth + learned.gain(candidate.kind, candidate.source, candidate.confidence)
 
 
 def _by_topic(hunks: Sequence[Hunk]) -> list[Hunk]:

@@ -4,15 +4,16 @@ It changes nothing.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.proposals.store import Event
-from dream.records import State
+from dream.records import Hunk, State
 from dream.report.findings import (
     Asked,
     Finding,
@@ -48,6 +49,7 @@ class Review:
     accepted: int  # hunks of the last seven days
     rejected: int
     asked: int  # questions of the last seven days
+    kinds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # accepted or rejected -> kind -> how many
 
     def of(self, part: Part) -> list[Finding]:
         return [finding for finding in self.findings if finding.part is part]
@@ -67,14 +69,15 @@ class WeeklyReview:
         now, store = self._now(), self._decisions.store
         rows = msgspec.convert(self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
         asked = [one for one in rows if now - one.at <= WEEK]
-        decided = [hunk.state for hunk in store.hunks() if hunk.decided and now - hunk.decided <= WEEK]
+        decided = [hunk for hunk in store.hunks() if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
             week=week_of(now.date()),
             day=now.date(),
             findings=tuple(self._findings(asked, now.date())),
             accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
-            rejected=decided.count(State.REJECTED),
+            rejected=sum(hunk.state is State.REJECTED for hunk in decided),
             asked=len(asked),
+            kinds={str(state): _kinds(decided, state) for state in (State.ACCEPTED, State.REJECTED)},
         )
 
     def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
@@ -115,6 +118,10 @@ class WeeklyReview:
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 
 
+def _kinds(hunks: Sequence[Hunk], state: State) -> dict[str, int]:
+    return dict(Counter(str(hunk.update.candidate.kind) for hunk in hunks if hunk.state is state).most_common())
+
+
 def week_of(day: dt.date) -> str:
     """`2026-W09`: year and week of ISO 8601."""
     return f"{day:%G-W%V}"
@@ -122,8 +129,11 @@ def week_of(day: dt.date) -> str:
 
 def first_screen(review: Review) -> list[str]:
     """What fits on one screen: a line a part, with its first finding."""
-    counts = f"{review.accepted} accepted, {review.rejected} rejected, {review.asked} questions asked"
-    lines = [f"Week {review.week} to {review.day.isoformat()}: {counts}.", ""]
+    counts = [
+        f"{getattr(review, what)} {what}{_by_kind(review.kinds.get(what, {}))}" for what in ("accepted", "rejected")
+    ]
+    told = f"Week {review.week} to {review.day.isoformat()}: {', '.join(counts)}, {review.asked} questions asked."
+    lines = [shortened(told, WIDTH), ""]
     for part in Part:
         found = review.of(part)
         lines.append(f"{len(found) or 'no':>4}  {part.value}")
@@ -134,6 +144,10 @@ def first_screen(review: Review) -> list[str]:
     lines += ["", shortened(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
     assert len(lines) <= SCREEN_LINES
     return lines
+
+
+def _by_kind(kinds: Mapping[str, int]) -> str:
+    return f" ({', '.join(f'{kind} {number}' for kind, number in kinds.items())})" if kinds else ""
 
 
 def report_page(review: Review) -> str:

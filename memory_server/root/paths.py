@@ -128,6 +128,11 @@ class MemoryRoot:
         return self.state / "told.json"
 
     @property
+    def learned(self) -> Path:
+        """From which moment on the person's decisions move what is proposed first."""
+        return self.state / "learned-since"
+
+    @property
     def written_page(self) -> Path:
         """The sha256 of the index page as the program wrote it last."""
         return self.state / "index-page"

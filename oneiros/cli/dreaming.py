@@ -13,6 +13,7 @@ from dream.blame import Blame, blame
 from dream.decisions.accept import Decided
 from dream.decisions.page import Chosen
 from dream.export import export_approved
+from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.rendering import hunk_json
 from dream.records import Hunk, State
 from dream.report import first_screen, report_page
@@ -44,6 +45,8 @@ def add_commands(app: typer.Typer) -> None:
     dreams.command(epilog="\b\nExample: oneiros dream revert 3fa9c1d2")(revert)
     dreams.command(epilog="\b\nExample: oneiros dream adopt topics/mail.md")(adopt)
     dreams.command("blame", epilog="\b\nExample: oneiros dream blame mail:12")(blame_line)
+    dreams.command(epilog="\b\nExample: oneiros dream why 3fa9c1d2")(why)
+    dreams.command(epilog="\b\nExample: oneiros dream unlearn")(unlearn)
     app.add_typer(dreams, name="dream", epilog="\b\nExample: oneiros dream && oneiros review")
     app.command(epilog="\b\nExample: oneiros review")(review)
     app.command(epilog="\b\nExample: oneiros report --all")(report)
@@ -134,6 +137,35 @@ def adopt(
     with signed(environment, decisions):
         commit = decisions.adopt(paths, person_asked(environment))
     talk(f"Adopted{f', commit {commit[:8]}' if commit else ''}.")
+
+
+def why(context: typer.Context, hunk: HunkName, as_json: AsJson = False) -> None:
+    """Show why a hunk is proposed, and what your decisions so far do to it."""
+    environment: Environment = context.obj
+    decisions = decisions_of(environment)
+    store, root = decisions.store, decisions.root
+    found, learned = store.hunk(hunk), Learned(store.hunks(), learned_since(root))
+    candidate = found.update.candidate
+    told = {
+        "why": candidate.why,
+        "comparison": found.update.why,
+        "decisions": learned.words(candidate.kind, candidate.source),
+    }
+    if as_json:
+        shift = learned.shift(candidate.kind, candidate.source)
+        data_json({"id": found.id, "confidence": candidate.confidence, **told, "shift": shift})
+        return
+    data(f"{found.id}  {shown_line(found.text)}")
+    data(f"  {candidate.kind}, {candidate.extractor}: {shown_line(candidate.why)}, {candidate.confidence:.2f}")
+    data(f"  {shown_line(told['comparison'])}")
+    data(f"  your decisions: {told['decisions']}")
+
+
+def unlearn(context: typer.Context) -> None:
+    """Let your decisions so far move nothing any more; they themselves stay."""
+    decisions = decisions_of(context.obj)
+    forget_learned(decisions.root, decisions.now())
+    talk("What is proposed first is no longer moved by what you decided before.")
 
 
 def _tell(decided: Decided, what: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.backends import ExtractiveCompressor
+from crawler.compress.decisions import decision
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
 from crawler.compress.extractive import MIN_CHARS, EntryRefs, compress_extractively
 from crawler.compress.identifiers import identifiers_of
@@ -329,3 +330,44 @@ def test_two_entries_that_begin_alike_are_told_apart() -> None:
         "0000000a-112",
         "0000000b",
     ]
+
+
+OFFER = "Which bundler shall it be?\n\n- **A. Webpack** has more plugins\n- **B. Vite** starts at once\n- **C. Parcel**"
+
+
+@pytest.mark.parametrize(
+    ("answer", "decided"),
+    [
+        ("ok, let's do vite", "ok, let's do vite (of: Webpack has more plugins; Vite starts at once; Parcel)"),
+        ("b", "Vite starts at once (b)"),
+        ("a and c please", "Webpack has more plugins; Parcel (a and c please)"),
+        ("C) but not before the release", "Parcel (C) but not before the release)"),
+        ("a plugin is missing in all of them", ""),
+        ("let's do that later", ""),
+        ("d", ""),
+        ("do you use vite yourself?", ""),
+    ],
+)
+def test_an_answer_is_a_decision_where_it_takes_what_was_offered(answer: str, decided: str) -> None:
+    assert decision(answer, [OFFER, "Vite is what I would take."]) == decided
+
+
+def test_a_list_of_a_reply_that_asks_nothing_offers_nothing() -> None:
+    assert decision("2", ["Done:\n1. The relay listens.\n2. The tests pass."]) == ""
+
+
+def test_a_decision_stands_among_the_decisions_before_what_came_of_it(tmp_path: Path) -> None:
+    _, session = compress(
+        tmp_path,
+        person(1, "How do we bundle the page of the relay?"),
+        assistant(2, OFFER),
+        person(3, "ok, let's do vite"),
+        assistant(4, "The page of the relay is bundled by Vite now."),
+        person(5, "Thanks, and which port does the relay listen on?"),
+        assistant(6, "It listens on port 2525."),
+    )
+
+    (line,) = lines(session, "Decisions")
+    assert line.startswith(
+        "Decided: ok, let's do vite (of: Webpack has more plugins; Vite starts at once; Parcel) → The"
+    )

@@ -189,8 +189,12 @@ def test_the_assistant_is_served_the_same_sessions_until_its_reading_is_over(hou
     house.ingest(*said("We decided to use Postgres 17.", start=9, session=TWO), session=TWO)
 
     assert progress.serve(house.archive, house.now + dt.timedelta(minutes=50)) == [ONE]
+    progress.note_shown([ONE, TWO])  # of TWO no page was handed over yet
+    assert progress.serve(house.archive, house.now + dt.timedelta(minutes=55)) == [ONE]
     assert progress.serve(house.archive, house.now + dt.timedelta(hours=3)) == [TWO]
-    assert progress.serve(house.archive, house.now + dt.timedelta(hours=6)) == []
+    assert progress.serve(house.archive, house.now + dt.timedelta(hours=6)) == [TWO]
+    progress.note_shown([TWO])
+    assert progress.serve(house.archive, house.now + dt.timedelta(hours=9)) == []
 
 
 def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> None:

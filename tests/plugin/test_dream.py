@@ -46,6 +46,37 @@ def archive_of(client: GenuineClient) -> Archive:
 
 
 @pytest.mark.client
+def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call(client: GenuineClient) -> None:
+    other = "We decided to use musl for release builds."
+    client.api.on("relay listens", "Noted.")
+    session_id = client.ask(f"{SAID} {other}").session_id
+    archive = archive_of(client)
+    wait_until(lambda: len(list(archive.turns(session_id))) == 2, 60)
+    wait_until(lambda: any((client.house.root / "sessions" / "compressed").rglob("*.md")), 60)
+
+    def propose_both(body: Told) -> Call:
+        first = dict(propose(body).arguments)
+        says_more = {"target": "builds", "text": f"{other.rstrip('.')} and for tests.", "quotes": first["quotes"]}
+        return Call(f"{TOOLS}propose_promotion", first | {"more": [says_more]})
+
+    def propose_what_passes(body: Told) -> Call:
+        answer = list(results_in(body["messages"]))[-1]
+        (text, entry, words) = re.findall(r'text ("[^"]+"), quotes: entry (\S+) ("[^"]+")', answer)[0]
+        session = re.findall(r"^session (\S+) entry", next(results_in(body["messages"])), re.MULTILINE)[0]
+        quote = {"session": session, "entry": entry, "text": json.loads(words)}
+        return Call(f"{TOOLS}propose_promotion", {"target": "builds", "text": json.loads(text), "quotes": [quote]})
+
+    evidence = Call(f"{TOOLS}dream_evidence")
+    begun = "Propose changes to this person's approved memory"
+    client.api.on(begun, evidence, propose_both, propose_what_passes, "Review.")
+
+    _, both, again = client.ask("/oneiros:dream").results()
+
+    assert both.startswith("1. Proposed for topics/mail.md") and "2. Refused." in both
+    assert again.startswith("Proposed for topics/builds.md")
+
+
+@pytest.mark.client
 def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: GenuineClient) -> None:
     house = client.house
     (house.root / ".gitignore").write_text(".oneiros/\nproposals/\nsessions/\n.blackboard/\n", encoding="utf-8")

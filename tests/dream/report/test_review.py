@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.store import Archive
+from dream.records import Kind
 from dream.report import Finding, Part, Review, WeeklyReview, first_screen, report_page
 from dream.report.findings import Asked, contradictions, lost_evidence, unanswered
 from dream.report.review import SCREEN_LINES
@@ -130,6 +131,17 @@ def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
     [finding] = unanswered(log)
 
     assert "“relay timeout setting” (recall) was put again as “relay idle timeout”" in finding.what
+
+
+def test_the_screen_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
+    decisions = decisions_on(memory.root)
+    hunks = proposed(decisions, new_topic("The relay is old."), new_topic("Use pnpm.", "pnpm", 2, kind=Kind.PREFERENCE))
+    for hunk in hunks:
+        decisions.reject(hunk.id, PERSON, "")
+
+    assert first_screen(review_of(memory))[0] == (
+        "Week 2026-W10 to 2026-03-02: 0 accepted, 2 rejected (fact 1, preference 1), 0 questions asked."
+    )
 
 
 def test_one_screen_comes_first_whatever_is_found() -> None:

@@ -51,6 +51,20 @@ def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:
     assert "0 sessions read" in oneiros("dream")[2]
 
 
+def test_a_hunk_says_why_and_what_decisions_do_to_it(oneiros: Oneiros) -> None:
+    oneiros("dream")
+    [hunk] = json.loads(oneiros("review", "--json")[1])["hunks"]
+
+    code, out, _ = oneiros("dream", "why", hunk["id"][:6])
+
+    assert code == 0 and out.startswith(f"{hunk['id']}  ")
+    told = f"{hunk['kind']}: 0 accepted, 0 rejected; deterministic: 0 accepted, 0 rejected: +0.00 to its log-odds"
+    assert out.splitlines()[-1] == f"  your decisions: {told}"
+    keys = ["id", "confidence", "why", "comparison", "decisions", "shift"]
+    assert list(json.loads(oneiros("dream", "why", hunk["id"], "--json")[1])) == keys
+    assert oneiros("dream", "unlearn")[0] == 0
+
+
 def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
     dreamt = json.loads(oneiros("dream", "--json")[1])
     assert list(dreamt) == [
@@ -63,7 +77,7 @@ def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
     ]
     assert list(hunk["quotes"][0]) == ["session", "entry", "role", "time", "first", "end", "text"]
     review = json.loads(oneiros("report", "--json")[1])
-    assert list(review) == ["week", "day", "findings", "accepted", "rejected", "asked", "file"]
+    assert list(review) == ["week", "day", "findings", "accepted", "rejected", "asked", "kinds", "file"]
     assert list(review["findings"][0]) == ["part", "path", "line", "what", "step"]
 
 
