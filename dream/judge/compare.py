@@ -1,8 +1,6 @@
 """How a statement stands to what the topics say: new, known, more of the same, or something else in its place.
 
-Two statements contradict each other where they speak of the same subject and give the same slot another value, or where
-one says that something is and the other that it never was. What they are about is measured by their telling words,
-weighed by rarity; which slot a value fills, by its kind, its unit and the words around it. No model is asked.
+What speaks against what, `contradiction.py` tells; here it becomes a relation and a place. No language model is asked.
 """
 
 import datetime as dt
@@ -10,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
+from dream.judge.vectors import ClauseVectors
 from dream.records import Candidate, Kind, Place, Relation, Update
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import LESSONS, Topics, TopicStatement, TopicText
@@ -17,7 +16,7 @@ from memory_server.document import LineRange, SourcePath
 from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words
 
-CONTRADICTS_FROM = 0.55  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
@@ -50,9 +49,9 @@ class Match:
     why: str
 
 
-def compare(candidate: Candidate, topics: Topics) -> Update:
+def compare(candidate: Candidate, topics: Topics, vectors: ClauseVectors | None = None) -> Update:
     """The candidate's relation to the topics, and where it goes."""
-    matches = matches_of(candidate, topics)
+    matches = matches_of(candidate, topics, vectors)
     known = next((match for match in matches if match.is_known), None)
     if known:
         return _update(candidate, Relation.KNOWN, known, topics)
@@ -65,11 +64,11 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
     return _update(candidate, Relation.NEW, None, topics)
 
 
-def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
+def matches_of(candidate: Candidate, topics: Topics, vectors: ClauseVectors | None = None) -> list[Match]:
     """What a candidate has to do with every statement of every topic that shares a word with it."""
     reading = read_statement(candidate.text, candidate.context)
     return [
-        match_of(reading, topic, statement, topics.rarity)
+        match_of(reading, topic, statement, topics.rarity, vectors)
         for topic in topics.files
         for statement in topic.statements
         if reading.context & statement.reading.words
@@ -100,14 +99,20 @@ def is_known(candidate: Candidate, topics: Topics) -> bool:
     return any(match.is_known for match in matches_of(candidate, topics))
 
 
-def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
+def match_of(
+    ours: StatementReading,
+    topic: TopicText,
+    statement: TopicStatement,
+    rarity: Rarity,
+    vectors: ClauseVectors | None = None,
+) -> Match:
     """What a statement has to do with one of a topic."""
     theirs = statement.reading
     around = theirs.words | frozenset(content_words(" ".join(statement.headings)))
     shared = ours.words & theirs.words
     smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
     alike = 0.5 * share_of(ours.words & around, ours.words, rarity) + 0.5 * share_of(shared, smaller, rarity)
-    against = contradiction_of(ours, theirs, rarity)
+    against = contradiction_of(ours, theirs, rarity, vectors)
     says_same = share_of(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
     is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
     return Match(topic, statement, alike, against.score, is_known, against.why)
