@@ -66,7 +66,9 @@ def measure_beam(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
     vectors = ClauseVectors(OnnxEngine(files)) if files else None
     for name in sorted({row["chat"] for row in rows}):
         chat = Chat.read(data / name, folder)
-        outcomes += [chat.outcome_of(pair, vectors) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)]
+        outcomes += [
+            chat.outcome_of(pair, vectors) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)
+        ]
     tuned = tuned_part({outcome.pair.chat for outcome in outcomes})
     parts = {
         "tuned": figures_of([outcome for outcome in outcomes if outcome.pair.chat in tuned]),

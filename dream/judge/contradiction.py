@@ -123,24 +123,27 @@ def _value_features(
     ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value, rarity: Rarity
 ) -> dict[str, float]:
     """How likely two values fill one slot, by words, units and size. All but `ratio` are 0 to 1."""
-    subjects = sorted((_subject(new), _subject(old)), key=lambda words: weigh(words, rarity))
-    clauses = sorted((ours.words, theirs.words), key=lambda words: weigh(words, rarity))
-    both_units = bool(new.unit and old.unit)
-    is_same_unit = both_units and (new.unit == old.unit or share_a_scale(new, old))
+    lighter = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
+    units = (_unit_of(new), _unit_of(old))
+    is_same_unit = all(units) and (units[0] == units[1] or share_a_scale(new, old))
     return {
         "noun": float(bool(_noun(new) & _noun(old))),
-        "subject": share_of(subjects[0] & subjects[1], subjects[0], rarity),
-        "clause": share_of(clauses[0] & clauses[1], clauses[0], rarity),
+        "clause": share_of(ours.words & theirs.words, lighter, rarity),
         "same unit": float(is_same_unit),
-        "other unit": float(both_units and not is_same_unit),
+        "other unit": float(all(units) and not is_same_unit),
         "name": float(new.kind is ValueKind.NAME),
         "ratio": _ratio(new, old),
     }
 
 
+def _unit_of(value: Value) -> str:
+    """What a value counts; an address, a path, a version or a time is its own unit."""
+    return value.unit or ("" if value.kind in (ValueKind.QUANTITY, ValueKind.NAME, ValueKind.DATE) else value.kind)
+
+
 def _ratio(new: Value, old: Value) -> float:
     """How far two quantities are apart, as a logarithm, 1 at twentyfold: what changes seldom changes that much."""
-    if new.kind is not ValueKind.QUANTITY:
+    if new.kind is not ValueKind.QUANTITY or share_a_scale(new, old):
         return 0.0
     return min(1.0, abs(math.log((float(new.value) + 0.5) / (float(old.value) + 0.5))) / 3)
 
@@ -182,12 +185,6 @@ def _counts(clause: ClauseReading) -> bool:
 def _noun(value: Value) -> frozenset[str]:
     """The words among which a value's own noun is."""
     return (value.close | ({value.unit} if value.unit not in MEASURES else frozenset())) - CALENDAR - {""}
-
-
-def _subject(value: Value) -> frozenset[str]:
-    """What a value is of: the words of its clause, and what it counts where that is a thing."""
-    counted = {value.unit} if value.unit and value.unit not in MEASURES else set()
-    return frozenset((value.near | counted) - CALENDAR)
 
 
 # -- a denial -------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What was learnt of differences between statements: a weight for each figure, and how they make a probability.
 
-The weights are data, written by `python -m benchmarks.contradictions --write`; the file names what they were made of. No
-library of machine learning is needed to use them.
+The weights are data, written by `python -m benchmarks.contradictions --write`; the file names what they were made of.
+No library of machine learning is needed to use them.
 """
 
 import math
