@@ -272,7 +272,7 @@ def main() -> int:
     files = packaged_model()
     assert files, "the packaged model comes with the `offline` extra"
     engine = OnnxEngine(files)
-    vectors, queries = ClauseVectors(engine), list(rows(arguments.queries))
+    vectors, queries = ClauseVectors(lambda: engine), list(rows(arguments.queries))
     with tempfile.TemporaryDirectory(prefix="oneiros-contradictions-") as folder:
         names = sorted({row["chat"] for row in queries})
         chats = {name: Chat.read(arguments.data / name, Path(folder)) for name in names}

@@ -21,6 +21,7 @@ from dream.statements.regions import prose_regions
 from dream.statements.values import ValueKind, values_in
 from dream.topics import Topics, topics_of
 from memory_server.document import SourcePath
+from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.language.sentences import sentence_spans
@@ -63,7 +64,7 @@ def measure_beam(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
     rows = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     outcomes: list[Outcome] = []
     files = packaged_model()
-    vectors = ClauseVectors(OnnxEngine(files)) if files else None
+    vectors = ClauseVectors(ModelInUse(files, OnnxEngine).engine) if files else None
     for name in sorted({row["chat"] for row in rows}):
         chat = Chat.read(data / name, folder)
         outcomes += [

@@ -4,6 +4,7 @@ A token's vector depends on the words around it. So the vectors of two numbers a
 same thing, even where it is called by other words.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,8 @@ class _Embedded:
 class ClauseVectors:
     """The vectors of clauses and of the values in them; each clause is embedded once."""
 
-    def __init__(self, engine: Engine):
+    def __init__(self, engine: Callable[[], Engine]):
+        """`engine` is asked when the first clause is embedded: it may load a model."""
         self._engine = engine
         self._known: dict[str, _Embedded] = {}  # by the clause's text
 
@@ -36,7 +38,7 @@ class ClauseVectors:
 
     def _of(self, clause: ClauseReading) -> _Embedded:
         if clause.text not in self._known:
-            embedded = self._engine.embed([clause.text])[0]
+            embedded = self._engine().embed([clause.text])[0]
             values = {value: _vector_of(value, embedded) for value in clause.values}
             self._known[clause.text] = _Embedded(embedded.vector, values)
         return self._known[clause.text]
