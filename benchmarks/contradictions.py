@@ -5,8 +5,8 @@
 
 Learnt are the weights of `dream/judge/weights.json`, from pairs of statements in chats of BEAM that were labelled by
 reading (`contradiction_pairs.tsv`, which holds places and no text). Each chat is left out in turn: weights and the line
-from which something counts as a contradiction come from the other chats alone. What is measured are the pairs of
-`benchmarks.dream --format beam` in the chat left out, with words alone, with vectors, and by the cosine alone.
+from which something counts as a contradiction come from the other chats alone. What is measured
+are the pairs of `benchmarks.dream --format beam` in the chat left out; beside it the cosine of whole statements alone.
 """
 
 import argparse
@@ -28,8 +28,7 @@ from benchmarks.dream_beam import SEED, Chat, Pair, pairs_of, share
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
 from dream.judge.contradiction import Difference, contradiction_of, differences
-from dream.judge.vectors import ClauseVectors
-from dream.judge.weights import FILE, Learnt, Linear, Sort, Weights
+from dream.judge.weights import FILE, Linear, Sort, Weights
 from dream.statements.reading import read_statement
 from memory_server.embedding.model import packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -39,13 +38,12 @@ from memory_server.language.words import Rarity
 LABELS = Path(__file__).with_name("contradiction_pairs.tsv")
 NOTES = Path(__file__).with_name("contradiction_notes.tsv")
 WORDS = ("noun", "clause", "same unit", "other unit", "name", "ratio", "announced")
-VECTORS = (*WORDS, "cosine", "slot cosine")
 DENIAL = ("denied", "statement", "never")
-ALIKE = frozenset({"noun", "clause", "cosine", "slot cosine", *DENIAL})
+ALIKE = frozenset({"noun", "clause", *DENIAL})
 HARDEST = 8  # differences of a negative pair that are learnt from, the likeliest first
 PENALTY = 3.0  # of squared weights, for features of unit spread; 1 and 10 do as well
 ROUNDS = 4  # of choosing which difference makes a pair a contradiction, and learning anew
-PRECISE = 0.5  # beta of the F measure that draws the line: precision counts twice as much as recall
+PRECISE = 0.7  # beta of the F measure that draws the line: precision counts for more than recall
 DRAWS = 2_000
 Array = NDArray[np.float64]
 
@@ -73,9 +71,9 @@ class Measured:
 # -- learning -------------------------------------------------------------------------------------------------------
 
 
-def learn(examples: Sequence[Example], names: Sequence[str], line: float = 0.0) -> Learnt:
+def learn(examples: Sequence[Example], line: float = 0.0) -> Weights:
     """The weights of both sorts, shifted so that `line` becomes a probability of one half."""
-    return Learnt(_linear(examples, "value", names, line), _linear(examples, "denial", DENIAL, line))
+    return Weights({}, _linear(examples, "value", WORDS, line), _linear(examples, "denial", DENIAL, line))
 
 
 def _linear(examples: Sequence[Example], sort: Sort, names: Sequence[str], line: float) -> Linear:
@@ -118,10 +116,10 @@ def logistic(x: Array, y: Array) -> tuple[float, Array]:
     return float(weights[0]), weights[1:]
 
 
-def chosen(examples: Sequence[Example], measured: Sequence[Measured], names: Sequence[str]) -> Learnt:
+def chosen(examples: Sequence[Example], measured: Sequence[Measured]) -> Weights:
     """What the examples teach, with the line that is best where each of these chats is left out in turn."""
-    scores = left_out(measured, lambda chat: learn(without(examples, chat), names))
-    return learn(examples, names, best_line(scores, measured))
+    scores = left_out(measured, lambda chat: learn(without(examples, chat)))
+    return learn(examples, best_line(scores, measured))
 
 
 def best_line(scores: Sequence[float], measured: Sequence[Measured]) -> float:
@@ -149,13 +147,13 @@ def without(examples: Sequence[Example], chat: str) -> list[Example]:
 # -- measuring ------------------------------------------------------------------------------------------------------
 
 
-def left_out(measured: Sequence[Measured], teach: Callable[[str], Learnt]) -> list[float]:
+def left_out(measured: Sequence[Measured], teach: Callable[[str], Weights]) -> list[float]:
     """The score of each pair by what was learnt without its chat."""
     learnt = {chat: teach(chat) for chat in sorted({one.pair.chat for one in measured})}
     return [score_of(one, learnt[one.pair.chat]) for one in measured]
 
 
-def score_of(one: Measured, learnt: Learnt) -> float:
+def score_of(one: Measured, learnt: Weights) -> float:
     return max([learnt.score(found.sort, found.features) for found in one.found] + [one.known])
 
 
@@ -211,7 +209,7 @@ def intervals(
 # -- data -----------------------------------------------------------------------------------------------------------
 
 
-def examples_of(chats: dict[str, Chat], vectors: ClauseVectors) -> Iterator[Example]:
+def examples_of(chats: dict[str, Chat]) -> Iterator[Example]:
     """The labelled pairs of statements; those that no reader was sure of are left out."""
     for line in LABELS.read_text(encoding="utf-8").splitlines()[1:]:
         chat, *places, differs = line.split("\t")
@@ -220,14 +218,14 @@ def examples_of(chats: dict[str, Chat], vectors: ClauseVectors) -> Iterator[Exam
             messages = chats[chat].messages
             ours = read_statement(messages[later][first:end], sentence_around(messages[later], first))
             theirs = read_statement(" ".join(messages[earlier][its_first:its_end].split()))
-            yield Example(chat, differs, tuple(differences(ours, theirs, Rarity(), vectors)))
+            yield Example(chat, differs, tuple(differences(ours, theirs, Rarity())))
 
 
-def notes(vectors: ClauseVectors) -> Iterator[Example]:
+def notes() -> Iterator[Example]:
     """Short statements as topics hold them, with kinds of values that the chats hardly have: ports, paths, versions."""
     for line in NOTES.read_text(encoding="utf-8").splitlines()[1:]:
         earlier, later, differs = line.split("\t")
-        found = differences(read_statement(later), read_statement(earlier), Rarity(), vectors)
+        found = differences(read_statement(later), read_statement(earlier), Rarity())
         yield Example("notes", differs, tuple(found))
 
 
@@ -241,18 +239,16 @@ def sentence_around(text: str, place: int) -> str:
     return next((text[first:end] for first, end in sentence_spans(text) if first <= place < end), "")
 
 
-def measured_of(
-    chat: Chat, pair: Pair, vectors: ClauseVectors, engine: OnnxEngine, contradicting: set[tuple[str, int, int]]
-) -> Measured:
+def measured_of(chat: Chat, pair: Pair, engine: OnnxEngine, contradicting: set[tuple[str, int, int]]) -> Measured:
     found: list[Difference] = []
     known, cosine = 0.0, 0.0
-    nothing = Learnt(Linear(-99, {}), Linear(-99, {}))
+    nothing = Weights({}, Linear(-99, {}), Linear(-99, {}))
     for candidate, topics in chat.passing(pair):
         ours = read_statement(candidate.text, candidate.context)
         for statement in topics.files[0].statements:
             if ours.context & statement.reading.words:
-                found += differences(ours, statement.reading, topics.rarity, vectors)
-                known = max(known, contradiction_of(ours, statement.reading, topics.rarity, None, nothing).score)
+                found += differences(ours, statement.reading, topics.rarity)
+                known = max(known, contradiction_of(ours, statement.reading, topics.rarity, nothing).score)
                 one, other = engine.embed([candidate.text, statement.text])
                 cosine = max(cosine, float(one.vector @ other.vector))
     is_disputed = not pair.is_positive and any(
@@ -272,19 +268,23 @@ def main() -> int:
     files = packaged_model()
     assert files, "the packaged model comes with the `offline` extra"
     engine = OnnxEngine(files)
-    vectors, queries = ClauseVectors(lambda: engine), list(rows(arguments.queries))
+    queries = list(rows(arguments.queries))
     with tempfile.TemporaryDirectory(prefix="oneiros-contradictions-") as folder:
         names = sorted({row["chat"] for row in queries})
         chats = {name: Chat.read(arguments.data / name, Path(folder)) for name in names}
-        examples, contradicting = [*examples_of(chats, vectors), *notes(vectors)], contradicting_messages()
+        examples, contradicting = [*examples_of(chats), *notes()], contradicting_messages()
         measured = [
-            measured_of(chat, pair, vectors, engine, contradicting)
+            measured_of(chat, pair, engine, contradicting)
             for name, chat in chats.items()
             for pair in pairs_of([row for row in queries if row["chat"] == name], chat)
         ]
     print(machine_text())
-    ways = {"words": WORDS, "vectors": VECTORS}
-    report = {name: figures(outer(examples, measured, features), measured) for name, features in ways.items()}
+    scores = outer(examples, measured)
+    sure = [place for place, one in enumerate(measured) if not one.is_disputed]
+    report = {
+        "learnt": figures(scores, measured),
+        "learnt, undisputed pairs": figures([scores[place] for place in sure], [measured[place] for place in sure]),
+    }
     report["cosine alone"] = figures([one.cosine for one in measured], measured, cosine_line(measured))
     for name, figure in report.items():
         print(name, json.dumps({key: value for key, value in figure.items() if key != "curve"}, indent=1))
@@ -296,20 +296,18 @@ def main() -> int:
         made_of = {
             "command": "python -m benchmarks.contradictions --write",
             "data": f"{len(examples)} pairs of statements in {len(chats)} chats of BEAM 100K, labelled by reading",
-            "embedding model": files.card.name,
             "date": dt.date.today().isoformat(),
         }
-        learnt = {name: chosen(examples, measured, features) for name, features in ways.items()}
-        weights = Weights(made_of, files.fingerprint, **learnt)
+        weights = msgspec.structs.replace(chosen(examples, measured), made_of=made_of)
         FILE.write_bytes(msgspec.json.format(msgspec.json.encode(weights), indent=1) + b"\n")
     return 0
 
 
-def outer(examples: Sequence[Example], measured: Sequence[Measured], names: Sequence[str]) -> list[float]:
+def outer(examples: Sequence[Example], measured: Sequence[Measured]) -> list[float]:
     """The scores of each chat by weights, penalty and line of the others."""
 
-    def teach(chat: str) -> Learnt:
-        return chosen(without(examples, chat), [one for one in measured if one.pair.chat != chat], names)
+    def teach(chat: str) -> Weights:
+        return chosen(without(examples, chat), [one for one in measured if one.pair.chat != chat])
 
     return left_out(measured, teach)
 

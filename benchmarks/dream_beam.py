@@ -15,15 +15,11 @@ from dream.extract import find_candidates
 from dream.judge.compare import compare, matches_of, strongest
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.judge.vectors import ClauseVectors
 from dream.records import Candidate, Relation
 from dream.statements.regions import prose_regions
 from dream.statements.values import ValueKind, values_in
 from dream.topics import Topics, topics_of
 from memory_server.document import SourcePath
-from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import packaged_model
-from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.redaction import Redactor
@@ -63,13 +59,9 @@ def measure_beam(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
     """The figures of the format `beam`."""
     rows = [json.loads(line) for line in queries.read_text(encoding="utf-8").splitlines()]
     outcomes: list[Outcome] = []
-    files = packaged_model()
-    vectors = ClauseVectors(ModelInUse(files, OnnxEngine).engine) if files else None
     for name in sorted({row["chat"] for row in rows}):
         chat = Chat.read(data / name, folder)
-        outcomes += [
-            chat.outcome_of(pair, vectors) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)
-        ]
+        outcomes += [chat.outcome_of(pair) for pair in pairs_of([row for row in rows if row["chat"] == name], chat)]
     tuned = tuned_part({outcome.pair.chat for outcome in outcomes})
     parts = {
         "tuned": figures_of([outcome for outcome in outcomes if outcome.pair.chat in tuned]),
@@ -147,13 +139,13 @@ class Chat:
         own = {int(message["id"]): message["content"] for message in messages if message["role"] == "user"}
         return cls(source.name, own, evidence, evidence.session(session_id))
 
-    def outcome_of(self, pair: Pair, vectors: ClauseVectors | None) -> Outcome:
+    def outcome_of(self, pair: Pair) -> Outcome:
         """Whether the later message is flagged against a topic that holds the earlier one."""
         score, flagged, newest = 0.0, False, False
         for candidate, topics in self.passing(pair):
-            against = strongest(matches_of(candidate, topics, vectors))
+            against = strongest(matches_of(candidate, topics))
             score = max(score, against.contradiction if against else 0.0)
-            is_against = compare(candidate, topics, vectors).relation in AGAINST
+            is_against = compare(candidate, topics).relation in AGAINST
             flagged = flagged or is_against
             newest = newest or (is_against and holds_values(candidate.text, pair.answer))
         return Outcome(pair, score, flagged, newest)

@@ -18,7 +18,6 @@ from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
-from dream.judge.vectors import ClauseVectors
 from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposals.desk import Offer
 from dream.records import Candidate, Hunk, Update
@@ -77,7 +76,6 @@ class Dream:
         now: Callable[[], dt.datetime],
         clock: Callable[[], float],
         redactor: Redactor,
-        vectors: ClauseVectors | None = None,
     ):
         self._decisions = decisions
         self._archive = archive
@@ -86,7 +84,6 @@ class Dream:
         self._clock = clock
         self._evidence = Evidence(archive)
         self._redactor = redactor
-        self._vectors = vectors  # for the comparison; it does with words where there are none
         self._progress = DreamProgress(decisions.root)
         self._mistakes: dict[str, tuple[Mistake, ...]] = {}
 
@@ -132,7 +129,7 @@ class Dream:
             refusals = gate.check(candidate)
         if refusals:
             return Suggested(refusals)
-        update = compare(candidate, topics, self._vectors)
+        update = compare(candidate, topics)
         today = self._now().date()
         with self._decisions.locked():
             added = self._decisions.desk.add([update], today)
@@ -168,7 +165,7 @@ class Dream:
             refused.update(str(refusal.reason) for refusal in refusals)
             if refusals:
                 continue
-            update = compare(candidate, topics, self._vectors)
+            update = compare(candidate, topics)
             if is_worth_asking(update):
                 found.append(update)
             else:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from crawler.archive.store import SessionRecord
@@ -11,21 +10,16 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor
-from dream.judge.vectors import ClauseVectors
-from dream.judge.weights import PACKAGED
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor
-from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import find_model
-from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.errors import NeedsRepair, UsageError
+from memory_server.errors import UsageError
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.settings import PersonSettings, read_memory_settings
+from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of, model_client_of, over_when, spending
@@ -69,18 +63,8 @@ def dream_once(
         now=now,
         clock=time.monotonic,
         redactor=redactor,
-        vectors=vectors_of(environment, decisions.root),
     )
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
-
-
-def vectors_of(environment: Environment, root: MemoryRoot) -> ClauseVectors | None:
-    """Vectors for the comparison, where the memory uses the model that its weights were learnt with."""
-    with suppress(NeedsRepair):
-        files = find_model(read_memory_settings(root.settings).model, environment.hub_cache)
-        if files.fingerprint == PACKAGED.model:
-            return ClauseVectors(ModelInUse(files, OnnxEngine).engine)
-    return None
 
 
 def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
-from dream.judge.vectors import ClauseVectors
 from dream.records import Candidate, Kind, Place, Relation, Update
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import LESSONS, Topics, TopicStatement, TopicText
@@ -49,9 +48,9 @@ class Match:
     why: str
 
 
-def compare(candidate: Candidate, topics: Topics, vectors: ClauseVectors | None = None) -> Update:
+def compare(candidate: Candidate, topics: Topics) -> Update:
     """The candidate's relation to the topics, and where it goes."""
-    matches = matches_of(candidate, topics, vectors)
+    matches = matches_of(candidate, topics)
     known = next((match for match in matches if match.is_known), None)
     if known:
         return _update(candidate, Relation.KNOWN, known, topics)
@@ -64,11 +63,11 @@ def compare(candidate: Candidate, topics: Topics, vectors: ClauseVectors | None 
     return _update(candidate, Relation.NEW, None, topics)
 
 
-def matches_of(candidate: Candidate, topics: Topics, vectors: ClauseVectors | None = None) -> list[Match]:
+def matches_of(candidate: Candidate, topics: Topics) -> list[Match]:
     """What a candidate has to do with every statement of every topic that shares a word with it."""
     reading = read_statement(candidate.text, candidate.context)
     return [
-        match_of(reading, topic, statement, topics.rarity, vectors)
+        match_of(reading, topic, statement, topics.rarity)
         for topic in topics.files
         for statement in topic.statements
         if reading.context & statement.reading.words
@@ -99,20 +98,14 @@ def is_known(candidate: Candidate, topics: Topics) -> bool:
     return any(match.is_known for match in matches_of(candidate, topics))
 
 
-def match_of(
-    ours: StatementReading,
-    topic: TopicText,
-    statement: TopicStatement,
-    rarity: Rarity,
-    vectors: ClauseVectors | None = None,
-) -> Match:
+def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
     """What a statement has to do with one of a topic."""
     theirs = statement.reading
     around = theirs.words | frozenset(content_words(" ".join(statement.headings)))
     shared = ours.words & theirs.words
     smaller = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
     alike = 0.5 * share_of(ours.words & around, ours.words, rarity) + 0.5 * share_of(shared, smaller, rarity)
-    against = contradiction_of(ours, theirs, rarity, vectors)
+    against = contradiction_of(ours, theirs, rarity)
     says_same = share_of(shared, ours.words, rarity) >= KNOWN_FROM and ours.values <= theirs.values
     is_known = says_same and against.score < CONTRADICTS_FROM and ours.denies == theirs.denies
     return Match(topic, statement, alike, against.score, is_known, against.why)

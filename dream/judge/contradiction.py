@@ -1,9 +1,9 @@
 """Whether one statement puts something else in the place of another, and how surely.
 
 Two sorts of difference are weighed by what was learnt from labelled pairs (`weights.py`): another value, and a denial.
-A few plain figures tell how likely both speak of the same: shared words, weighed by rarity; units and sizes; and where
-the packaged model is in use, how near the clauses and the values stand (`vectors.py`). Two more are known by their
-words: the later names what it does away with (`instead of npm`), or somebody else owns or leads the same.
+A few plain figures tell how likely both speak of the same: shared words, weighed by rarity, units, sizes. Two more are
+known by their words: the later statement names what it does away with (`instead of npm`), or somebody else owns or
+leads the same. No model is asked.
 """
 
 import math
@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from dream.judge.vectors import ClauseVectors
-from dream.judge.weights import PACKAGED, Learnt, Sort
+from dream.judge.weights import PACKAGED, Sort, Weights
 from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
 from dream.statements.values import DAYS, MEASURES, MONTH_NAMES, Value, ValueKind, are_equal, share_a_scale
 from memory_server.language.cues import folded
@@ -63,32 +62,24 @@ class Difference:
 
 
 def contradiction_of(
-    later: StatementReading,
-    earlier: StatementReading,
-    rarity: Rarity,
-    vectors: ClauseVectors | None = None,
-    learnt: Learnt | None = None,
+    later: StatementReading, earlier: StatementReading, rarity: Rarity, weights: Weights = PACKAGED
 ) -> Against:
-    """How surely the later statement goes against the earlier one, by vectors too where there are any."""
+    """How surely the later statement goes against the earlier one."""
     if not later.context & earlier.words:
         return Against(0.0)
-    learnt = learnt or (PACKAGED.vectors if vectors else PACKAGED.words)
     found = [*_replacements(later, earlier, rarity), *_holders(later, earlier, rarity)]
-    for one in differences(later, earlier, rarity, vectors):
-        found.append(Against(learnt.score(one.sort, one.features), one.why))
+    for one in differences(later, earlier, rarity):
+        found.append(Against(weights.score(one.sort, one.features), one.why))
     return max(found, default=Against(0.0))
 
 
-def differences(
-    later: StatementReading, earlier: StatementReading, rarity: Rarity, vectors: ClauseVectors | None
-) -> Iterator[Difference]:
+def differences(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Difference]:
     """Every pair of values, and every denial, that could go against the earlier statement."""
     for ours, theirs in product(later.clauses, earlier.clauses):
         for new, old in product(ours.values, theirs.values):
             if new.value not in earlier.values and old.value not in later.values and may_differ(ours, new, theirs, old):
                 features = _value_features(ours, new, theirs, old, rarity)
                 features["announced"] = float(bool(CHANGE.search(later.text)))
-                features |= vectors.between(ours, new, theirs, old) if vectors else {}
                 why = f"{_sort_of(new)} differs: {ours.written(new)} / {theirs.written(old)}"
                 yield Difference("value", why, features)
     for denying, other in ((later, earlier), (earlier, later)):

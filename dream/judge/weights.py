@@ -26,24 +26,16 @@ class Linear(msgspec.Struct, frozen=True):
         return 1 / (1 + math.exp(-self.bias - sum(weight * features[name] for name, weight in self.of.items())))
 
 
-class Learnt(msgspec.Struct, frozen=True):
+class Weights(msgspec.Struct, frozen=True):
     """The weights of each sort of difference."""
 
+    made_of: Mapping[str, str]  # command, data, date
     value: Linear
     denial: Linear
 
     def score(self, sort: Sort, features: Mapping[str, float]) -> float:
         """How likely a difference is a contradiction, 0 to 1."""
         return (self.value if sort == "value" else self.denial).probability(features)
-
-
-class Weights(msgspec.Struct, frozen=True):
-    """What the file holds."""
-
-    made_of: Mapping[str, str]  # command, data, date
-    model: str  # fingerprint of the embedding model that `vectors` were learnt with
-    words: Learnt  # where no vectors of that model are at hand
-    vectors: Learnt
 
 
 PACKAGED = msgspec.json.decode(FILE.read_bytes(), type=Weights)

@@ -12,7 +12,7 @@ from dream.records import Candidate
 from dream.run import Dream, Suggested
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
-from oneiros.dreaming import decisions_on, vectors_of
+from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of, over_when
 
@@ -20,13 +20,11 @@ from oneiros.ingest.settings import archive_of, over_when
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     """The tools that read evidence and propose."""
     archive = archive_of(memory.root)
-    vectors = vectors_of(environment, memory.root)
 
     def suggest(candidate: Candidate) -> Suggested:
         decisions = decisions_on(memory.root, memory.person)
         redactor = Redactor(memory.person.deny_words)
-        dream = Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor, vectors=vectors)
-        return dream.suggest(candidate)
+        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
 
     def waiting() -> list[str]:
         is_over = over_when(replace(environment), memory.root)  # with the settings as they are
