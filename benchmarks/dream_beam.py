@@ -1,4 +1,7 @@
-"""The pairs of BEAM: an earlier statement in a topic, a later message that changes or contradicts it."""
+"""The pairs of BEAM: an earlier statement in a topic, a later message that changes or contradicts it.
+
+The weights in use were learnt from these chats, so the figures flatter; `benchmarks.contradictions` leaves chats out.
+"""
 
 import datetime as dt
 import json
@@ -18,7 +21,7 @@ from dream.judge.rejections import Rejections
 from dream.records import Candidate, Relation
 from dream.statements.regions import prose_regions
 from dream.statements.values import ValueKind, values_in
-from dream.topics import topics_of
+from dream.topics import Topics, topics_of
 from memory_server.document import SourcePath
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
@@ -141,19 +144,23 @@ class Chat:
 
     def outcome_of(self, pair: Pair) -> Outcome:
         """Whether the later message is flagged against a topic that holds the earlier one."""
+        score, flagged, newest = 0.0, False, False
+        for candidate, topics in self.passing(pair):
+            against = strongest(matches_of(candidate, topics))
+            score = max(score, against.contradiction if against else 0.0)
+            is_against = compare(candidate, topics).relation in AGAINST
+            flagged = flagged or is_against
+            newest = newest or (is_against and holds_values(candidate.text, pair.answer))
+        return Outcome(pair, score, flagged, newest)
+
+    def passing(self, pair: Pair) -> Iterator[tuple[Candidate, Topics]]:
+        """What the later messages say that passes the gate, with topics that hold the earlier ones."""
         topics = topics_of({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
         gate = Gate(self._evidence, topics, Rejections(), Redactor())
-        score, flagged, newest = 0.0, False, False
         for number in pair.later:
             for candidate in self.candidates.get(entry_of(self.name, number), ()):
-                if gate.check(candidate):
-                    continue
-                against = strongest(matches_of(candidate, topics))
-                score = max(score, against.contradiction if against else 0.0)
-                is_against = compare(candidate, topics).relation in AGAINST
-                flagged = flagged or is_against
-                newest = newest or (is_against and holds_values(candidate.text, pair.answer))
-        return Outcome(pair, score, flagged, newest)
+                if not gate.check(candidate):
+                    yield candidate, topics
 
 
 def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:

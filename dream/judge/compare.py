@@ -1,8 +1,6 @@
 """How a statement stands to what the topics say: new, known, more of the same, or something else in its place.
 
-Two statements contradict each other where they speak of the same subject and give the same slot another value, or where
-one says that something is and the other that it never was. What they are about is measured by their telling words,
-weighed by rarity; which slot a value fills, by its kind, its unit and the words around it. No model is asked.
+What speaks against what, `contradiction.py` tells; here it becomes a relation and a place. No language model is asked.
 """
 
 import datetime as dt
@@ -17,7 +15,7 @@ from memory_server.document import LineRange, SourcePath
 from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words
 
-CONTRADICTS_FROM = 0.55  # of 1, the score of a contradiction; see benchmarks/RESULTS.md for the curve
+CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of

@@ -1,16 +1,17 @@
 """Whether one statement puts something else in the place of another, and how surely.
 
-Four ways are known. A value: the same slot of the same subject, filled differently. A denial: one says that something
-is or was, the other that it never did. A replacement: the later names what it does away with (`instead of npm`, `from
-npm to pnpm`), and that stands in the earlier. A holder: somebody else owns or leads the same. Each gives 0 to 1 by how
-much of the subject is shared; the surest counts.
+Two sorts of difference are weighed by what was learnt from labelled pairs (`weights.py`): another value, and a denial.
+A few plain figures tell how likely both speak of the same: shared words, weighed by rarity, units, sizes. Two more are
+known by their words: the later statement names what it does away with (`instead of npm`), or somebody else owns or
+leads the same. No model is asked.
 """
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from dream.statements.acts import Act
+from dream.judge.weights import PACKAGED, Sort, Weights
 from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
 from dream.statements.values import DAYS, MEASURES, MONTH_NAMES, Value, ValueKind, are_equal, share_a_scale
 from memory_server.language.cues import folded
@@ -32,35 +33,60 @@ REPLACED = folded(
     r"|(?<!took )(?<!take )(?<!taken )over|replac(?:es|ed|ing)|away from|drop(?:s|ped|ping)?|off)\s+(?P<what>(?:the "
     r"|a |an )?[\w./+#-]*[\w+#])"
 )
-FAR_WEIGHT = 0.5  # of a word beside the clause of a value, against 1 for one in it
+NEVER = folded(r"\b(?:never|(?:not|no|n't)\b.{0,20}\bever|any)\b")  # denies for all times
+SAME_SUBJECT = 0.8  # of what two hold, all but equal (Dice coefficient)
 MIN_DENIED = 2  # telling words of a denial that must be affirmed: one shared word is chance
-UNANNOUNCED = 0.65  # factor where nobody speaks of a change: another number of a related matter is most often that
-CHANGE_BONUS = 0.2  # where the later statement says itself that something changed
-SMALL = 3  # telling words that a subject must have before it may be contained in another and count in full
-SAME_SUBJECT = 0.8  # of two subjects, however small, that are all but equal (Dice coefficient)
 CALENDAR = frozenset(
     content_words(
         "hour hourly day daily week weekly month monthly year yearly minute second morning evening afternoon night am"
         f" pm ms percent times {' '.join(MONTH_NAMES)} {DAYS.replace('|', ' ')}"
     )
 )  # words of time and measure say when and how much, not of what
-DOUBT = 1.0  # telling words added to the smaller context, so that one shared word of one is not certainty
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Against:
     """How surely one statement goes against another, and why in a few words."""
 
-    score: float  # 0 to 1
+    score: float  # 0 to 1; from .5 on it is more likely than not
     why: str = ""
 
 
-def contradiction_of(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Against:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One way in which two statements differ, in figures."""
+
+    sort: Sort
+    why: str
+    features: dict[str, float]
+
+
+def contradiction_of(
+    later: StatementReading, earlier: StatementReading, rarity: Rarity, weights: Weights = PACKAGED
+) -> Against:
     """How surely the later statement goes against the earlier one."""
     if not later.context & earlier.words:
         return Against(0.0)
-    ways = (_values, _denials, _replacements, _holders)
-    return max((against for way in ways for against in way(later, earlier, rarity)), default=Against(0.0))
+    found = [*_replacements(later, earlier, rarity), *_holders(later, earlier, rarity)]
+    for one in differences(later, earlier, rarity):
+        found.append(Against(weights.score(one.sort, one.features), one.why))
+    return max(found, default=Against(0.0))
+
+
+def differences(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Difference]:
+    """Every pair of values, and every denial, that could go against the earlier statement."""
+    for ours, theirs in product(later.clauses, earlier.clauses):
+        for new, old in product(ours.values, theirs.values):
+            if new.value not in earlier.values and old.value not in later.values and may_differ(ours, new, theirs, old):
+                features = _value_features(ours, new, theirs, old, rarity)
+                features["announced"] = float(bool(CHANGE.search(later.text)))
+                why = f"{_sort_of(new)} differs: {ours.written(new)} / {theirs.written(old)}"
+                yield Difference("value", why, features)
+    for denying, other in ((later, earlier), (earlier, later)):
+        for clause, affirming in product(denying.clauses, other.clauses):
+            if clause.denies and not affirming.denies:
+                features = _denial_features(clause, affirming, other, rarity)
+                yield Difference("denial", "one denies what the other says", features)
 
 
 def weigh(words: Collection[str], rarity: Rarity) -> float:
@@ -77,33 +103,44 @@ def share_of(part: Collection[str], whole: Collection[str], rarity: Rarity) -> f
 # -- another value in the same slot ---------------------------------------------------------------------------------
 
 
-def _values(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
-    far = later.context & earlier.words
-    announced = CHANGE_BONUS if CHANGE.search(later.text) else 0.0
-    stating = [clause for clause in later.clauses if clause.act is not Act.INTENDS or CHANGE.search(clause.text)]
-    for ours, theirs in product(stating, earlier.clauses):
-        for new, old in product(ours.values, theirs.values):
-            if not is_same_slot(new, old) or new.value in earlier.values or old.value in later.values:
-                continue
-            if speaks_of_another(ours, new, theirs, old):
-                continue
-            score = _slot_score(new, old, far, rarity, leans=ours.leans)
-            if not announced and score < SAME_SUBJECT:
-                score *= UNANNOUNCED
-            if score:
-                why = f"{ours.written(new)} where it says {theirs.written(old)}"
-                yield Against(min(1.0, score + announced), why)
-
-
-def is_same_slot(new: Value, old: Value) -> bool:
-    """Whether two values could fill the same slot, by kind and unit alone."""
-    if new.kind is not old.kind:
+def may_differ(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
+    """Whether two values could fill one slot: of one kind, not the same amount, and of no other period or thing."""
+    if new.kind is not old.kind or (share_a_scale(new, old) and are_equal(new, old)):
         return False
-    if new.kind is ValueKind.QUANTITY and share_a_scale(new, old):
-        return not are_equal(new, old)
-    if new.kind is ValueKind.QUANTITY:
-        return new.unit == old.unit or new.unit in old.near or old.unit in new.near
-    return True
+    return not speaks_of_another(ours, new, theirs, old)
+
+
+def _value_features(
+    ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value, rarity: Rarity
+) -> dict[str, float]:
+    """How likely two values fill one slot, by words, units and size. All but `ratio` are 0 to 1."""
+    lighter = min(ours.words, theirs.words, key=lambda words: weigh(words, rarity))
+    units = (_unit_of(new), _unit_of(old))
+    is_same_unit = all(units) and (units[0] == units[1] or share_a_scale(new, old))
+    return {
+        "noun": float(bool(_noun(new) & _noun(old))),
+        "clause": share_of(ours.words & theirs.words, lighter, rarity),
+        "same unit": float(is_same_unit),
+        "other unit": float(all(units) and not is_same_unit),
+        "name": float(new.kind is ValueKind.NAME),
+        "ratio": _ratio(new, old),
+    }
+
+
+def _unit_of(value: Value) -> str:
+    """What a value counts; an address, a path, a version or a time is its own unit."""
+    return value.unit or ("" if value.kind in (ValueKind.QUANTITY, ValueKind.NAME, ValueKind.DATE) else value.kind)
+
+
+def _ratio(new: Value, old: Value) -> float:
+    """How far two quantities are apart, as a logarithm, 1 at twentyfold: what changes seldom changes that much."""
+    if new.kind is not ValueKind.QUANTITY or share_a_scale(new, old):
+        return 0.0
+    return min(1.0, abs(math.log((float(new.value) + 0.5) / (float(old.value) + 0.5))) / 3)
+
+
+def _sort_of(value: Value) -> str:
+    return "the number" if value.kind is ValueKind.QUANTITY else f"the {value.kind}"
 
 
 def speaks_of_another(ours: ClauseReading, new: Value, theirs: ClauseReading, old: Value) -> bool:
@@ -136,52 +173,27 @@ def _counts(clause: ClauseReading) -> bool:
     return any(value.kind is ValueKind.QUANTITY for value in clause.values)
 
 
-def _slot_score(new: Value, old: Value, far: Collection[str], rarity: Rarity, *, leans: bool) -> float:
-    """How much the words around two values are the same, 0 to 1.
-
-    `far` are the words that the sentences around share; they support what the clauses share, and no more than that,
-    unless the new clause leans on its sentence by a pronoun.
-    """
-    ours, theirs = _subject(new), _subject(old)
-    if not leans and not _noun(new) & _noun(old):
-        return 0.0
-    # in sums of rarity: both subjects, the lighter first; what they share; what the sentences around add
-    weights = sorted((weigh(ours, rarity), weigh(theirs, rarity)))
-    shared = ours & theirs
-    near, word = weigh(shared, rarity), rarity.of("")
-    beyond = FAR_WEIGHT * weigh(set(far) - shared - CALENDAR, rarity)
-    # 0 to 1: how much of the lighter subject lies in the other, and how nearly they are one (Dice)
-    contained = (near + (beyond if leans else min(near, beyond))) / (max(weights[0], SMALL * word) + DOUBT * word)
-    same = 2 * near / sum(weights) if near else 0.0
-    if new.kind is ValueKind.NAME:
-        return same if same >= SAME_SUBJECT else 0.0  # names differ everywhere, so the rest must be all but equal
-    return min(1.0, max(contained, same if same >= SAME_SUBJECT else 0.0))
-
-
 def _noun(value: Value) -> frozenset[str]:
     """The words among which a value's own noun is."""
     return (value.close | ({value.unit} if value.unit not in MEASURES else frozenset())) - CALENDAR - {""}
 
 
-def _subject(value: Value) -> frozenset[str]:
-    """What a value is of: the words of its clause, and what it counts where that is a thing."""
-    counted = {value.unit} if value.unit and value.unit not in MEASURES else set()
-    return frozenset((value.near | counted) - CALENDAR)
-
-
 # -- a denial -------------------------------------------------------------------------------------------------------
 
 
-def _denials(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
-    for denying, other in ((later, earlier), (earlier, later)):
-        affirmed = [clause.words for clause in other.clauses if not clause.denies]
-        affirms = frozenset().union(*affirmed)
-        for clause in denying.clauses:
-            scores = [_denial_score(things, affirms, rarity) for things in clause.denied]
-            yield Against(max(scores, default=0.0), "one denies what the other says")
+def _denial_features(
+    denying: ClauseReading, affirming: ClauseReading, other: StatementReading, rarity: Rarity
+) -> dict[str, float]:
+    """How likely a clause denies what another affirms. All are 0 to 1."""
+    shares = (_denied_share(things, affirming.words, rarity) for things in denying.denied)
+    return {
+        "denied": max(shares, default=0.0),
+        "statement": share_of(denying.words & other.words, denying.words, rarity),
+        "never": float(bool(NEVER.search(denying.text))),
+    }
 
 
-def _denial_score(denied: frozenset[str], affirmed: frozenset[str], rarity: Rarity) -> float:
+def _denied_share(denied: frozenset[str], affirmed: frozenset[str], rarity: Rarity) -> float:
     """How much of one thing that is denied stands in what is affirmed."""
     both = denied & affirmed
     return share_of(both, denied, rarity) if len(both) >= MIN_DENIED or denied == affirmed else 0.0
@@ -193,7 +205,7 @@ def _denial_score(denied: frozenset[str], affirmed: frozenset[str], rarity: Rari
 def _replacements(later: StatementReading, earlier: StatementReading, rarity: Rarity) -> Iterator[Against]:
     named = [(match["what"], frozenset(content_words(match["what"]))) for match in REPLACED.finditer(later.text)]
     for name, gone in (*named, *later.former):
-        if gone and gone <= earlier.words and not earlier.denies:
+        if gone <= earlier.words and not earlier.denies and not all(word.isdigit() for word in gone):
             rest, others = later.words - gone, earlier.words - gone
             alike = share_of(rest & others, min(rest, others, key=len), rarity)
             yield Against(0.5 + 0.5 * alike, f"it does away with {name}")

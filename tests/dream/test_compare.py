@@ -169,3 +169,16 @@ def test_a_weak_statement_is_worth_asking_only_against_a_topic(mail: Topics) -> 
 
     assert worth("Invoices are printed in Leipzig.") == (Relation.NEW, False)
     assert worth("The relay listens on port 2626.") == (Relation.CONTRADICTS, True)
+
+
+def test_a_statement_that_gives_another_value_says_which() -> None:
+    known = topics(notes="# Notes\n\nThe upload quota is 20 files per day.\n")
+
+    assert "the number differs: 30 / 20" in compare(stated("The upload quota is now 30 files per day."), known).why
+
+
+def test_a_span_of_time_is_nothing_that_a_statement_does_away_with() -> None:
+    known = "My accuracy went up to 85% over 2 weeks, after 8 problems."
+    update = compare(stated("I trained for the race over 2 weeks in May."), topics(notes=f"# Notes\n\n{known}\n"))
+
+    assert "does away with" not in update.why
