@@ -7,7 +7,7 @@ archive. Whether a sentence asserts anything is judged in `statements/`; whether
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.transcripts.entry import PartKind
@@ -15,9 +15,9 @@ from crawler.transcripts.grammar import is_id
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Quote
+from dream.spoken import spoken_in
 from memory_server.layers.sessions import project_name
 
-CAPTURE = "/oneiros:remember "
 SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
 
 
@@ -47,20 +47,22 @@ class SessionTurns:
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
     said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
-    is_persons = turn.is_prompt or is_capture(turn)
-    return turn.is_live and not turn.agent and (is_persons or said_by_assistant)
-
-
-def is_capture(turn: Turn) -> bool:
-    """Whether the person called the command that asks to remember what they typed behind it."""
-    return turn.kind is PartKind.COMMAND and turn.text.startswith(CAPTURE)
+    said_by_person = turn.role is Role.PERSON and bool(spoken_in(turn))
+    return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
 
 
 def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
     """A session as dream sees it; without turns where a model call of our own was the whole session."""
-    kept = tuple(turn for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
+    kept = tuple(heard(turn) for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
     first = next((turn.text for turn in kept if turn.is_prompt), "")
     return SessionTurns(session_id, project, () if is_own_session(first) else kept)
+
+
+def heard(turn: Turn) -> Turn:
+    """A turn as the person's own where they answered the client's question or gave a reason for refusing a call."""
+    if turn.role is not Role.TOOL or not spoken_in(turn):
+        return turn
+    return replace(turn, role=Role.PERSON, entries=turn.entries[-1:], is_error=False)
 
 
 def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:

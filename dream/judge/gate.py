@@ -14,13 +14,13 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
-from crawler.transcripts.turns import Role
+from crawler.transcripts.turns import Role, Turn
 from dream.evidence import Evidence, is_true_of
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.statements.acts import SILENT, clauses_in
+from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
@@ -129,7 +129,7 @@ class Gate:
             yield Refusal(RefusalReason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
         elif (turn := self._evidence.turn_of(quote)) is None:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
-        elif quote.role is Role.PERSON and not is_said(turn.text, quote) and not is_agreement(turn.text):
+        elif quote.role is Role.PERSON and not is_said(turn, quote) and not is_agreement(turn.text):
             yield Refusal.of(RefusalReason.NOT_SAID)
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
@@ -166,9 +166,9 @@ class Gate:
         return any("[redacted:" in text or self._redactor.redact(text).spans for text in texts)
 
 
-def is_said(text: str, quote: Quote) -> bool:
+def is_said(turn: Turn, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
-    inside = [c for c in clauses_in(text) if c.own < quote.end and quote.first < c.end]
+    inside = [c for c in clauses_of(turn) if c.own < quote.end and quote.first < c.end]
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
     return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in SILENT for c in inside)
 
