@@ -27,7 +27,9 @@ class Spoken:
     first: int
     end: int
     question: str = ""  # of the client, which it answers
-    is_chosen: bool = False  # from the options shown: then the stretch holds the question too, since both say it together
+    is_chosen: bool = (
+        False  # from the options shown: then the stretch holds the question too, since both say it together
+    )
 
 
 def spoken_in(turn: Turn) -> list[Spoken]:

@@ -23,6 +23,7 @@ from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
+from dream.statements.options import picked_in
 from dream.statements.values import ValueKind, values_in
 from dream.statements.wording import OPENER
 from dream.topics import Topics
@@ -121,7 +122,7 @@ class Gate:
         elif quotes and quotes[0].role is Role.ASSISTANT:
             if not self._is_agreed(quotes):
                 yield Refusal.of(RefusalReason.NOT_AGREED)
-        elif len(quotes) > 1:
+        elif len(quotes) > 1 and not self._is_repeated(quotes):
             yield Refusal(RefusalReason.SEVERAL, "The quotes are of different statements; propose each by itself.")
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
@@ -133,7 +134,7 @@ class Gate:
             yield Refusal.of(RefusalReason.NOT_SAID)
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
-        """Whether the second quote is the person's next turn, and agrees without a condition."""
+        """Whether the second quote is the person's next turn, and agrees without a condition or picks it from a list."""
         if len(quotes) < 2 or quotes[1].role is not Role.PERSON or quotes[1].session_id != quotes[0].session_id:
             return False
         stated, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
@@ -141,7 +142,10 @@ class Gate:
             return False
         spoken = self._evidence.session(quotes[0].session_id).spoken
         following = (turn for turn in spoken[spoken.index(stated) + 1 :] if turn.role is Role.PERSON)
-        return next(following, None) == answer and is_agreement(answer.text)
+        if next(following, None) != answer:
+            return False
+        is_picked = (quotes[0].first, quotes[0].end) in picked_in(stated.text, answer.text)
+        return is_picked or is_agreement(answer.text)
 
     def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the quotes tell the same mistake in different sessions; copies of an entry in a fork count once."""
@@ -207,10 +211,9 @@ def is_chained(text: str) -> bool:
 
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
-    said = " ".join(quote.text for quote in candidate.quotes if quote.role is candidate.quotes[0].role)
-    text = candidate.text
-    if candidate.kind is Kind.LESSON:  # its further quotes are other times of the same, and its lead is a form of ours
-        said, text = candidate.quotes[0].text, text.removeprefix(LESSON_LEAD)
+    said, text = candidate.quotes[0].text, candidate.text  # further quotes are a yes, or other times of the same
+    if candidate.kind is Kind.LESSON:
+        text = text.removeprefix(LESSON_LEAD)  # a form of ours
     return [*_values_beyond(text, said), *_turned(text, said), *_words_beyond(text, said)]
 
 
