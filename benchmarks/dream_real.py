@@ -10,7 +10,6 @@ negatives  hard negatives that a proposal takes up / all of them
 """
 
 import random
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -179,16 +178,14 @@ def offered(project: Project, find: Extractor) -> list[Candidate]:
 Offer = tuple[Candidate, Verdict]
 
 
-def measure_real(data: Path, labels: Labels) -> dict[str, Any]:
+def measure_real(data: Path, labels: Labels, folder: Path) -> dict[str, Any]:
     """The figures of the format `real`, by the weights that the program ships."""
     finder = Finder(Scorer(embed_packaged()))
-    with tempfile.TemporaryDirectory(prefix="oneiros-real-") as folder:
-        offers = {
-            corpus: [
-                (one, verdict_on(one.quotes, labels)) for one in offered(take_in(data, corpus, Path(folder)), finder)
-            ]
-            for corpus in labels.corpora
-        }
+    projects = (take_in(data, corpus, folder) for corpus in labels.corpora)
+    offers = {
+        project.corpus: [(one, verdict_on(one.quotes, labels)) for one in offered(project, finder)]
+        for project in projects
+    }
     return figures_of(offers, labels)
 
 

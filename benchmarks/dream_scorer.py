@@ -174,12 +174,9 @@ def situation_of(text: str) -> Situation | None:
 # -- learning -------------------------------------------------------------------------------------------------------
 
 
-def fit(inputs: Vectors, kept: Vectors, penalty: float, balanced: bool = False) -> tuple[Vectors, float]:
+def fit(inputs: Vectors, kept: Vectors, penalty: float, importance: Vectors | float = 1.0) -> tuple[Vectors, float]:
     """Logistic regression by Newton's method: weights (f,) and bias. The bias is not penalised."""
     design = np.hstack([inputs, np.ones((len(inputs), 1))])
-    importance = (
-        np.where(kept > 0, len(kept) / (2 * kept.sum()), len(kept) / (2 * (1 - kept).sum())) if balanced else 1.0
-    )
     ridge = np.full(design.shape[1], penalty)
     ridge[-1] = 1e-6
     weights = np.zeros(design.shape[1])
@@ -226,7 +223,8 @@ def train(known: Sequence[Labelled], ahead: Ahead, *, with_vectors: bool) -> Mod
     if with_vectors:
         passing = np.vstack([one.in_passing for one in known])
         told = np.concatenate([np.ones(len(ahead.rules)), np.zeros(len(passing))])
-        like_rules, _ = fit(np.vstack([ahead.rules, passing]), told, 3.0, balanced=True)
+        evenly = np.where(told > 0, 0.5 / told.mean(), 0.5 / (1 - told.mean()))
+        like_rules, _ = fit(np.vstack([ahead.rules, passing]), told, 3.0, evenly)
         like_examples, _ = fit(ahead.examples.vectors, ahead.examples.kept, 0.3)
         plains += [np.zeros(count)] * 2
         vectors += [like_rules, like_examples]

@@ -1,6 +1,7 @@
 """Where a person speaks in a turn: what they typed, chose, gave as the reason of a refusal, or put behind a command.
 
-Everything else of such a turn is the client's or the assistant's. What clauses the words have is judged in `statements/`.
+Everything else of such a turn is the client's or the assistant's. Which clauses the words make is read in
+`statements/`.
 """
 
 import re
@@ -13,7 +14,8 @@ from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Turn
 
 ANSWERED = re.compile(
-    r"(?:: |, )(?P<pair>\"(?P<question>[^\n]+?)\"=\"(?P<answer>.*?)\")(?=, \"|\. You can now| user notes:| selected |\Z)",
+    r"(?:: |, )(?P<pair>\"(?P<question>[^\n]+?)\"=\"(?P<answer>.*?)\")(?=, \"|\. You can now| user notes:"
+    r"| selected |\Z)",
     re.DOTALL,
 )  # how a client writes the answers to its questions
 CLIENTS_FRAME = re.compile(r"The user wants to clarify these questions|\n\nNote: The user's next message")

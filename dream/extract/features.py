@@ -36,6 +36,7 @@ class Situation:
     clause: Clause
     place: int = 0  # among the clauses of its turn
     clauses: int = 1  # how many there are
+    ahead: str = ""  # the clause ahead of it in its turn
     before: str = ""  # the end of what the assistant said last
     spoken: Spoken | None = None  # the stretch that holds it
     asked_beside: bool = False  # whether the turn asks something too
@@ -64,6 +65,7 @@ def situations_in(session: SessionTurns) -> Iterator[Situation]:
                     part,
                     index,
                     len(parts),
+                    parts[index - 1].text if index else "",
                     before,
                     next((spoken for spoken in spoken_in(turn) if spoken.first <= part.first < spoken.end), None),
                     any(clause.act is Act.ASKS for clause in whole),

@@ -1,4 +1,4 @@
-"""The extractor that asks no model that writes: every clause that may hold beyond its session, as the scorer sees it."""
+"""The extractor that needs no language model: the clauses of a session, each with how sure the scorer is of it."""
 
 import itertools
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from crawler.outcome import is_reply
 from crawler.transcripts.turns import Role
 from dream.evidence import SessionTurns, quote_of
 from dream.extract.features import Situation, situations_in
-from dream.extract.marks import LEANS, MARKS
+from dream.extract.marks import AGAINST, EXPLICIT, LEANS, MARKS, WITH_VALUE, marks_of
 from dream.extract.scorer import OFFERED, Scorer, reasons_of
 from dream.records import Candidate, Kind
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
-from dream.statements.halves import MAX_CHARS, halves_of
+from dream.statements.halves import MAX_CHARS, NAMED_SUBJECT, halves_of
 from dream.statements.options import picked_in
 from dream.statements.spelling import respelt, vocabulary_of
 from dream.statements.values import ValueKind, values_in
-from dream.statements.wording import statement_of
+from dream.statements.wording import REJECTS, statement_of
 from memory_server.language.cues import folded, is_agreement
 from memory_server.language.words import content_words
 
@@ -27,6 +27,8 @@ OF_ITSELF = folded(
     r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)"
 )
 LEANING = folded(LEANS)
+EXACT = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
+PASSING = 0.35  # the confidence of what is said in passing
 NAMED = (ValueKind.NAME, ValueKind.PATH)  # what a pronoun may stand for
 
 
@@ -90,6 +92,7 @@ def _last_clauses(text: str) -> list[Clause]:
 
 def _candidate(session: SessionTurns, at: Situation, confidence: float, vocabulary: frozenset[str]) -> Candidate:
     clause, turn = at.clause, at.turn
+    confidence = _by_rule(at, confidence)
     quotes = [quote_of(session, turn, clause.first, clause.end)]
     if at.answer:
         quotes.append(quote_of(session, at.answer, 0, len(at.answer.text)))
@@ -113,6 +116,22 @@ def _candidate(session: SessionTurns, at: Situation, confidence: float, vocabula
     )
 
 
+def _by_rule(at: Situation, confidence: float) -> float:
+    """The confidence, which two rules overrule: what takes a rule back is no rule, and what is explicit is offered."""
+    clause, marks = at.clause, marks_of(at.clause.text)
+    if "limits" in marks:
+        return min(confidence, PASSING)
+    is_exact = any(value.kind in EXACT or value.unit for value in values_in(clause.text))
+    is_explicit = bool(marks & EXPLICIT) or (is_exact and bool(marks & WITH_VALUE)) or _is_put_right(at)
+    states = clause.act in (Act.ASSERTS, Act.REQUESTS, Act.DENIES)
+    return max(confidence, OFFERED) if is_explicit and states and not marks & AGAINST else confidence
+
+
+def _is_put_right(at: Situation) -> bool:
+    """Whether a clause says what is right, where the one ahead of it says that something was wrong."""
+    return bool(REJECTS.match(at.ahead) and NAMED_SUBJECT.match(at.clause.text))
+
+
 def _whence(at: Situation) -> Iterator[str]:
     if at.is_picked:
         yield "picked from the assistant's options"
@@ -125,14 +144,14 @@ def _whence(at: Situation) -> Iterator[str]:
 def _kind(at: Situation) -> Kind:
     if at.clause.act is Act.CHOOSES:
         return Kind.DECISION
+    if _is_put_right(at):
+        return Kind.CORRECTION
     told = next((mark.kind for mark in MARKS if mark.kind and mark.pattern.search(at.clause.text)), None)
     return told or (Kind.DECISION if at.clause.act is Act.REQUESTS else Kind.FACT)
 
 
 def _named_before(at: Situation) -> str:
     """The one thing that was named right before a clause; empty where there is none or more than one."""
-    ahead = at.turn.text[: at.clause.first].strip() or at.before.strip().rpartition("\n")[2]
-    last = next(reversed(clauses_in(ahead)), None)
-    found = values_in(last.text) if last else ()
-    named = {last.text[value.first : value.end] for value in found if last and value.kind in NAMED}
+    told = at.ahead or at.before.strip().rpartition("\n")[2]
+    named = {told[value.first : value.end] for value in values_in(told) if value.kind in NAMED}
     return named.pop() if len(named) == 1 else ""

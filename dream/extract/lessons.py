@@ -1,9 +1,9 @@
 """Lessons and habits: the same mistake in two or more sessions, the same request in three or more.
 
 Two things count as the same mistake: an error whose text is equal once numbers, paths and ids are masked, and a
-correction of the person in nearly the same words. A habit is what they ask for in such words again. What a tool printed is no evidence; the lesson rests on what the
-person said, or on what the assistant said right behind each failure about its cause. Mistakes are small and can be
-stored, so that a run needs to read new sessions only.
+correction of the person in nearly the same words. A habit is what they ask for in such words again. What a tool
+printed is no evidence; the lesson rests on what the person said, or on what the assistant said right behind each
+failure about its cause. Mistakes are small and can be stored, so that a run needs to read new sessions only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -77,7 +77,8 @@ MARKS = (
     _mark("we", r"\b(?:we|our|us|we're|we've|ours)\b",
           "we use migrations in staging", "migrations are used", "tells how the team works"),
     _mark("is so", rf"{START}(?!(?:it|this|that|there|what|i|you)\b)(?:the |our |my |an? )?[\w`@./'-]+(?: [\w`@./'-]+"
-          r"){0,5} (?:is|are|has|have|uses?|needs?|runs?|lives?|depends?|supports?|requires?|belongs?|owns?|handles?|can"
+          r"){0,5} (?:is|are|has|have|uses?|needs?|runs?|lives?|depends?|supports?|requires?|belongs?|owns?"
+          r"|handles?|can"
           r"|cannot|can't|will|won't|doesn't|don't|\w{3,}s (?:at|on|in|to|from|every|by|with|through))\b",
           "the relay listens on port 2525", "check the relay", "a statement about a named thing", Kind.FACT),
     _mark("cannot", r"\b(?:can(?:'?t|not)|unable|no access|do(?:es)?(?:n'?t| not) (?:support|have|work)|only supports?"
@@ -86,21 +87,36 @@ MARKS = (
     _mark("thinks", r"\b(?:i (?:think|guess|believe|suppose|feel|suspect|assume)|maybe|perhaps|probably"
           r"|possibly|not sure|seems?|i wonder|hmm+)\b", "I think that is enough", "that is enough"),
     _mark("task", rf"{START}(?:can you |could you |you can |let'?s |lets )?(?:add|address|check|clean|commit|continue"
-          r"|create|debug|delete|deploy|do|execute|explain|find|fix|generate|get|give|go|have a look|help|implement|install"
-          r"|investigate|look|make|merge|move|open|plan|pull|push|read|rebase|refactor|remove|rename|rerun|restart|retry"
-          r"|review|rewrite|run|send|show|start|summari[sz]e|switch|tell|test|try|undo|update|verify|wait|write|proceed)\b",
+          r"|create|debug|delete|deploy|do|execute|explain|find|fix|generate|get|give|go|have a look|help"
+          r"|implement|install"
+          r"|investigate|look|make|merge|move|open|plan|pull|push|read|rebase|refactor|remove|rename|rerun"
+          r"|restart|retry"
+          r"|review|rewrite|run|send|show|start|summari[sz]e|switch|tell|test|try|undo|update|verify|wait|write"
+          r"|proceed)\b",
           "fix the failing test", "the tests are in src"),
     _mark("commits", r"\b(?:commit|push|prs?|pull request|merge|rebase|branch|main|worktree)\b",
           "commit and push it", "write it down"),
     _mark("trouble", r"\b(?:errors?|fail\w*|broken|breaks?|bug|crash\w*|stuck|weird|strange|wrong|issue|problem|missing"
           r"|doesn'?t work|not working|annoying|still (?:not|see\w*|getting|happen\w*)|getting"
           r"|i (?:see|saw|got|get|tried|noticed))\b", "still getting the error", "the relay is in Berlin"),
-    _mark("hour", r"\b(?:right now|at the moment|today|currently|yet|still|again|already|now|this time|next|last|above"
+    _mark("hour", r"\b(?:right now|at the moment|today|currently|yet|still|again|already|(?<!from )now"
+          r"|this time|next (?!\w+day)|last|above"
           r"|below|screenshot|just (?:ran|did)|this (?:pr|branch|session|commit|change|file|test|one"
           r"|step|phase|task|plan))\b",
           "the branch is pushed now", "branches are short"),
     _mark("past", r"\b(?:was|were|did|had|went|came|took|made|got|saw|said|ran|happened|\w{3,}ed)\b",
           "it was created yesterday", "it runs at night"),
+    _mark("limits", r"(?:\bnot|n'?t|\bneedn'?t|\bno need to|don'?t (?:have|need) to)\s+(?:\w+\s+){0,2}(?:always"
+          r"|every)\b"
+          r"|\bnot necessarily\b|\bnever (?:said|meant|claimed|asked|decided|mind|agreed|told)\b|\bdon'?t have to\b"
+          r"|\b(?:no|not a|not our|isn't a|never a) (?:such )?(?:rule|policy|requirement|decision)\b"
+          r"|\bnot (?:true|the case)\b",
+          "you don't always have to run it", "always run it"),
+    _mark("names its value", rf"{START}(?:(?:the|our|my|all|an?) )?[\w`@/.'-]+(?: [\w`@/.'-]+){{0,5}} (?:is|are"
+          r"|listens?|runs?|lives?"
+          r"|writes?|land|points?|goes|starts?|ends?|close[sd]?|expires?|happens?|costs?|takes?|(?:has )?moved"
+          r"|got|open|pay)\b",
+          "the relay listens on port 2525", "fix the port of the relay", "a stated fact with its value", Kind.FACT),
     _mark("leans", LEANS, "that is better", "vite is better"),
     _mark("you", r"\b(?:you|your|you're|you've)\b", "you forgot a test", "we forgot a test"),
     _mark("answers", r"^\W*(?:ok(?:ay)?|yes|yeah|yep|yea|sure|great|cool|perfect|nice|good|thanks|right|awesome|no|nope"
@@ -109,3 +125,11 @@ MARKS = (
           "you decide", "the client decides"),
 )
 # fmt: on
+EXPLICIT = frozenset({"remember", "always", "for good", "decided"})  # offered whatever else speaks
+WITH_VALUE = frozenset({"names its value", "corrects"})  # the same where an exact value stands in the clause
+AGAINST = frozenset({"hour", "trouble", "thinks", "leans", "limits"})  # what such a clause must not bear
+
+
+def marks_of(text: str) -> frozenset[str]:
+    """The marks that a clause bears."""
+    return frozenset(mark.id for mark in MARKS if mark.pattern.search(text))

@@ -134,7 +134,7 @@ class Gate:
             yield Refusal.of(RefusalReason.NOT_SAID)
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
-        """Whether the second quote is the person's next turn, and agrees without a condition or picks it from a list."""
+        """Whether the second quote is the person's next turn, and agrees without a condition or picks just this."""
         if len(quotes) < 2 or quotes[1].role is not Role.PERSON or quotes[1].session_id != quotes[0].session_id:
             return False
         stated, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])

@@ -7,10 +7,9 @@ from difflib import get_close_matches
 
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 SHORT = {
-    bare.replace("'", ""): bare
-    for bare in "don't can't won't doesn't isn't didn't wasn't aren't shouldn't wouldn't couldn't that's i'm i've you're"
-    " we're they're there's let's haven't hasn't".split()
-    if bare not in ("we're",)
+    word.replace("'", ""): word
+    for word in "don't can't won't doesn't isn't didn't wasn't aren't shouldn't wouldn't couldn't haven't hasn't"
+    " that's i'm i've you're they're there's let's".split()
 }  # typed without their apostrophe; `were` and `its` are words of their own
 MIN_LETTERS, SEEN_TWICE, ALIKE = 5, 2, 0.86  # a letter more, less, or two swapped in a word of this length
 
