@@ -153,7 +153,7 @@ def take_in(data: Path, corpus: str, folder: Path) -> Project:
 def embed_packaged() -> Embed | None:
     """The packaged model as the scorer wants it; None where it is not installed."""
     files = packaged_model()
-    return embedder_of(OnnxEngine(files)) if files else None
+    return embedder_of(lambda: OnnxEngine(files)) if files else None
 
 
 def offered(project: Project, find: Extractor) -> list[Candidate]:

@@ -44,11 +44,10 @@ from benchmarks.machine import machine_text
 from crawler.outcome import is_reply
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import quote_of
+from dream.evidence import Spoken, quote_of
 from dream.extract.features import ALONE, NAMES, Situation, features_of, situations_in
 from dream.extract.finder import Finder, agreed_in, is_candidate
 from dream.extract.scorer import WEIGHTS, Embed, Linear, Scorer, Weights
-from dream.spoken import Spoken
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
 from memory_server.embedding.engine import Vectors
 from memory_server.embedding.model import PACKAGED_MODEL

@@ -26,7 +26,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
     """,
     "dream": """
-        records spoken evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
+        records evidence statements topics extract judge proposals progress decisions blame export report run mcp_tools
         routes
     """,
     "oneiros": """

@@ -1,25 +1,67 @@
 """What the scorer looks at: a clause, where it stands, what was said before it, and what came of it.
 
-Every feature is a plain number that needs no model.
+Every feature is a plain number that needs no model. Most tell whether the clause bears a mark of `marks.tsv`, where
+each stands with a clause that bears it and one that does not. A mark decides nothing: the scorer weighs all of them
+together, and `why` names those that speak for a clause. A few are so plain that they overrule it: see `is_explicit`.
 """
 
+import csv
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
+from re import Pattern
 
-from crawler.outcome import REJECTS, is_committed, is_reply, is_written
+from crawler.outcome import REJECTS, is_committed, is_written
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import SessionTurns
-from dream.extract.marks import MARKS
-from dream.spoken import Spoken, spoken_in
+from dream.evidence import SessionTurns, Spoken, spoken_in
+from dream.records import Kind
 from dream.statements.acts import SILENT, Act, Clause, clauses_of, is_asked
 from dream.statements.halves import halves_of
 from dream.statements.values import values_in
+from memory_server.language.cues import folded
 from memory_server.language.words import content_words
 
+TABLE = Path(__file__).with_name("marks.tsv")
+START = r"^\W*(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|no|well|please|pls|just|then|now|actually|maybe)\b[\s,.!:-]*)*"
+EXPLICIT = frozenset({"remember", "always", "for good", "decided", "prefers to", "stop"})
+WITH_VALUE = frozenset({"names its value", "corrects"})  # explicit where an exact value stands in the clause
+MOMENTARY = frozenset({"hour", "trouble", "thinks", "leans"})  # what takes the plainness away
 SEEN = 600  # characters of the reply before, counted from its end
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark. `words` tell it to a reviewer; empty where it speaks of the moment. `kind`: what it makes a clause."""
+
+    id: str
+    pattern: Pattern[str]
+    example: str
+    counter: str
+    words: str
+    kind: Kind | None
+
+
+def _read_marks() -> tuple[Mark, ...]:
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return tuple(
+        Mark(
+            row["id"],
+            folded(row["pattern"].replace("{START}", START)),  # the words that only open a clause
+            row["example"],
+            row["counter"],
+            row["words"],
+            Kind(row["kind"]) if row["kind"] else None,
+        )
+        for row in rows
+    )
+
+
+MARKS = _read_marks()
+
 LOOKS = (
     "chosen answer_words refused words values code mention capital position last clauses turn_chars listed asked_beside"
     " first_turn after_question shared_with_reply wrote committed taken_back"
@@ -70,9 +112,13 @@ def situations_in(session: SessionTurns) -> Iterator[Situation]:
                     next((spoken for spoken in spoken_in(turn) if spoken.first <= part.first < spoken.end), None),
                     any(clause.act is Act.ASKS for clause in whole),
                     place == places[0],
-                    turns[place + 1 : end],
+                    [deed for deed in turns[place + 1 : end] if deed.role is Role.TOOL],
                     turns[end].text if end < len(turns) else "",
                 )
+
+
+def is_reply(turn: Turn) -> bool:
+    return turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
 
 
 def features_of(at: Situation) -> list[float]:
@@ -104,3 +150,13 @@ def _looks(at: Situation) -> Iterator[float]:
     yield any(map(is_written, at.deeds))
     yield any(map(is_committed, at.deeds))
     yield bool(REJECTS.match(at.later))
+
+
+def marks_of(text: str) -> frozenset[str]:
+    """The marks that a clause bears, by their ids."""
+    return frozenset(mark.id for mark in MARKS if mark.pattern.search(text))
+
+
+def is_explicit(marks: frozenset[str], *, is_exact: bool) -> bool:
+    """Whether a clause with these marks is meant for good by its words alone. `is_exact`: it gives an exact value."""
+    return bool(marks & EXPLICIT or (is_exact and marks & WITH_VALUE)) and not marks & MOMENTARY

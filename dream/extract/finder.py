@@ -3,19 +3,15 @@
 import itertools
 from collections.abc import Iterator
 
-from crawler.outcome import is_reply
 from crawler.transcripts.turns import Role
-from dream.evidence import SessionTurns, quote_of
-from dream.extract.features import Situation, situations_in
-from dream.extract.marks import AGAINST, EXPLICIT, LEANS, MARKS, WITH_VALUE, marks_of
+from dream.evidence import SessionTurns, picked_in, quote_of
+from dream.extract.features import MARKS, Situation, is_explicit, is_reply, marks_of, situations_in
 from dream.extract.scorer import OFFERED, Scorer, reasons_of
 from dream.records import Candidate, Kind
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
 from dream.statements.halves import MAX_CHARS, NAMED_SUBJECT, halves_of
-from dream.statements.options import picked_in
-from dream.statements.spelling import respelt, vocabulary_of
 from dream.statements.values import ValueKind, values_in
-from dream.statements.wording import REJECTS, statement_of
+from dream.statements.wording import REJECTS, respelt, statement_of, vocabulary_of
 from memory_server.language.cues import folded, is_agreement
 from memory_server.language.words import content_words
 
@@ -26,8 +22,8 @@ REASONS = 3  # shown of one clause
 OF_ITSELF = folded(
     r"^\W*(?:i\b|i'(?:ll|m|ve|d)\b|let me|let's|now\b|next\b|ready\b|done\b|want me|shall i|good\b|you're right)"
 )
-LEANING = folded(LEANS)
 EXACT = frozenset({ValueKind.ADDRESS, ValueKind.VERSION, ValueKind.PATH, ValueKind.DATE, ValueKind.TIME})
+PLAIN = frozenset({Act.ASSERTS, Act.REQUESTS, Act.DENIES})
 PASSING = 0.35  # the confidence of what is said in passing
 NAMED = (ValueKind.NAME, ValueKind.PATH)  # what a pronoun may stand for
 
@@ -98,7 +94,7 @@ def _candidate(session: SessionTurns, at: Situation, confidence: float, vocabula
         quotes.append(quote_of(session, at.answer, 0, len(at.answer.text)))
     text = statement_of(clause.text, turn.time)
     why = [*_whence(at), *reasons_of(at)[:REASONS]] or ["like what people keep"]
-    if LEANING.match(clause.text):
+    if "leans" in marks_of(clause.text):
         named = _named_before(at)
         why.append(f"needs words: its subject may be {named}" if named else "needs words: its subject stands elsewhere")
         confidence = confidence if named else min(confidence, (confidence + OFFERED) / 2)
@@ -121,10 +117,10 @@ def _by_rule(at: Situation, confidence: float) -> float:
     clause, marks = at.clause, marks_of(at.clause.text)
     if "limits" in marks:
         return min(confidence, PASSING)
-    is_exact = any(value.kind in EXACT or value.unit for value in values_in(clause.text))
-    is_explicit = bool(marks & EXPLICIT) or (is_exact and bool(marks & WITH_VALUE)) or _is_put_right(at)
-    states = clause.act in (Act.ASSERTS, Act.REQUESTS, Act.DENIES)
-    return max(confidence, OFFERED) if is_explicit and states and not marks & AGAINST else confidence
+    values = values_in(clause.text) if clause.act is not Act.DENIES else ()
+    is_exact = any(value.kind in EXACT or value.unit for value in values)
+    is_plain = clause.act in PLAIN and (is_explicit(marks, is_exact=is_exact) or _is_put_right(at))
+    return max(confidence, OFFERED) if is_plain else confidence
 
 
 def _is_put_right(at: Situation) -> bool:

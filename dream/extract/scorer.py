@@ -11,8 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from dream.extract.features import NAMES, Situation, features_of
-from dream.extract.marks import MARKS
+from dream.extract.features import MARKS, NAMES, Situation, features_of
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.workers import MAX_BATCH
 
@@ -75,11 +74,12 @@ def _confidence(probability: float, threshold: float) -> float:
     return OFFERED + (1 - OFFERED) * (probability - threshold) / (1 - threshold)
 
 
-def embedder_of(engine: Engine) -> Embed:
-    """The vectors of an engine, texts of a length together: a long text among short ones pads them all."""
+def embedder_of(load: Callable[[], Engine]) -> Embed:
+    """The vectors of an engine, loaded at the first text; texts of a length together, since one pads the others."""
+    loaded = functools.cache(load)
 
     def embed(texts: Sequence[str]) -> Vectors:
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        engine, order = loaded(), sorted(range(len(texts)), key=lambda place: len(texts[place]))
         rows = np.zeros((len(texts), engine.dimensions), dtype=np.float32)
         for first in range(0, len(order), MAX_BATCH):
             batch = order[first : first + MAX_BATCH]

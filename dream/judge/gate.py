@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import Evidence, is_true_of
+from dream.evidence import Evidence, is_true_of, picked_in
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
@@ -23,7 +23,6 @@ from dream.records import LESSON_LEAD, Candidate, Kind, Quote
 from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
-from dream.statements.options import picked_in
 from dream.statements.values import ValueKind, values_in
 from dream.statements.wording import OPENER
 from dream.topics import Topics
