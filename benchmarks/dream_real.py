@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.dream_beam import SEED, share
 from benchmarks.intake import rows
 from crawler.archive.append import Ingester, IngestSettings
@@ -31,6 +33,7 @@ from dream.judge.rejections import Rejections
 from dream.records import Candidate, Quote, identity_of
 from dream.run import Extractor
 from dream.topics import topics_of
+from memory_server.embedding.engine import Vectors
 from memory_server.embedding.model import packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.redaction import Redactor
@@ -151,9 +154,18 @@ def take_in(data: Path, corpus: str, folder: Path) -> Project:
 
 
 def embed_packaged() -> Embed | None:
-    """The packaged model as the scorer wants it; None where it is not installed."""
+    """The packaged model as the scorer wants it, each text once; None where it is not installed."""
     files = packaged_model()
-    return embedder_of(lambda: OnnxEngine(files)) if files else None
+    if files is None:
+        return None
+    embed, known = embedder_of(lambda: OnnxEngine(files)), dict[str, Vectors]()
+
+    def remembered(texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        known.update(zip(new, embed(new), strict=True))
+        return np.array([known[text] for text in texts])
+
+    return remembered
 
 
 def offered(project: Project, find: Extractor) -> list[Candidate]:

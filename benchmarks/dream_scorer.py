@@ -47,9 +47,8 @@ from crawler.transcripts.turns import Role, Turn
 from dream.evidence import Spoken, quote_of
 from dream.extract.features import ALONE, NAMES, Situation, features_of, situations_in
 from dream.extract.finder import Finder, agreed_in, is_candidate
-from dream.extract.scorer import WEIGHTS, Embed, Linear, Scorer, Weights
+from dream.extract.scorer import WEIGHTS, Embed, Linear, Numbers, Scorer, Weights
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
-from memory_server.embedding.engine import Vectors
 from memory_server.embedding.model import PACKAGED_MODEL
 from memory_server.language.sentences import sentences_in
 
@@ -66,9 +65,9 @@ MIN_SCALE = 0.15  # of a feature: one that hardly ever differs is not blown up
 class Set:
     """Clauses to learn from."""
 
-    features: Vectors  # (n, features)
-    vectors: Vectors  # (n, d)
-    kept: Vectors  # (n,) 0 or 1
+    features: Numbers  # (n, features)
+    vectors: Numbers  # (n, d)
+    kept: Numbers  # (n,) 0 or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +77,14 @@ class Labelled:
     project: Project
     clauses: Set
     verdicts: Sequence[Verdict]
-    in_passing: Vectors  # vectors of what the assistant said in passing
+    in_passing: Numbers  # vectors of what the assistant said in passing
 
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
     """What is learnt from without labels."""
 
-    rules: Vectors  # vectors of written rules
+    rules: Numbers  # vectors of written rules
     examples: Set
 
 
@@ -173,7 +172,7 @@ def situation_of(text: str) -> Situation | None:
 # -- learning -------------------------------------------------------------------------------------------------------
 
 
-def fit(inputs: Vectors, kept: Vectors, penalty: float, importance: Vectors | float = 1.0) -> tuple[Vectors, float]:
+def fit(inputs: Numbers, kept: Numbers, penalty: float, importance: Numbers | float = 1.0) -> tuple[Numbers, float]:
     """Logistic regression by Newton's method: weights (f,) and bias. The bias is not penalised."""
     design = np.hstack([inputs, np.ones((len(inputs), 1))])
     ridge = np.full(design.shape[1], penalty)
@@ -194,11 +193,11 @@ def fit(inputs: Vectors, kept: Vectors, penalty: float, importance: Vectors | fl
 class Model:
     """Weights of features and of vectors, and a bias."""
 
-    plain: Vectors
-    vector: Vectors
+    plain: Numbers
+    vector: Numbers
     bias: float
 
-    def scores(self, clauses: Set) -> Vectors:
+    def scores(self, clauses: Set) -> Numbers:
         return clauses.features @ self.plain + clauses.vectors @ self.vector + self.bias
 
     def scaled(self, factor: float, shift: float) -> "Model":
@@ -218,7 +217,8 @@ def train(known: Sequence[Labelled], ahead: Ahead, *, with_vectors: bool) -> Mod
     marks, _ = fit(((ahead.examples.features - middle) / scale)[:, alone], ahead.examples.kept, 10.0)
     of_marks = np.zeros(count)
     of_marks[alone] = marks / scale[alone]
-    plains, vectors = [of_marks], [np.zeros(dimensions)]
+    plains: list[Numbers] = [of_marks]
+    vectors: list[Numbers] = [np.zeros(dimensions)]
     if with_vectors:
         passing = np.vstack([one.in_passing for one in known])
         told = np.concatenate([np.ones(len(ahead.rules)), np.zeros(len(passing))])
@@ -239,7 +239,8 @@ def train(known: Sequence[Labelled], ahead: Ahead, *, with_vectors: bool) -> Mod
     of_features, of_directions, of_vectors = np.split(weights, [count, count + len(spread)])
     of_features = of_features / scale / np.sqrt(count)
     of_directions = of_directions / spread * AHEAD
-    of_vectors = of_vectors if with_vectors else np.zeros(dimensions)
+    nothing: Numbers = np.zeros(dimensions)
+    of_vectors = of_vectors if with_vectors else nothing
     return Model(
         of_features + plain_ahead @ of_directions,
         of_vectors + vector_ahead @ of_directions,
@@ -278,7 +279,7 @@ def chosen(known: Known, ahead: Ahead, labels: Labels, *, with_vectors: bool) ->
     )
 
 
-def threshold_of(chances: Vectors, verdicts: Sequence[Verdict], known: Sequence[Labelled], labels: Labels) -> float:
+def threshold_of(chances: Numbers, verdicts: Sequence[Verdict], known: Sequence[Labelled], labels: Labels) -> float:
     """The highest chance from which enough of what must surely be kept is offered."""
     corpora = {one.project.corpus for one in known}
     wanted = {row["id"] for row in labels.keep if row["durability"] == 3 and row["corpus"] in corpora}

@@ -7,9 +7,11 @@ They know one embedding model. Where a memory uses another, the features alone d
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from dream.extract.features import MARKS, NAMES, Situation, features_of
 from memory_server.embedding.engine import Engine, Vectors
@@ -17,6 +19,7 @@ from memory_server.embedding.workers import MAX_BATCH
 
 WEIGHTS = Path(__file__).with_name("weights.json")
 OFFERED = 0.6  # the confidence from which a new statement is offered; the model's own threshold is laid upon it
+Numbers: TypeAlias = NDArray[np.floating[Any]]
 Embed = Callable[[Sequence[str]], Vectors]  # texts as unit rows (n, d)
 
 
@@ -28,12 +31,13 @@ class Linear(msgspec.Struct, frozen=True):
     vector: list[float]  # weight of each dimension; empty where the features alone decide
     threshold: float  # the probability from which a clause is offered
 
-    def probabilities(self, features: Vectors, vectors: Vectors | None = None) -> Vectors:
+    def probabilities(self, features: Numbers, vectors: Numbers | None = None) -> Numbers:
         """Of clauses by their features (n, f) and vectors (n, d)."""
         scores = features @ np.array([self.plain.get(name, 0.0) for name in NAMES]) + self.bias
         if vectors is not None and self.vector:
             scores = scores + vectors @ np.array(self.vector)
-        return np.asarray(1 / (1 + np.exp(-scores)))
+        chances: Numbers = 1 / (1 + np.exp(-scores))
+        return chances
 
 
 class Weights(msgspec.Struct, frozen=True):

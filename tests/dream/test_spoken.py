@@ -1,4 +1,4 @@
-"""What a person says elsewhere than in a prompt: answers, reasons of refusals, arguments, options picked by a letter."""
+"""What a person says elsewhere than in a prompt: answers, reasons of refusals, arguments, picked options."""
 
 from pathlib import Path
 from typing import Any
