@@ -140,11 +140,15 @@ class Project:
         return map(self.evidence.session, self.session_ids)
 
 
-def take_in(data: Path, corpus: str, folder: Path) -> Project:
-    """Reads the transcripts of one project. The name of a corpus is a path below `data`, or the end of one."""
+def source_of(data: Path, corpus: str) -> Path:
+    """Where the sessions of a project lie: its name, or the end of it, is a path below `data` or beside it; else `data`."""
     parts = corpus.split("/")
-    tails = [data.joinpath(*parts[start:]) for start in range(len(parts))] + [data.parent.joinpath(*parts), data]
-    source = next(tail for tail in tails if tail.is_dir())
+    tails = [data.joinpath(*parts[start:]) for start in range(len(parts))]
+    return next((tail for tail in (*tails, data.parent.joinpath(*parts)) if tail.is_dir()), data)
+
+
+def take_in(source: Path, corpus: str, folder: Path) -> Project:
+    """Reads the transcripts of one project."""
     name = corpus.replace("/", "-")
     settings = IngestSettings(archive=folder / name / "archive", state=folder / name / "ingest.sqlite")
     with Ingester(settings) as ingester:
@@ -193,11 +197,13 @@ Offer = tuple[Candidate, Verdict]
 def measure_real(data: Path, labels: Labels, folder: Path) -> dict[str, Any]:
     """The figures of the format `real`, by the weights that the program ships."""
     finder = Finder(Scorer(embed_packaged()))
-    projects = (take_in(data, corpus, folder) for corpus in labels.corpora)
-    offers = {
-        project.corpus: [(one, verdict_on(one.quotes, labels)) for one in offered(project, finder)]
-        for project in projects
-    }
+    whose = {row["session"]: row["corpus"] for row in (*labels.negatives, *labels.keep)}
+    sources = {source_of(data, corpus): corpus for corpus in labels.corpora}
+    offers: dict[str, list[Offer]] = {corpus: [] for corpus in labels.corpora}
+    for source, corpus in sources.items():
+        for one in offered(take_in(source, corpus, folder), finder):
+            found = whose.get(one.quotes[0].session_id, corpus)
+            offers[found if source_of(data, found) == source else corpus].append((one, verdict_on(one.quotes, labels)))
     return figures_of(offers, labels)
 
 

@@ -36,6 +36,7 @@ from benchmarks.dream_real import (
     figures_of,
     is_kept,
     offered,
+    source_of,
     take_in,
     verdict_on,
 )
@@ -95,7 +96,10 @@ def main() -> int:
     assert embed is not None, "the packaged model is what the weights are made with"
     print(machine_text())
     with tempfile.TemporaryDirectory(prefix="oneiros-scorer-") as folder:
-        known = {name: labelled(take_in(arguments.data, name, Path(folder)), labels, embed) for name in labels.corpora}
+        known = {
+            name: labelled(take_in(source_of(arguments.data, name), name, Path(folder)), labels, embed)
+            for name in labels.corpora
+        }
         ahead = Ahead(embed([row["text"] for row in rows(arguments.rules)]), examples(embed))
         figures = {
             "scorer": left_out(known, ahead, labels, embed, with_vectors=True),

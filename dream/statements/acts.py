@@ -33,7 +33,6 @@ class Act(StrEnum):
     INTENDS = "intends"  # I am trying to, I want to: an aim, whose nouns may still tell how things are
 
 
-STANDING = frozenset({Act.ASSERTS, Act.DENIES})  # acts that state how things are
 SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})  # acts that state nothing
 
 
