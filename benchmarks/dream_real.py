@@ -141,7 +141,7 @@ class Project:
 
 
 def source_of(data: Path, corpus: str) -> Path:
-    """Where the sessions of a project lie: its name, or the end of it, is a path below `data` or beside it; else `data`."""
+    """Where the sessions of a project lie: its name, or the end of it, is a path below `data`; else `data` itself."""
     parts = corpus.split("/")
     tails = [data.joinpath(*parts[start:]) for start in range(len(parts))]
     return next((tail for tail in (*tails, data.parent.joinpath(*parts)) if tail.is_dir()), data)

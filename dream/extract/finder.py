@@ -35,15 +35,13 @@ class Finder:
         self._scorer = scorer
 
     def __call__(self, session: SessionTurns) -> list[Candidate]:
-        """Everything a session says that a topic might take up, in its order; the same words once."""
+        """Everything a session says that a topic might take up, in its order; what is offered, once."""
         situations = [at for at in (*situations_in(session), *agreed_in(session)) if is_candidate(at.clause)]
         confidences = self._scorer.confidences(situations)
         vocabulary = vocabulary_of(turn.text for turn in session.spoken)
-        found: dict[str, Candidate] = {}
-        for at, confidence in zip(situations, confidences, strict=True):
-            candidate = _candidate(session, at, confidence, vocabulary)
-            found.setdefault(candidate.text, candidate)
-        return list(found.values())
+        found = [_candidate(session, *told, vocabulary) for told in zip(situations, confidences, strict=True)]
+        first: dict[str, Candidate] = {}
+        return [one for one in found if one.confidence < OFFERED or first.setdefault(one.text, one) is one]
 
 
 def find_candidates(session: SessionTurns) -> list[Candidate]:
@@ -119,6 +117,7 @@ def _by_rule(at: Situation, confidence: float) -> float:
         return min(confidence, PASSING)
     values = values_in(clause.text) if clause.act is not Act.DENIES else ()
     is_exact = any(value.kind in EXACT or value.unit for value in values)
+    is_exact = is_exact or ("corrects" in marks and any(value.kind is not ValueKind.NAME for value in values))
     is_plain = clause.act in PLAIN and (is_explicit(marks, is_exact=is_exact) or _is_put_right(at))
     return max(confidence, OFFERED) if is_plain else confidence
 
