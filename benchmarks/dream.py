@@ -32,8 +32,8 @@ KEYS = (
 ).split()  # of the JSON; those that belong to the other format are null
 
 REAL_KEYS = (
-    "offered precision recall_3 recall_23 negatives_offered hard_negatives intervals per_project calibration"
-    " without_label seconds peak_mb"
+    "offered precision judged_precision recall_3 recall_23 negatives_offered hard_negatives intervals per_project"
+    " calibration without_label seconds peak_mb"
 ).split()
 
 

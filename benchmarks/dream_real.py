@@ -5,6 +5,7 @@ share a run of `RUN` characters that is half of the shorter one. Session and quo
 assistant, and for words from the queue, whose records have no id. A habit is matched at any of its places.
 
 precision  proposals that match a label of durability 2 or 3 / those offered, without those of durability 1 alone
+judged     the same where what has no label counts as `dream_judged.jsonl` says; not read means not kept
 recall     labels matched / labels, of durability 3 and of 2 and 3
 negatives  hard negatives that a proposal takes up / all of them
 """
@@ -40,6 +41,7 @@ from memory_server.redaction import Redactor
 
 RUN = 12
 RESAMPLES = 1_000  # of the sessions, for the intervals
+JUDGED = Path(__file__).with_name("dream_judged.jsonl")  # offered without a label on projects left out, read blind
 BINS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 1.01)  # of confidence, for the table of reliability
 Row = Mapping[str, Any]
 
@@ -247,9 +249,17 @@ def rates_of(offers: Sequence[Offer], labels: Labels) -> dict[str, Any]:
         "precision": share(sum(map(is_kept, counted)), len(counted)),
         "recall_3": recall(3),
         "recall_23": recall(2),
+        "judged_precision": share(sum(map(is_kept, counted)) + _judged_kept(offers), len(counted)),
         "negatives_offered": share(len(wrong), len(labels.negatives)),
         "hard_negatives": sum(bool(verdict.negatives) for verdict in verdicts),
     }
+
+
+def _judged_kept(offers: Sequence[Offer]) -> int:
+    """How many of those without a label a reader would keep who saw them without knowing which are labelled."""
+    kept = {(row["session"], row["quote"]) for row in rows(JUDGED) if row["keep"]}
+    told = [one.quotes[0] for one, verdict in offers if not verdict.durability and not verdict.negatives]
+    return sum((quote.session_id, quote.text) in kept for quote in told)
 
 
 def intervals_of(offers: Sequence[Offer], labels: Labels) -> dict[str, list[float]]:

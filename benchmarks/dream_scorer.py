@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ PENALTY = 2.0  # on the squared weights; half and twice as much change little
 AHEAD = 0.5  # how large the directions learnt ahead of the labels are beside the vector
 RECALL = 0.5  # of durability 3 that the threshold aims at, on projects left out among those trained on
 IN_PASSING = 18  # sentences of the assistant that are drawn from each session
+RANGES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 1.01)  # of chances, for the table of reliability
 MIN_SCALE = 0.15  # of a feature: one that hardly ever differs is not blown up
 
 
@@ -301,12 +303,28 @@ def threshold_of(chances: Numbers, verdicts: Sequence[Verdict], known: Sequence[
 def left_out(known: Known, ahead: Ahead, labels: Labels, embed: Embed | None, *, with_vectors: bool) -> dict[str, Any]:
     """Each project by a model of the others, through finder, gate and comparison."""
     offers = {}
+    told: list[
+        tuple[float, bool]
+    ] = []  # of every counted clause of a project left out: its chance, and whether it is kept
     for name, one in known.items():
         others = {key: other for key, other in known.items() if key != name}
         model = chosen(others, ahead, labels, with_vectors=with_vectors)
+        chances = model.probabilities(one.clauses.features, one.clauses.vectors)
+        told += [(p, is_kept(v)) for p, v in zip(chances, one.verdicts, strict=True) if v.is_counted]
         finder = Finder(Scorer(embed, model))
         offers[name] = [(found, verdict_on(found.quotes, labels)) for found in offered(one.project, finder)]
-    return figures_of(offers, labels)
+    return figures_of(offers, labels) | {"reliability": reliability(told)}
+
+
+def reliability(told: Sequence[tuple[float, bool]]) -> list[dict[str, float]]:
+    """Of clauses with chances in one range: their mean, and the share that is kept."""
+    table = []
+    for low, high in pairwise(RANGES):
+        inside = [(chance, kept) for chance, kept in told if low <= chance < high]
+        if inside:
+            chance, kept = (round(float(np.mean(column)), 3) for column in zip(*inside, strict=True))
+            table.append({"clauses": len(inside), "chance": chance, "kept": kept})
+    return table
 
 
 def by_length(known: Known, labels: Labels) -> dict[str, Any]:
@@ -321,13 +339,11 @@ def by_length(known: Known, labels: Labels) -> dict[str, Any]:
 
 
 def show(name: str, figures: Mapping[str, Any]) -> None:
-    print(
-        f"\n{name}: "
-        + json.dumps({k: v for k, v in figures.items() if k not in ("per_project", "calibration", "without_label")})
-    )
+    tables = ("per_project", "calibration", "reliability", "without_label")
+    print(f"\n{name}: {json.dumps({key: value for key, value in figures.items() if key not in tables})}")
     for corpus, found in figures["per_project"].items():
         print(f"  {corpus:34} {json.dumps(found)}")
-    for row in figures.get("calibration", ()):
+    for row in figures.get("reliability", ()):
         print(f"  {json.dumps(row)}")
 
 
