@@ -26,7 +26,7 @@ from memory_server.language.words import content_words
 
 TABLE = Path(__file__).with_name("marks.tsv")
 START = r"^\W*(?:(?:and|but|so|also|ok(?:ay)?|yes|yeah|no|well|please|pls|just|then|now|actually|maybe)\b[\s,.!:-]*)*"
-EXPLICIT = frozenset({"remember", "always", "for good", "decided", "prefers to", "stop"})
+EXPLICIT = frozenset({"remember", "always", "for good", "decided", "prefers to", "stop", "holds it"})
 WITH_VALUE = frozenset({"names its value", "corrects"})  # explicit where an exact value stands in the clause
 MOMENTARY = frozenset({"hour", "trouble", "thinks", "leans"})  # what takes the plainness away
 SEEN = 600  # characters of the reply before, counted from its end

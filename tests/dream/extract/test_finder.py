@@ -60,7 +60,7 @@ def offered(tmp_path: Path, *texts: str) -> list[Candidate]:
         ("Always ask Ada before touching pay/", Kind.PREFERENCE, "Always ask Ada before touching pay/."),
         ("No, we log to http://mlflow.lan", Kind.CORRECTION, "We log to http://mlflow.lan."),
         ("I decided against Redis, nobody knows it", Kind.DECISION, "I decided against Redis, nobody knows it."),
-        ("fyi Kofi owns the payments", Kind.FACT, "Kofi owns the payments."),
+        ("Kofi owns the payments", Kind.FACT, "Kofi owns the payments."),
         ("Please stop adding comments to every line.", Kind.PREFERENCE, "Stop adding comments to every line."),
     ],
 )
