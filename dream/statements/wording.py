@@ -5,7 +5,6 @@ import re
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from dream.statements.acts import LEAD, NOTE_LABEL, STANDS_APART
 from dream.statements.values import DAYS
@@ -126,7 +125,7 @@ SHORT = {
     for word in "don't can't won't doesn't isn't didn't wasn't aren't shouldn't wouldn't couldn't haven't hasn't"
     " that's i'm i've you're they're there's let's".split()
 }  # typed without their apostrophe; `were` and `its` are words of their own
-MIN_LETTERS, SEEN_TWICE, ALIKE = 5, 2, 0.86  # a letter more, less, or two swapped in a word of this length
+MIN_LETTERS, SEEN_TWICE = 5, 2  # a shorter word with two letters swapped is often another one: `form`, `from`
 
 
 def vocabulary_of(texts: Iterable[str]) -> frozenset[str]:
@@ -136,7 +135,7 @@ def vocabulary_of(texts: Iterable[str]) -> frozenset[str]:
 
 
 def respelt(text: str, vocabulary: frozenset[str]) -> str:
-    """The text with each word that nobody else writes so as the one word of the vocabulary that it must mean."""
+    """The text with each word whose letters are swapped, or whose apostrophe lacks, as the vocabulary writes it."""
     return WORD.sub(lambda match: _respelt(match[0], vocabulary), text)
 
 
@@ -144,14 +143,7 @@ def _respelt(word: str, vocabulary: frozenset[str]) -> str:
     plain = word.casefold()
     if plain in SHORT:
         right = SHORT[plain]
-    elif len(plain) < MIN_LETTERS or plain in vocabulary or not word.islower():
-        return word
-    else:
-        near = [other for other in get_close_matches(plain, vocabulary, 3, ALIKE) if _is_slip(plain, other)]
-        right = near[0] if len(near) == 1 else plain
-    return right.capitalize() if word[:1].isupper() else right
-
-
-def _is_slip(typed: str, meant: str) -> bool:
-    """Whether the difference is one of typing, not of grammar: `migratoin`, but not `migrations` for `migration`."""
-    return typed[0] == meant[0] and not (typed.startswith(meant[:-1]) or meant.startswith(typed[:-1]))
+        return right.capitalize() if word[:1].isupper() else right
+    swaps = {plain[:at] + plain[at + 1] + plain[at] + plain[at + 2 :] for at in range(1, len(plain) - 1)}
+    meant = swaps & vocabulary if plain not in vocabulary and word.islower() else set()
+    return meant.pop() if len(meant) == 1 else word
