@@ -9,12 +9,14 @@ from typing import Any
 
 from benchmarks.dream_beam import SEED, share
 from benchmarks.dream_planted import Planted, planted_texts
+from benchmarks.dream_real import embed_packaged
 from benchmarks.intake import rows
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
 from crawler.transcripts.turns import Turn
 from dream.evidence import Evidence, SessionTurns
-from dream.extract import find_candidates
+from dream.extract import Finder
+from dream.extract.scorer import Scorer
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
@@ -35,25 +37,26 @@ def measure_writes(data: Path, queries: Path, folder: Path) -> dict[str, Any]:
     with Ingester(settings) as ingester:
         ingester.ingest([data])
     evidence = Evidence(Archive(settings.archive))
+    find = Finder(Scorer(embed_packaged()))
     started = time.process_time()
     session_ids = Archive(settings.archive).session_ids()
-    offers = {session_id: offered(evidence.session(session_id), evidence) for session_id in session_ids}
+    offers = {session_id: offered(evidence.session(session_id), evidence, find) for session_id in session_ids}
     dream_seconds = round(time.process_time() - started, 1)
     sessions = [evidence.session(session_id) for session_id in session_ids]
     return {
         "sessions": len(sessions),
         "dream_seconds": dream_seconds,  # of one core, over everything that was taken in
         **hidden_writes(queries, offers),
-        **planted_figures(sessions),
+        **planted_figures(sessions, find),
         **labelled_figures(offers),
     }
 
 
-def offered(session: SessionTurns, evidence: Evidence, topics: Topics | None = None) -> list[Update]:
+def offered(session: SessionTurns, evidence: Evidence, find: Finder, topics: Topics | None = None) -> list[Update]:
     """What dream would show a person of one session."""
     topics = topics or topics_of({})
     gate = Gate(evidence, topics, Rejections(), Redactor())
-    updates = [compare(candidate, topics) for candidate in find_candidates(session) if not gate.check(candidate)]
+    updates = [compare(candidate, topics) for candidate in find(session) if not gate.check(candidate)]
     return [update for update in updates if is_worth_asking(update)]
 
 
@@ -90,14 +93,14 @@ def is_right_file(update: Update, target: str) -> bool:
 # -- planted ----------------------------------------------------------------------------------------------------------
 
 
-def planted_figures(sessions: Sequence[SessionTurns]) -> dict[str, Any]:
+def planted_figures(sessions: Sequence[SessionTurns], find: Finder) -> dict[str, Any]:
     """Statements and decoys, each planted into another real turn of a person."""
     texts = planted_texts(SEED, ROUNDS)
     hosts = [
         (session, turn) for session in sessions for turn in session.spoken if turn.is_prompt and len(turn.text) > 12
     ]
     dice = random.Random(SEED)  # noqa: S311  planting, not secrecy
-    results = [(planted, is_offered(planted, *dice.choice(hosts), dice)) for planted in texts]
+    results = [(planted, is_offered(planted, *dice.choice(hosts), dice, find)) for planted in texts]
     parts = {
         part: rates([(planted, hit) for planted, hit in results if planted.part == part]) for part in ("tuned", "held")
     }
@@ -107,14 +110,14 @@ def planted_figures(sessions: Sequence[SessionTurns]) -> dict[str, Any]:
     return rates(results) | {"parts": parts, "planted_wrong_tuned": missed}
 
 
-def is_offered(planted: Planted, session: SessionTurns, turn: Turn, dice: random.Random) -> bool:
+def is_offered(planted: Planted, session: SessionTurns, turn: Turn, dice: random.Random, find: Finder) -> bool:
     """Whether a text, planted into a turn, comes back as a proposal."""
     text, first = plant(turn.text, planted.text, dice)
     changed = replace(
         session, turns=tuple(replace(turn, text=text) if other is turn else other for other in session.turns)
     )
     end = first + len(planted.text)
-    for candidate in find_candidates(changed):
+    for candidate in find(changed):
         quote = candidate.quotes[0]
         overlap = min(end, quote.end) - max(first, quote.first)
         needed = COVERED * (len(planted.text) if planted.is_statement else 1)

@@ -5,20 +5,38 @@ tool returned, a sub-agent wrote or this memory recalled is never evidence; reca
 archive. Whether a sentence asserts anything is judged in `statements/`; whether a candidate may pass, in `judge/`.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from crawler.archive.store import Archive, SessionRecord
+from crawler.facts import ASKING_TOOL, arguments_of
+from crawler.outcome import REFUSED
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Quote
+from memory_server.language.cues import folded
+from memory_server.language.sentences import Span, sentence_spans
 from memory_server.layers.sessions import project_name
 
-CAPTURE = "/oneiros:remember "
 SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's turns many times in a row
+ANSWER_END = re.compile(
+    r"\"(?=, \"|\. You can now| user notes:| selected |\Z)"
+)  # of an answer, as the client writes it
+CLIENTS_FRAME = re.compile(r"The user wants to clarify these questions|\n\nNote: The user's next message")
+WORD = re.compile(r"\w")
+
+OPTION = re.compile(
+    r"^[ \t]*(?:[-*+][ \t]+)?(?:\*\*)?(?:[Oo]ption[ \t]+)?\(?(?P<sign>[A-Ha-h]|\d{1,2})[.):][ \t]*(?P<text>\S.*)$",
+    re.MULTILINE,
+)
+PICK = folded(
+    r"^\W*(?:(?:ok(?:ay)?|yes|yeah|let'?s|lets|just|do|go|use|with|for|options?|number|the|i|i'd|would|prefer|like|want|choose"
+    r"|pick|take)\b[\s,]*)*\(?([a-h]|\d{1,2})\)?(?:\s*(?:and|&|,|\+)\s*\(?([a-h]|\d{1,2})\)?)?\W*(?:please|then)?\W*$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +65,22 @@ class SessionTurns:
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
     said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
-    is_persons = turn.is_prompt or is_capture(turn)
-    return turn.is_live and not turn.agent and (is_persons or said_by_assistant)
-
-
-def is_capture(turn: Turn) -> bool:
-    """Whether the person called the command that asks to remember what they typed behind it."""
-    return turn.kind is PartKind.COMMAND and turn.text.startswith(CAPTURE)
+    said_by_person = turn.role is Role.PERSON and bool(spoken_in(turn))
+    return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
 
 
 def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
     """A session as dream sees it; without turns where a model call of our own was the whole session."""
-    kept = tuple(turn for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
+    kept = tuple(heard(turn) for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
     first = next((turn.text for turn in kept if turn.is_prompt), "")
     return SessionTurns(session_id, project, () if is_own_session(first) else kept)
+
+
+def heard(turn: Turn) -> Turn:
+    """A turn as the person's own where they answered the client's question or gave a reason for refusing a call."""
+    if turn.role is not Role.TOOL or not spoken_in(turn):
+        return turn
+    return replace(turn, role=Role.PERSON, entries=turn.entries[-1:])
 
 
 def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
@@ -106,3 +126,75 @@ def is_true_of(quote: Quote, turn: Turn) -> bool:
     if quote.entry not in turn.entries or quote.role is not turn.role or quote.time != turn.time:
         return False
     return 0 <= quote.first < quote.end <= len(turn.text) and turn.text[quote.first : quote.end] == quote.text
+
+
+# -- where a person speaks in a turn: what they typed, chose, gave as the reason of a refusal, put behind a command ---
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A stretch of a turn in which the person speaks. The places count characters of the turn's text."""
+
+    first: int
+    end: int
+    question: str = ""  # of the client, which it answers
+    is_chosen: bool = False  # from the options shown: then the stretch holds the question too, as both say it together
+
+
+def spoken_in(turn: Turn) -> list[Spoken]:
+    """The stretches in which the person speaks, in order; none for a turn without their words."""
+    if turn.is_prompt:
+        return [Spoken(0, len(turn.text))]
+    if turn.kind is PartKind.COMMAND:
+        return _with_words(turn, turn.text.find(" ") + 1 or len(turn.text), len(turn.text))
+    if turn.kind is not PartKind.RESULT:
+        return []
+    if refusal := REFUSED.match(turn.text) if is_clients(turn) else None:
+        frame = CLIENTS_FRAME.search(turn.text, refusal.end())
+        return _with_words(turn, refusal.end(), frame.start() if frame else len(turn.text))
+    return list(_answers(turn)) if turn.tool == ASKING_TOOL and not turn.is_error else []
+
+
+def _with_words(turn: Turn, first: int, end: int) -> list[Spoken]:
+    return [Spoken(first, end)] if WORD.search(turn.text, first, end) else []
+
+
+def is_clients(turn: Turn) -> bool:
+    """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal."""
+    return turn.is_error and not turn.tool.startswith("mcp__") and not turn.text.startswith("Exit code")
+
+
+def _answers(turn: Turn) -> Iterator[Spoken]:
+    """What the person answered, found by the questions as asked: nothing in a question passes for an answer."""
+    for question, labels in _questions(turn):
+        asked = turn.text.find(f'"{question}"="')
+        first = asked + len(question) + 4
+        end = ANSWER_END.search(turn.text, first) if asked >= 0 else None
+        if end is None:
+            continue
+        answer = turn.text[first : end.start()]
+        if labels and answer.startswith(labels):
+            yield Spoken(asked, end.end(), question, is_chosen=True)
+        elif WORD.search(answer):
+            yield Spoken(first, end.start(), question)
+
+
+def _questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The questions that the client showed, each with the labels of its options."""
+    asked = arguments_of(turn).get("questions")
+    for one in asked if isinstance(asked, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("question"), str):
+            shown = one.get("options")
+            options = [option for option in shown if isinstance(option, dict)] if isinstance(shown, list) else []
+            labels = (option.get("label") for option in options)
+            yield one["question"], tuple(label for label in labels if isinstance(label, str) and label)
+
+
+def picked_in(reply: str, answer: str) -> Iterator[Span]:
+    """The first sentence of each option of a reply that an answer picks, and does nothing else."""
+    pick = PICK.match(answer)
+    listed = {option["sign"].casefold(): option for option in OPTION.finditer(reply)}
+    for sign in filter(None, pick.groups()) if pick else ():
+        if option := listed.get(sign.casefold()):
+            first, end = next(iter(sentence_spans(option["text"])), (0, len(option["text"])))
+            yield option.start("text") + first, option.start("text") + end

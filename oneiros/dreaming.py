@@ -8,18 +8,21 @@ from crawler.archive.store import SessionRecord
 from crawler.compress.model.compressor import PaidModel
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.extract import find_candidates
+from dream.extract import Finder
 from dream.extract.model import ModelExtractor
+from dream.extract.scorer import Embed, Scorer, embedder_of, weights
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor
-from memory_server.errors import UsageError
+from memory_server.embedding.model import find_model
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.settings import PersonSettings
+from memory_server.settings import PersonSettings, read_memory_settings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of, model_client_of, over_when, spending
@@ -69,12 +72,22 @@ def dream_once(
 
 def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
     """The extractor of the settings; a model is asked within the same budget as for compression."""
+    find = Finder(Scorer(embed_of(environment, root)))
     if environment.person.dream_extractor == "deterministic":
-        return find_candidates
+        return find
     if environment.person.compressor == "extractive":
         raise UsageError("dream_extractor asks a model, and the settings name none", remedy="Set compressor to one")
     client, budget = model_client_of(environment, root), spending(environment, root, now())
-    return ModelExtractor(PaidModel(client, budget, pause=time.sleep))
+    return ModelExtractor(PaidModel(client, budget, pause=time.sleep), find)
+
+
+def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
+    """The vectors of the memory's model, loaded when first asked for; None where the scorer does not know it."""
+    try:
+        files = find_model(read_memory_settings(root.settings).model, environment.hub_cache)
+    except NeedsRepair:
+        return None
+    return embedder_of(lambda: OnnxEngine(files)) if files.card.name == weights().model else None
 
 
 def weekly_review(memory: Memory) -> tuple[Review, Path]:

@@ -7,7 +7,7 @@ any other. Where the model cannot be asked, the deterministic finder alone speak
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel, Refused
@@ -39,12 +39,13 @@ in the words of the quote. topic is a short name. An empty list is a good answer
 class ModelExtractor:
     """Candidates of a session by a model, beside those of the finder."""
 
-    def __init__(self, model: PaidModel):
+    def __init__(self, model: PaidModel, find: Callable[[SessionTurns], list[Candidate]] = find_candidates):
         self._model = model
+        self._find = find
 
     def __call__(self, session: SessionTurns) -> list[Candidate]:
         """Everything that finder and model found; of the same words the model's wording counts."""
-        plain = find_candidates(session)
+        plain = self._find(session)
         if not session.spoken:
             return plain
         try:

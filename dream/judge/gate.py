@@ -14,13 +14,13 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
-from crawler.transcripts.turns import Role
-from dream.evidence import Evidence, is_true_of
+from crawler.transcripts.turns import Role, Turn
+from dream.evidence import Evidence, is_true_of, picked_in
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Kind, Quote
-from dream.statements.acts import SILENT, clauses_in
+from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
@@ -121,7 +121,7 @@ class Gate:
         elif quotes and quotes[0].role is Role.ASSISTANT:
             if not self._is_agreed(quotes):
                 yield Refusal.of(RefusalReason.NOT_AGREED)
-        elif len(quotes) > 1:
+        elif len(quotes) > 1 and not self._is_repeated(quotes):
             yield Refusal(RefusalReason.SEVERAL, "The quotes are of different statements; propose each by itself.")
 
     def _about_quote(self, quote: Quote) -> Iterator[Refusal]:
@@ -129,11 +129,11 @@ class Gate:
             yield Refusal(RefusalReason.WRONG_ROLE, f"What a {quote.role} said is no evidence.")
         elif (turn := self._evidence.turn_of(quote)) is None:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
-        elif quote.role is Role.PERSON and not is_said(turn.text, quote) and not is_agreement(turn.text):
+        elif quote.role is Role.PERSON and not is_said(turn, quote) and not is_agreement(turn.text):
             yield Refusal.of(RefusalReason.NOT_SAID)
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
-        """Whether the second quote is the person's next turn, and agrees without a condition."""
+        """Whether the second quote is the person's next turn, and agrees without a condition or picks just this."""
         if len(quotes) < 2 or quotes[1].role is not Role.PERSON or quotes[1].session_id != quotes[0].session_id:
             return False
         stated, answer = self._evidence.turn_of(quotes[0]), self._evidence.turn_of(quotes[1])
@@ -141,7 +141,10 @@ class Gate:
             return False
         spoken = self._evidence.session(quotes[0].session_id).spoken
         following = (turn for turn in spoken[spoken.index(stated) + 1 :] if turn.role is Role.PERSON)
-        return next(following, None) == answer and is_agreement(answer.text)
+        if next(following, None) != answer:
+            return False
+        is_picked = (quotes[0].first, quotes[0].end) in picked_in(stated.text, answer.text)
+        return is_picked or is_agreement(answer.text)
 
     def _is_repeated(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the quotes tell the same mistake in different sessions; copies of an entry in a fork count once."""
@@ -166,9 +169,9 @@ class Gate:
         return any("[redacted:" in text or self._redactor.redact(text).spans for text in texts)
 
 
-def is_said(text: str, quote: Quote) -> bool:
+def is_said(turn: Turn, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
-    inside = [c for c in clauses_in(text) if c.own < quote.end and quote.first < c.end]
+    inside = [c for c in clauses_of(turn) if c.own < quote.end and quote.first < c.end]
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
     return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in SILENT for c in inside)
 
@@ -212,12 +215,10 @@ def is_chained(text: str) -> bool:
 
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
-    first = candidate.quotes[0]
-    said = " ".join(quote.text for quote in candidate.quotes if quote.role is first.role)
-    text = candidate.text
-    if candidate.kind is Kind.LESSON:  # its further quotes are other times of the same, and its lead is a form of ours
-        said, text = first.text, text.removeprefix(LESSON_LEAD)
-    dated = absolute(said, first.time)
+    said, text = candidate.quotes[0].text, candidate.text  # further quotes are a yes, or other times of the same
+    if candidate.kind is Kind.LESSON:
+        text = text.removeprefix(LESSON_LEAD)  # a form of ours
+    dated = absolute(said, candidate.quotes[0].time)
     return [*_values_beyond(text, said, dated), *_turned(text, said), *_words_beyond(text, said)]
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crawler.transcripts.turns import Turn
+from dream.evidence import Spoken, spoken_in
 from dream.statements.regions import prose_regions
 from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, clause_spans, sentence_spans
@@ -27,10 +29,10 @@ class Act(StrEnum):
     HEDGES = "hedges"  # I think, maybe, probably
     REQUESTS = "requests"  # a task for this hour
     MUSES = "muses"  # I am thinking of, I am not sure, I wonder
+    CHOOSES = "chooses"  # an answer taken from options; its clause holds the question too
     INTENDS = "intends"  # I am trying to, I want to: an aim, whose nouns may still tell how things are
 
 
-STANDING = frozenset({Act.ASSERTS, Act.DENIES})  # acts that state how things are
 SILENT = frozenset({Act.ASKS, Act.SUPPOSES, Act.QUOTES, Act.PLAYS, Act.MUSES})  # acts that state nothing
 
 
@@ -168,6 +170,18 @@ IMPERATIVE = folded(
     r"|your\b)[\w-]+){0,2}\s+(?:should|must|shall|is|are|was|were|has|have|always|never|gets?|happens?|belongs?|lives?"
     r"|goes|runs?)\b)"
 )
+
+
+def clauses_of(turn: Turn) -> list[Clause]:
+    """Every clause that the person says in a turn, in order."""
+    return [clause for spoken in spoken_in(turn) for clause in _clauses_of_stretch(turn.text, spoken)]
+
+
+def _clauses_of_stretch(text: str, spoken: Spoken) -> list[Clause]:
+    first, end = spoken.first, spoken.end
+    if spoken.is_chosen:
+        return [Clause(text[first:end], first, end, (first, end), Act.CHOOSES, first)]
+    return clauses_in(f"{' ' * (first - 1)}\n{text[first:end]}" if first else text[:end])
 
 
 def clauses_in(text: str) -> list[Clause]:

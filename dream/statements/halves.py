@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dream.statements.acts import IMPERATIVE, LEAD, LEADING, SILENT, Act, Clause, act_of
-from dream.statements.marks import NAMED_SUBJECT, SUBJECT
+from dream.statements.acts import IMPERATIVE, INSIDE, LEAD, LEADING, SILENT, Act, Clause, act_of
 from memory_server.language.cues import folded
 
 JOIN = folded(
@@ -32,6 +31,25 @@ SINGULAR = folded(
     r"^(?:(?:the|our|my|your|all|every|each|no)\b|[\w`@./'’:-]+(?:\s(?!are\b|were\b|have\b)[\w`@./'’:-]+){0,2}?\s(?:is"
     r"|has|\w+s)\b)"
 )  # a bare name as the second of two subjects has a verb in the plural: `ruff and mypy are mandatory`
+SUBJECT = (
+    rf"^(?:(?:in|on|at|for|since|as of|under|with)\s{INSIDE}{{2,40}},\s+)?(?!i\b|i'm\b|i've\b|we\b|you\b|he\b|she\b"
+    rf"|it\b|it's\b|its (?:not|a|the)\b|they\b|this\b|that\b|these\b|those\b|there\b|here\b|what\b|one\b|some\b"
+    rf"|something\b|nothing\b|as\b|to\b|given\b|while\b|since\b|because\b|although\b|when\b|if\b|then\b|any\b|once\b"
+    rf"|before\b|after\b|so\b|and\b|but\b|that\b|let'?s\b|is\b|are\b|was\b|can\b|could\b|should\b|would\b|will\b"
+    rf"|does\b|do\b|has\b|have\b|or\b|https?:|@|whenever\b|where\b|wherever\b|\w+ing\b(?!\s+(?:is|are|has|got|runs"
+    rf"|lives|goes|uses|needs|happens|belongs|starts|ends|costs|takes|works|means|requires|must|should|can|will)\b)"
+    rf"|until\b|till\b|unless\b|whereas\b|(?:each|every) time\b)(?:the |our |my |your |all |every |each |both |an? )?"
+    r"[\w`@./'’:-]+(?:\s+[\w`@./'’()-]+){0,6}?\s+(?:(?:also|only|always|usually|now|currently|still|no longer)\s+)*"
+)  # of a sentence about a named thing, up to its verb
+NAMED_SUBJECT = folded(
+    rf"{SUBJECT}(?:is|are|lives?|runs?|listens?|sits?|resides?|points?|uses?|requires?|needs?|supports?|expects?|has"
+    rf"|have|owns?|maintains?|handles?|belongs?|stores?|keeps?|deploys?|releases?|happens?|starts?|ends?|expires?"
+    rf"|closes?|goes|go|means?|contains?|returns?|takes?|costs?|pays?|reads?|writes?|accepts?|sends?|gets?|works? with"
+    rf"|depends?|approves?|reviews?|replaces?|serves?|covers?|holds?|reports?|merges?|triggers?|wants?|likes?|prefers?"
+    rf"|receives?|matches|comes?|lands?|got|moved|has moved|should|must"
+    r"|can|cannot|can't|cant|will|won't|doesn't|==|[a-z]{3,}s(?= (?:at|on|in|to|from|every|through|under|by|with|over"
+    r"|via|for)\b))(?!\w)"
+)
 WAS = folded(rf"{SUBJECT}(?:was|were|had)\b")
 FOLLOWS = (RULE_OPENS, SINGULAR, PERSON_OPENS)  # how the second of two sentences begins
 CUT = frozenset({Act.ASSERTS, Act.HEDGES, Act.REQUESTS})

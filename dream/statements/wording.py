@@ -3,12 +3,13 @@
 import datetime as dt
 import re
 from calendar import monthrange
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from dream.statements.acts import NOTE_LABEL, STANDS_APART
-from dream.statements.marks import REJECTS
+from dream.statements.acts import LEAD, NOTE_LABEL, STANDS_APART
 from dream.statements.values import DAYS
 from memory_server.language.cues import folded
+from memory_server.language.sentences import sentence_spans
 
 OPENER = folded(
     rf"^(?:(?:{NOTE_LABEL}|ok(?:ay)?|yes|yeah|yep|nope|hmm+|um+|oh|ah+|hey|hi|claude|thanks|thank you|please|pls|plz"
@@ -21,8 +22,19 @@ CLOSER = folded(
     r"[,;]\s*(?:please\s+)?(?:remember (?:that|this|it)|keep (?:that|this|it) in mind|ok(?:ay)?|thanks|thank you"
     r"|please|fyi|btw)\W*$"
 )  # speaks to the assistant behind what was said
+REJECTS = folded(
+    rf"^{LEAD}(?:(?:that|this|it)(?:'s| is| was)|you(?:'re| are)|thats|(?:the|that|this) (?:first|second|last"
+    rf"|other) (?:part|one|point|line|sentence) is|`?[\w-]+`?(?: `?[\w-]+`?)? is)\s+(?:again |still |completely "
+    rf"|just )*(?:wrong|incorrect|mistaken|not (?:quite )?(?:right|correct|true|accurate|what i (?:said|meant"
+    rf"|asked)))\b|^\W*wrong\b{STANDS_APART}"
+)  # says that something was wrong, and not yet what is right
 SIGNS = re.compile(r"^(?:[ ,;:>*]+|[-@#_]+(?=\s))+")  # of a list or quotation; `--force` and `@scope/name` keep theirs
 IDENTIFIER = re.compile(r"\S*[\w`][/._:@#=$~`(\d]\w|\S*[/`_\d](?=\s)|[-@#_~/.]|[a-z]+[A-Z]")  # whose case is its own
+CHOICE = re.compile(
+    r'"(?P<question>.+)"="(?P<answer>.*)"\Z', re.DOTALL
+)  # as the client writes an answer of its options
+REMARK = re.compile(r"\s*\([^()]*\)\s*\Z")  # of the client on an option: `(Recommended)`
+DASH = re.compile(r"\s+[-–—]+\s+|;\s+")
 COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 SHIFTS = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
@@ -39,7 +51,8 @@ RELATIVE_DATE = folded(
 
 def statement_of(quote: str, when: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
-    text = " ".join(absolute(quote, when).split())
+    choice = CHOICE.match(quote)
+    text = " ".join(absolute(_of_choice(choice) if choice else quote.replace("**", ""), when).split())
     bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", CLOSER.sub("", text)))).rstrip(" ,;:-")
     if bare.startswith("(") and bare.rstrip(".").endswith(")"):
         bare = bare[1:].rstrip(".").removesuffix(")")
@@ -47,6 +60,13 @@ def statement_of(quote: str, when: dt.datetime | None) -> str:
     if not IDENTIFIER.match(text):
         text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?", "。")) else f"{text}."
+
+
+def _of_choice(choice: re.Match[str]) -> str:
+    """What was asked, and what was answered, as one sentence."""
+    sentences = [choice["question"][first:end] for first, end in sentence_spans(choice["question"])]
+    asked = next((one for one in reversed(sentences) if one.endswith("?")), choice["question"])
+    return DASH.sub(", ", f"{asked.rstrip('?')}: {REMARK.sub('', choice['answer'])}")
 
 
 # -- dates: relative ones made absolute, counted from the day on which they were said ----------------------------------
@@ -95,3 +115,35 @@ def _moved(day: dt.date, count: int, unit: str) -> dt.date:
         return day + dt.timedelta(days=count * (7 if unit == "week" else 1))
     year, month = divmod(day.year * 12 + day.month - 1 + count, 12)
     return dt.date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+# -- spelling: words that a person mistyped, as their session spells them elsewhere; a suggestion, the quote stays ----
+
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+SHORT = {
+    word.replace("'", ""): word
+    for word in "don't can't won't doesn't isn't didn't wasn't aren't shouldn't wouldn't couldn't haven't hasn't"
+    " that's i'm i've you're they're there's let's".split()
+}  # typed without their apostrophe; `were` and `its` are words of their own
+MIN_LETTERS, SEEN_TWICE = 5, 2  # a shorter word with two letters swapped is often another one: `form`, `from`
+
+
+def vocabulary_of(texts: Iterable[str]) -> frozenset[str]:
+    """The words that texts spell alike at least twice."""
+    counted = Counter(word.casefold() for text in texts for word in WORD.findall(text))
+    return frozenset(word for word, count in counted.items() if count >= SEEN_TWICE and len(word) >= MIN_LETTERS)
+
+
+def respelt(text: str, vocabulary: frozenset[str]) -> str:
+    """The text with each word whose letters are swapped, or whose apostrophe lacks, as the vocabulary writes it."""
+    return WORD.sub(lambda match: _respelt(match[0], vocabulary), text)
+
+
+def _respelt(word: str, vocabulary: frozenset[str]) -> str:
+    plain = word.casefold()
+    if plain in SHORT:
+        right = SHORT[plain]
+        return right.capitalize() if word[:1].isupper() else right
+    swaps = {plain[:at] + plain[at + 1] + plain[at] + plain[at + 2 :] for at in range(1, len(plain) - 1)}
+    meant = swaps & vocabulary if plain not in vocabulary and word.islower() else set()
+    return meant.pop() if len(meant) == 1 else word

@@ -79,4 +79,4 @@ def test_the_files_of_a_run_have_these_keys(tmp_path: Path) -> None:
     served = house.root.derived / "dream-served.json"
     DreamProgress(house.root).serve(house.archive, house.now)
     assert (list(read), list(json.loads(served.read_bytes()))) == (["sessions", "last_run"], ["past", "now", "asked"])
-    assert keys(mistakes[SESSION][0]) == f"template text quote({QUOTE}) project is_error"
+    assert keys(mistakes[SESSION][0]) == f"template text quote({QUOTE}) project is_error is_request"
