@@ -33,7 +33,7 @@ KEYS = (
 
 REAL_KEYS = (
     "offered precision judged_precision recall_3 recall_23 negatives_offered hard_negatives intervals per_project"
-    " calibration without_label seconds peak_mb"
+    " calibration bad_titles without_label seconds peak_mb"
 ).split()
 
 

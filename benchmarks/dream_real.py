@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.dream_beam import SEED, share
 from benchmarks.intake import rows
+from benchmarks.titles import bad_titles_of
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
 from dream.evidence import Evidence, SessionTurns
@@ -136,10 +137,10 @@ class Project:
 
     corpus: str
     evidence: Evidence
-    session_ids: Sequence[str]
+    archive: Archive
 
     def sessions(self) -> Iterator[SessionTurns]:
-        return map(self.evidence.session, self.session_ids)
+        return map(self.evidence.session, self.archive.session_ids())
 
 
 def source_of(data: Path, corpus: str) -> Path:
@@ -156,7 +157,7 @@ def take_in(source: Path, corpus: str, folder: Path) -> Project:
     with Ingester(settings) as ingester:
         ingester.ingest([source])
     archive = Archive(settings.archive)
-    return Project(corpus, Evidence(archive), archive.session_ids())
+    return Project(corpus, Evidence(archive), archive)
 
 
 def embed_packaged() -> Embed | None:
@@ -202,11 +203,14 @@ def measure_real(data: Path, labels: Labels, folder: Path) -> dict[str, Any]:
     whose = {row["session"]: row["corpus"] for row in (*labels.negatives, *labels.keep)}
     sources = {source_of(data, corpus): corpus for corpus in labels.corpora}
     offers: dict[str, list[Offer]] = {corpus: [] for corpus in labels.corpora}
+    titles: list[bool] = []
     for source, corpus in sources.items():
-        for one in offered(take_in(source, corpus, folder), finder):
+        project = take_in(source, corpus, folder)
+        titles += bad_titles_of(project.archive)
+        for one in offered(project, finder):
             found = whose.get(one.quotes[0].session_id, corpus)
             offers[found if source_of(data, found) == source else corpus].append((one, verdict_on(one.quotes, labels)))
-    return figures_of(offers, labels)
+    return {**figures_of(offers, labels), "bad_titles": share(sum(titles), len(titles))}
 
 
 def figures_of(offers: Mapping[str, Sequence[Offer]], labels: Labels) -> dict[str, Any]:

@@ -16,8 +16,11 @@ from pathlib import Path
 
 from benchmarks.digests import PROJECTS, sessions_of
 from benchmarks.machine import machine_text
+from crawler.archive.store import Archive
 from crawler.compress.extractive import compress_extractively
 from crawler.compress.titles import WITHOUT_WORDS
+from crawler.facts import facts_of
+from crawler.transcripts.turns import Role
 
 SUBJECTS = Path(__file__).with_name("title_subjects.tsv")
 CHOSEN_ON = ("cipher-box", "claude-code-log")
@@ -66,7 +69,24 @@ def share_of_bad_titles(titles: Mapping[str, str], subjects: Subjects) -> float:
 
 
 def is_bad(title: str, subject: re.Pattern[str]) -> bool:
-    return title == WITHOUT_WORDS or bool(BARE.fullmatch(title)) or not subject.search(title)
+    return is_bad_in_form(title) or not subject.search(title)
+
+
+def is_bad_in_form(title: str) -> bool:
+    """Whether a title tells nothing, whatever the session was about."""
+    return title == WITHOUT_WORDS or bool(BARE.fullmatch(title))
+
+
+def bad_titles_of(archive: Archive) -> list[bool]:
+    """Of each session in which a person spoke whether its title is bad; without labelled words by its form alone."""
+    subjects, found = read_subjects(), []
+    for session_id in archive.session_ids():
+        turns = list(archive.turns(session_id))
+        if any(turn.role is Role.PERSON and turn.text for turn in turns):
+            title = compress_extractively(turns, facts_of(turns), archive.record(session_id)).title
+            subject = subjects.get(session_id[:8])
+            found.append(is_bad(title, subject) if subject else is_bad_in_form(title))
+    return found
 
 
 def parts() -> dict[str, Sequence[str]]:
