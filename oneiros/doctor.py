@@ -7,7 +7,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from dream.decisions.approvals import doubts_in_words
+from dream.decisions.approvals import Doubt, doubts_in_words
+from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.document import Layer
 from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner
@@ -178,12 +179,12 @@ def _reading(memory: Memory) -> Check:
 
 
 def _approval(memory: Memory) -> Iterator[Check]:
-    """Whether a person has answered for every approved file as it stands."""
-    found = decisions_on(memory.root, memory.person).unexplained()
+    """Whether a person has answered for every approved file as it stands, and the chain of decisions is whole."""
+    found, unsigned = decisions_on(memory.root, memory.person).doubts()
     if not found:
         yield ok("every approved file is as you accepted, adopted or committed it")
-        return
-    yield from (warning(doubt.what, doubt.step) for doubt in doubts_in_words(found))
+    chain = [Doubt(unsigned.trouble, ASK_AGAIN)] if unsigned.trouble else []
+    yield from (warning(doubt.what, doubt.step) for doubt in (*doubts_in_words(found), *chain))
 
 
 def _archive(environment: Environment, memory: Memory) -> Check:

@@ -21,6 +21,7 @@ SYSTEM_FOLDERS = f"{os.defpath}:/usr/local/bin:/opt/homebrew/bin"  # looked at b
 UNLOCKERS = ("SSH_AUTH_SOCK", "SSH_SK_PROVIDER")
 NAMESPACE = "oneiros"
 SOFTWARE, HARDWARE = "ed25519", "ed25519-sk"
+LOST = "Bring it, or take `signing_key` out of your settings and run `oneiros key new`"
 SECONDS, TYPING_SECONDS = 20.0, 300.0
 
 
@@ -52,7 +53,7 @@ def fingerprint(public_line: str) -> str:
 def sign(file: Path, message: bytes) -> str:
     """The signature of a message; the passphrase is asked for on the terminal. Raises NeedsRepair without one."""
     if not file.is_file():
-        raise NeedsRepair("the signing key is not on this machine", where=file, remedy="Bring it, or `oneiros key new`")
+        raise NeedsRepair("the signing key is not on this machine", where=file, remedy=LOST)
     return _run("-q", "-Y", "sign", "-f", str(file), "-n", NAMESPACE, data=message, at_terminal=True)
 
 

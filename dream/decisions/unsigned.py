@@ -45,6 +45,7 @@ class UnsignedDecisions:
         """`approvals`: after `unexplained` was asked of them."""
         self._file = root.told
         self._chain = approvals.chain
+        self.trouble = self._chain.trouble  # of the chain; empty where it is as it was left
         self._commits = {f"{path} {text}": path for path, text in sorted(approvals.by_commit.items())}
         self._key = fingerprint(signing_key)
 
@@ -83,8 +84,8 @@ class UnsignedDecisions:
 
     def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:
         """What is wrong with it, and what stands unsigned behind a place."""
-        if trouble := self._chain.trouble:
-            yield Doubt(trouble[0].upper() + trouble[1:], ASK_AGAIN)
+        if self.trouble:
+            yield Doubt(self.trouble[0].upper() + self.trouble[1:], ASK_AGAIN)
         elif is_cut:
             yield Doubt("Decisions that you were told of are in the chain no longer", ASK_AGAIN)
         elif self._chain.entries and not self._chain.is_known_here and not place:

@@ -88,6 +88,16 @@ def test_an_agent_in_the_environment_unlocks_nothing(keyed: House) -> None:
     assert seen.code == 0 and not seen.left, seen
 
 
+def test_a_new_key_asks_for_the_old_one(keyed: House) -> None:
+    old = public_key(keyed)
+
+    refused = at_terminal(keyed, [(r"Enter passphrase", "guess\n")], "key", "new")
+    assert refused.code == 3 and public_key(keyed) == old, refused
+    seen = at_terminal(keyed, [SIGN, *ASKED_TWICE, SIGN], "key", "new")
+
+    assert seen.code == 0 and not seen.left and public_key(keyed) != old, seen
+
+
 def test_a_key_without_a_passphrase_is_refused(house: House) -> None:
     seen = at_terminal(house, [WORD, (r"Enter passphrase", "\n"), (r"same passphrase", "\n")], "key", "new")
 

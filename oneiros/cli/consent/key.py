@@ -7,11 +7,11 @@ import typer
 
 from dream.decisions.approvals import doubts_for_person, in_a_line
 from dream.decisions.key import HARDWARE, SOFTWARE, fingerprint, new_key
-from dream.decisions.presence import Consent, How, person_at_terminal
+from dream.decisions.presence import Consent, How
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
-from oneiros.cli.consent.asking import key_file, signed
+from oneiros.cli.consent.asking import key_file, require_person, signed
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment, now
@@ -36,7 +36,7 @@ def new(
 ) -> None:
     """Make a key with a passphrase, and sign what you have approved."""
     environment: Environment = context.obj
-    person_at_terminal(environment.variables)
+    require_person(environment, "make a new signing key")  # with the old one, where there is one
     make_key(environment, HARDWARE if hardware else SOFTWARE)
 
 

@@ -552,3 +552,13 @@ def test_doctor_names_files_edited_outside_the_approval_path_and_the_repair(shel
     assert new["detail"] == "New, and not approved yet: topics/cats.md"
     assert "oneiros dream adopt topics/cats.md" in new["repair"]
     assert not any("cats" in one["detail"] for one in checks if one["check"] == "memory")  # said once
+
+
+def test_doctor_names_a_chain_of_decisions_that_was_removed(shell: Shell, own: Path) -> None:
+    shell("init")
+    shell("doctor")
+    (own / "proposals" / "decisions.jsonl").unlink()
+
+    told = [one["detail"] for one in shell.json("doctor")["checks"] if one["check"] == "approval"]
+
+    assert "the chain of decisions is not as it was left: it was removed, and 1 decisions with it" in told
