@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from oneiros.light.endpoint import settings_folder, states_folder
 from oneiros.light.shell import AS_WRITTEN, PATTERN, as_written
-
-TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
 KEPT = ("sessions", ".git")  # what they said, and what they decided
@@ -52,20 +49,16 @@ class Guarded:
 
     def check_file(self, path: str, folder: str) -> None:
         """Raises Denied where an editor would write a file that is the person's."""
-        for at in self._meant(path, folder):
-            if any(_lies_in(at, place) for place in self._files):
-                raise self._denied(at)
+        self._deny(at for at in self._meant(path, folder) if any(_lies_in(at, one) for one in self._files))
 
     def check_word(self, word: str, folder: str) -> None:
         """Raises Denied where a word of a command, or a part of it, names a memory or what is the person's own."""
-        if at := next(self._named(word, folder), ""):
-            raise self._denied(at)
+        self._deny(self._named(word, folder))
 
     def check_whole(self, path: str, folder: str) -> None:
         """Raises Denied where a path holds a memory or what is the person's own."""
-        for at in self._meant(path, folder):
-            if any(_lies_in(place, at) for place in (*self._folders, *self._files)):
-                raise self._denied(at)
+        places = (*self._folders, *self._files)
+        self._deny(at for at in self._meant(path, folder) if any(_lies_in(place, at) for place in places))
 
     def is_named(self, text: str, folder: str) -> bool:
         """Whether a text that runs in this folder names anything of the person's."""
@@ -95,15 +88,18 @@ class Guarded:
     def _matched(self, pattern: str, first: int) -> Iterator[str]:
         """The guarded paths, or what holds them, that a pattern names. No disk is asked, so it takes no time."""
         start = pattern[:first].rpartition("/")[0]
-        parts = (_resolved(start or "/").rstrip("/") + pattern[len(start) :].translate(AS_WRITTEN).casefold()).split("/")
+        rest = pattern[len(start) :].translate(AS_WRITTEN).casefold()
+        parts = (_resolved(start or "/").rstrip("/") + rest).split("/")
         for place in (*self._files, *self._folders):
             names = place.split("/")
-            if all(_fits(part, name) for part, name in zip(parts, names, strict=False)):
+            pairs = list(zip(names, parts, strict=False))
+            if all(fnmatchcase(name, part) and (name[:1] != "." or part[:1] == ".") for name, part in pairs):
                 yield "/".join(names[: len(parts)] + parts[len(names) :])
 
-    def _denied(self, at: str) -> Denied:
-        is_approved = any(_lies_in(at, place) for place in self._approved)
-        return Denied((WRITE_DENIED if is_approved else OWN_DENIED).format(path=at))
+    def _deny(self, found: Iterator[str]) -> None:
+        for at in found:
+            is_approved = any(_lies_in(at, place) for place in self._approved)
+            raise Denied((WRITE_DENIED if is_approved else OWN_DENIED).format(path=at))
 
 
 def _resolved(path: str) -> str:
@@ -113,7 +109,3 @@ def _resolved(path: str) -> str:
 
 def _lies_in(path: str, place: str) -> bool:
     return path == place or path.startswith(place.rstrip("/") + "/")
-
-
-def _fits(part: str, name: str) -> bool:
-    return fnmatchcase(name, part) and (name[:1] != "." or part[:1] == ".")

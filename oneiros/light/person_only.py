@@ -6,13 +6,10 @@ The guard in front of an assistant's tools refuses them, and the command line as
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
-
-TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PERSON_COMMANDS = frozenset({"review", "apply", "accept", "adopt", "revert", "trust", "forget", "key"})
 PERSON_SETTINGS = frozenset(

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 from oneiros.light.shell import as_written
-
-TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ANYTHING = "./"  # what it is given, and its folder
 READING = frozenset(
@@ -31,15 +29,18 @@ RUNNERS = frozenset(  # of the program behind them
     "command builtin nohup setsid unbuffer busybox chronic uvx sudo doas env exec nice time ionice timeout stdbuf "
     "caffeinate watch xargs parallel".split()
 )
+OF_RUNNER = re.compile(r"-|\d|\{\}$|%$")  # its options, and words that are none
 WRITING = {  # words with which a reading program writes
-    **dict.fromkeys(("sort", "shuf", "tree", "less"), re.compile(r"-\w*[oO].*|--(?:output|log-file).*")),
-    **dict.fromkeys(("awk", "gawk", "mawk"), re.compile(r"(?s:.*)(?:printf?\b[^;}]*>|\bsystem\s*\(|\|\s*[\"\w])(?s:.*)")),
-    **dict.fromkeys(("sed", "gsed"), re.compile(r"-[a-zA-Z]*i.*|--in-place.*|(?:.*[\s;/}\d$!=])?[wW]\s*[/~.].*")),
+    **dict.fromkeys(("sort", "shuf", "tree", "less"), re.compile(r"-\w*[oO]|--(?:output|log-file)")),
+    **dict.fromkeys(
+        ("awk", "gawk", "mawk"), re.compile(r"inplace$|(?s:.*)(?:printf?\b[^;}]*>|\bsystem\s*\(|\|\s*[\"\w])")
+    ),
+    **dict.fromkeys(("sed", "gsed"), re.compile(r"-[a-zA-Z]*i|--in-place|(?:.*[\s;/}\d$!=])?[wW]\s*[/~.]")),
     "find": re.compile(r"-delete|-f(?:print0?|printf|ls)|-(?:exec|ok)(?:dir)?"),
-    "fd": re.compile(r"-[xX]|--exec.*"),
-    "yq": re.compile(r"-\w*i.*|--inplace.*"),
-    "oneiros": re.compile("export"),
-    "git": re.compile(r"--output.*|-c|--exec-path.*"),
+    "fd": re.compile(r"-[xX]$|--exec"),
+    "yq": re.compile(r"-\w*i|--inplace"),
+    "oneiros": re.compile("export$"),
+    "git": re.compile(r"--output|-c$|--exec-path"),
 }
 NOT_PLAIN = re.compile(r"-\w*[tTlsS]\w*|--(?:target|no-target|link|symbolic|remove|delete).*")  # options of a copy
 GIT_READING = frozenset(
@@ -59,7 +60,7 @@ def place_of_program(words: Sequence[str]) -> int:
     """Where the program stands that is run in the end, behind assignments and what runs it."""
     is_run = False
     for place, word in enumerate(words):
-        is_option = is_run and (word.startswith("-") or word[:1].isdigit())
+        is_option = is_run and OF_RUNNER.match(as_written(word))
         is_run = is_run or name_of(word) in RUNNERS
         if not (is_option or name_of(word) in RUNNERS or ASSIGNMENT.fullmatch(word)):
             return place
@@ -92,23 +93,24 @@ def written(program: str, words: Sequence[str]) -> list[str]:
 def replaced(program: str, words: Sequence[str]) -> list[str]:
     """Folders that a program removes, moves or replaces with all that they hold."""
     said = operands(words)
-    if program == "find" and _writes(program, words) and "-name" not in words and "-iname" not in words:
-        return said[:1] if words[:1] == said[:1] else ["."]
+    if program == "find" and _writes(program, words):
+        names = [word for option, word in pairwise(words) if option in ("-name", "-iname")]
+        may_be_ours = not names or any(name.endswith((".md", "*", "memory", "topics")) for name in names)
+        return (said[:1] if words[:1] == said[:1] else ["."]) if may_be_ours else []
     if program == "git" and "clean" in said and any(re.match(r"-\w*[xX]", word) for word in words):
         return ["."]
     if program in COPYING or program == "mv":
         inside = [os.path.join(said[-1], os.path.basename(one)) for one in said[:-1]]
-        is_whole = "--delete" in words or any(re.fullmatch(r"-\w*T\w*", word) for word in words)
-        return [*inside, *(said[:-1] if program == "mv" else ()), *(said[-1:] if is_whole else ())]
+        return inside if program in COPYING else [*inside, *said[:-1]]
     return said if program in REMOVING else []
 
 
 def _writes(program: str, words: Sequence[str]) -> bool:
     """Whether a reading program writes, or runs another than a reading one."""
+    pairs = pairwise((*words, "")) if program in WRITING else ()
+    found = [(word, run) for word, run in pairs if WRITING[program].match(word)]
     return any(
-        not word.startswith(("-exec", "-ok")) or name_of(following) not in READING
-        for word, following in zip(words, (*words[1:], ""), strict=False)
-        if program in WRITING and WRITING[program].fullmatch(word)
+        not word.startswith(("-exec", "-ok")) or name_of(run) not in READING - WRITING.keys() for word, run in found
     )
 
 
@@ -119,7 +121,7 @@ def _written_by_git(words: Sequence[str]) -> list[str]:
     command, given = "".join(words[place : place + 1]), words[place + 1 :]
     if (command in GIT_READING or list(words[place : place + 2]) == ["stash", "list"]) and not _writes("git", words):
         return []
-    if "-c" not in words:
+    if "-c" not in words[:place]:
         given = () if command in ("push", "switch") else _without_texts(given)
     folder = words[words.index("-C") + 1] if "-C" in words[: max(0, place - 1)] else ""
     return [ANYTHING, *words[:place], *(os.path.join(folder, word) for word in given)]
@@ -127,5 +129,4 @@ def _written_by_git(words: Sequence[str]) -> list[str]:
 
 def _without_texts(words: Sequence[str]) -> list[str]:
     """The words that are no message, title or body."""
-    pairs = zip(("", *words), words, strict=False)
-    return [word for before, word in pairs if not MESSAGE.fullmatch(before) and " " not in word]
+    return [word for option, word in pairwise(("", *words)) if not MESSAGE.fullmatch(option) and " " not in word]

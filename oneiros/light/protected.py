@@ -12,31 +12,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 
+from oneiros.light import programs
 from oneiros.light.guarded import Denied, Guarded
 from oneiros.light.person_only import PERSON_DENIED, person_words
-from oneiros.light.programs import (
-    ANYTHING,
-    ASSIGNMENT,
-    SHELLS,
-    TEXT,
-    name_of,
-    operands,
-    place_of_program,
-    replaced,
-    written,
-)
 from oneiros.light.shell import PATTERN, UNKNOWN, Command, Reader, TooMuch, as_written
-
-TYPE_CHECKING = False  # as in typing, whose import alone costs a hook more than all it does
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one has a few thousand at most
 MOST_WORDS = 5_000  # in one command, a fifth of a second
 KEYWORDS = frozenset("then do else elif if while until ! { } coproc function".split())
-DECLARING = frozenset("export local declare typeset readonly".split())
 OUR_PROGRAM = re.compile(r"(?<![\w/.-])oneiros(?![\w.-])")
 
 UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
@@ -67,7 +53,6 @@ class Judge(Reader):
         super().__init__(folder)
         self._guarded = guarded
         self._variables = dict(variables)
-        self._assigned: set[str] = set()
         self._script = text
         self._words_left = MOST_WORDS
 
@@ -88,57 +73,53 @@ class Judge(Reader):
         self._words_left -= len(words)
         if self._words_left < 0:
             raise TooMuch
-        while words and words[0] in KEYWORDS:
+        while words and as_written(words[0]) in KEYWORDS:
             words = words[1:]
         self._check(command.targets if words[:1] != ["[["] else ())
-        place = place_of_program(words)
-        if place == len(words) or words[0] in DECLARING:
-            self._assign(words)
+        place = programs.place_of_program(words)
+        for match in filter(None, map(programs.ASSIGNMENT.fullmatch, words)):
+            is_known = match[1] not in self._variables and not match[2]  # else nobody can tell which step is skipped
+            self._variables[match[1]] = match[3] or UNKNOWN if is_known else UNKNOWN
         if place < len(words):
-            self._run(words[:place], words[place], words[place + 1 :], command)
+            self._run(words[: place + 1], words[place + 1 :], command)
 
-    def _assign(self, words: Sequence[str]) -> None:
-        """A variable is known that is given one value: nobody can tell which of two steps is skipped."""
-        for match in filter(None, map(ASSIGNMENT.fullmatch, words)):
-            self._variables[match[1]] = UNKNOWN if match[1] in self._assigned or match[2] else match[3] or UNKNOWN
-            self._assigned.add(match[1])
-
-    def _run(self, before: Sequence[str], called: str, words: Sequence[str], command: Command) -> None:
-        program = name_of(called)
-        if UNKNOWN in called or program == "alias" or (PATTERN.search(called) and program not in ("[", "[[")):
+    def _run(self, before: Sequence[str], words: Sequence[str], command: Command) -> None:
+        """`before`: the words up to the program, with what is assigned and what runs it."""
+        called, program = before[-1], programs.name_of(before[-1])
+        is_taken = program == "alias" or (program == "oneiros" and "xargs" in before)
+        if is_taken or UNKNOWN in called or (PATTERN.search(called) and program not in ("[", "[[")):
             self._unclear("nobody can tell which program it runs", is_program=True)
         if said := person_words(program, words):
             raise Denied(PERSON_DENIED.format(words=said))
         self._variables.update(dict.fromkeys(self._variables.keys() & set(words), UNKNOWN))  # `read D`, `for D in`
         if program in ("cd", "pushd", "popd"):
-            self._change_folder(program, operands(words))
-        elif program in SHELLS:
-            self._check(before)
-            self._run_scripts([" ".join(words if program == "eval" else operands(words)), *command.fed], command)
+            to = "".join(programs.operands(words)[:1]) or "~"
+            is_known = program != "popd" and to != "-" and UNKNOWN not in to
+            self.folder = os.path.join(self.folder, self._guarded.at_home(to)) if is_known else UNKNOWN
+        elif program in programs.SHELLS:
+            self._check(before[:-1])
+            said = " ".join(words if program == "eval" else programs.operands(words))
+            self._run_scripts([said, *command.fed], is_fed=command.is_fed)
         else:
             self._check_writes(program, before, words, command)
 
     def _check_writes(self, program: str, before: Sequence[str], words: Sequence[str], command: Command) -> None:
-        for path in replaced(program, words):
+        for path in programs.replaced(program, words):
             self._guarded.check_whole(path, self.folder)
-        paths = written(program, words)
-        self._check([*(word for word in before if paths or " " in word), *paths])  # PAGER='rm -r x' man
-        if paths[:1] == [ANYTHING] and (program not in TEXT or {"apply", "am"} & set(words)):
+        paths = programs.written(program, words)
+        self._check([*(word for word in before if (paths and "/" in word) or " " in word), *paths])  # A='rm x' man
+        if paths[:1] == [programs.ANYTHING] and (program not in programs.TEXT or {"apply", "am"} & set(words)):
             if said := person_words("", command.fed):
                 raise Denied(PERSON_DENIED.format(words=said))
             self._check(command.fed)
-            if command.is_fed or "xargs" in map(name_of, before):
+            if command.is_fed or "xargs" in map(programs.name_of, before):
                 self._unclear("nobody can tell what it is fed")
 
-    def _run_scripts(self, scripts: Sequence[str], command: Command) -> None:
-        if command.is_fed or any(UNKNOWN in script for script in scripts):
+    def _run_scripts(self, scripts: Sequence[str], *, is_fed: bool) -> None:
+        if is_fed or any(UNKNOWN in script for script in scripts):
             self._unclear("nobody can tell what it runs", is_program=True)
         for script in scripts:
             self.read(as_written(script))
-
-    def _change_folder(self, program: str, where: Sequence[str]) -> None:
-        to = UNKNOWN if program == "popd" or where[:1] == ["-"] else "".join(where[:1]) or "~"
-        self.folder = os.path.join(self.folder, self._guarded.at_home(to)) if UNKNOWN not in to else UNKNOWN
 
     def _check(self, words: Sequence[str]) -> None:
         """Raises Denied where a word that may be written names the person's, or where nobody can tell."""

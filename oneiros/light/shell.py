@@ -52,11 +52,10 @@ class Reader:
 
     def step(self, command: Command) -> None:
         """Takes one simple command, those of a substitution before the one that holds it."""
-        raise NotImplementedError
 
-    def known(self, name: str) -> str:
+    def known(self, name: str) -> str:  # noqa: ARG002
         """What a variable holds; UNKNOWN where nobody can tell."""
-        raise NotImplementedError
+        return UNKNOWN
 
     def read(self, text: str) -> None:
         """Reads a script, which may stand inside of another. Raises TooMuch."""
@@ -73,32 +72,24 @@ class Reader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise TooMuch
-        operator = ""
-        while self._place < len(self._text) and operator != ")":
-            operator = self._read_part()
-            if operator:
-                self._end_command(is_fed=is_fed or operator in ("|", "|&"), is_opened=operator == "(")
-        self._end_command(is_fed=False)
+        is_open = True
+        while self._place < len(self._text) and is_open:
+            if redirection := self._skip(REDIRECTION):
+                self._redirect(redirection[1] or redirection[2])
+            elif operator := self._skip(OPERATOR):
+                self._end_command(operator[0], is_fed=is_fed)
+                is_open = operator[0] != ")"
+            elif not self._skip(SKIPPED):
+                self._command.words += self._words()
+        self._end_command("", is_fed=is_fed)
         self.depth -= 1
         self._command, self.folder = command, folder
 
-    def _read_part(self) -> str:
-        """Reads a redirection or a word, or returns the operator."""
-        if self._skip(SKIPPED):
-            return ""
-        if redirection := self._skip(REDIRECTION):
-            self._redirect(redirection[1] or redirection[2])
-        elif operator := self._skip(OPERATOR):
-            return operator[0]
-        else:
-            self._command.words += self._words()
-        return ""
-
-    def _end_command(self, *, is_fed: bool, is_opened: bool = False) -> None:
-        command, self._command = self._command, Command(is_fed=is_fed)
+    def _end_command(self, operator: str, *, is_fed: bool) -> None:
+        command, self._command = self._command, Command(is_fed=is_fed or operator in ("|", "|&"))
         if command.words or command.targets or command.fed:
             self.step(command)
-        if is_opened:
+        if operator == "(":
             self._read_inside(is_fed=command.is_fed)
 
     def _skip(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -112,18 +103,20 @@ class Reader:
         word = "".join(self._words())
         if kind in ("<<", "<<-"):
             is_quoted = any(mark in self._text[start : self._place] for mark in "'\"\\")
-            self._command.fed.append(self._document(word, "\t*" if kind == "<<-" else "", is_quoted=is_quoted))
+            self._command.fed.append(self._document(word, is_quoted=is_quoted))
         elif kind == "<<<":
             self._command.fed.append(word)
         elif kind not in ("<", "<&") and not (kind == ">&" and (word.isdecimal() or word == "-")):
             self._command.targets.append(word)
 
-    def _document(self, ending: str, indent: str, *, is_quoted: bool) -> str:
+    def _document(self, ending: str, *, is_quoted: bool) -> str:
         """Cuts a here-document out of the text behind this line; what it runs is read."""
         start = self._text.find("\n", self._place) + 1 or len(self._text)
-        found = re.compile(f"^{indent}{re.escape(ending)}$", re.MULTILINE).search(self._text, start)
-        body = self._text[start : found.start() if found else len(self._text)]
-        self._text = self._text[:start] + (self._text[found.end() + 1 :] if found else "")
+        found = re.compile(rf"^\t*{re.escape(ending)}$", re.MULTILINE).search(self._text, start)
+        if not found:
+            return ""
+        body = self._text[start : found.start()]
+        self._text = self._text[:start] + self._text[found.end() + 1 :]
         if not is_quoted and ("$(" in body or "`" in body):
             self.read(': "' + body.replace('"', " ") + '"')
         return body
