@@ -80,7 +80,7 @@ def written(program: str, words: Sequence[str]) -> list[str]:
     if program == "tar" and re.fullmatch(r"t\w*", first):
         return []
     if program == "tar" and re.fullmatch(r"c\w*f", first):
-        return [words[1], *(word for word in words if word.startswith("--"))]
+        return [*words[1:2], *(word for word in words if word.startswith("--"))]
     if program == "dd":
         return [word for word in words if word.startswith("of=")]
     if program == "git":
@@ -108,10 +108,8 @@ def replaced(program: str, words: Sequence[str]) -> list[str]:
 def _writes(program: str, words: Sequence[str]) -> bool:
     """Whether a reading program writes, or runs another than a reading one."""
     pairs = pairwise((*words, "")) if program in WRITING else ()
-    found = [(word, run) for word, run in pairs if WRITING[program].match(word)]
-    return any(
-        not word.startswith(("-exec", "-ok")) or name_of(run) not in READING - WRITING.keys() for word, run in found
-    )
+    runs = [run if word.startswith(("-exec", "-ok")) else "" for word, run in pairs if WRITING[program].match(word)]
+    return any(name_of(run) not in READING - WRITING.keys() for run in runs)
 
 
 def _written_by_git(words: Sequence[str]) -> list[str]:
@@ -123,8 +121,8 @@ def _written_by_git(words: Sequence[str]) -> list[str]:
         return []
     if "-c" not in words[:place]:
         given = () if command in ("push", "switch") else _without_texts(given)
-    folder = words[words.index("-C") + 1] if "-C" in words[: max(0, place - 1)] else ""
-    return [ANYTHING, *words[:place], *(os.path.join(folder, word) for word in given)]
+    folders = [word for option, word in pairwise(words[:place]) if option == "-C"]
+    return [ANYTHING, *words[:place], *(os.path.join(*folders, word) for word in given)]
 
 
 def _without_texts(words: Sequence[str]) -> list[str]:

@@ -21,7 +21,8 @@ from oneiros.light.shell import PATTERN, UNKNOWN, Command, Reader, TooMuch, as_w
 
 EDITORS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one has a few thousand at most
-MOST_WORDS = 5_000  # in one command, a fifth of a second
+MAX_VALUE = 200  # characters of a variable, which may stand many times in one command
+MOST_WORDS = 5_000  # of one simple command, a fifth of a second
 KEYWORDS = frozenset("then do else elif if while until ! { } coproc function".split())
 OUR_PROGRAM = re.compile(r"(?<![\w/.-])oneiros(?![\w.-])")
 
@@ -54,7 +55,6 @@ class Judge(Reader):
         self._guarded = guarded
         self._variables = dict(variables)
         self._script = text
-        self._words_left = MOST_WORDS
 
     def judge(self) -> None:
         """Raises Denied."""
@@ -70,16 +70,15 @@ class Judge(Reader):
 
     def step(self, command: Command) -> None:
         words = command.words
-        self._words_left -= len(words)
-        if self._words_left < 0:
+        if len(words) > MOST_WORDS:
             raise TooMuch
         while words and as_written(words[0]) in KEYWORDS:
             words = words[1:]
         self._check(command.targets if words[:1] != ["[["] else ())
         place = programs.place_of_program(words)
         for match in filter(None, map(programs.ASSIGNMENT.fullmatch, words)):
-            is_known = match[1] not in self._variables and not match[2]  # else nobody can tell which step is skipped
-            self._variables[match[1]] = match[3] or UNKNOWN if is_known else UNKNOWN
+            is_first = match[1] not in self._variables and not match[2]  # else nobody can tell which step is skipped
+            self._variables[match[1]] = match[3] if is_first and 0 < len(match[3]) < MAX_VALUE else UNKNOWN
         if place < len(words):
             self._run(words[: place + 1], words[place + 1 :], command)
 
