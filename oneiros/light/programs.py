@@ -19,7 +19,7 @@ READING = frozenset(
     "sha256sum sha512sum cksum shasum md5 b2sum sort shuf cut paste tr nl od hexdump strings tac rev fold column "
     "realpath readlink basename dirname pwd test [ [[ : echo printf true false jq yq zcat zgrep zless which type hash "
     "export local declare typeset readonly unset read set shift return exit break continue wait sleep seq case esac in "
-    "date for select code open xdg-open man find fd awk gawk mawk sed gsed oneiros".split()
+    "date for select code open xdg-open pbcopy xclip man find fd awk gawk mawk sed gsed oneiros".split()
 )
 TEXT = frozenset("git gh glab curl wget tee".split())  # what they are fed is text, no script
 REMOVING = frozenset("rm rmdir unlink shred srm trash trash-put rename".split())
