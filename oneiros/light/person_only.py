@@ -3,6 +3,14 @@
 The guard in front of an assistant's tools refuses them, and the command line asks for consent before it does them.
 """
 
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from oneiros.light.programs import READING, TEXT, operands
+from oneiros.light.shell import UNKNOWN
+
 PERSON_COMMANDS = frozenset({"review", "apply", "accept", "adopt", "revert", "trust", "forget", "key"})
 PERSON_SETTINGS = frozenset(
     # what is read
@@ -13,3 +21,33 @@ PERSON_SETTINGS = frozenset(
     # who decides
     "signing_key".split()
 )
+PERSON_DENIED = "`{words}` is for the person alone. Tell them to run it in a terminal of their own."
+ALONE = "|".join(sorted(PERSON_COMMANDS))
+DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
+PROGRAM = re.compile(r"(?:.*/bin/)?oneiros|(?:-m)?oneiros\.cli[\w.]*")  # with `python -m`, as one word or two
+
+
+def person_words(program: str, words: Sequence[str]) -> str:
+    """The words of a command that is for the person alone; empty where it is none."""
+    if program == "claude" and {"disable", "uninstall", "remove"} & set(words) and "oneiros" in " ".join(words):
+        return "claude plugin"
+    if program != "oneiros":
+        text = "" if program in READING | TEXT else " ".join(words)
+        if ("oneiros" in text or "dream" in text) and (found := DECIDES.search(text)):
+            return "oneiros " + found[0].split()[-1].strip("\"'")
+        place = next((place for place, word in enumerate(words) if PROGRAM.fullmatch(word)), len(words))
+        words = words[place + 1 :] if text else ()
+    said = operands(words)
+    if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
+        said = [word for word in said if word in PERSON_COMMANDS] or said
+    options = set(words) if "--" not in words else set()
+    if not said or options & {"--help", "-h"} or ("--dry-run" in options and said[0] in ("forget", "uninstall")):
+        return ""
+    is_theirs = (
+        said[0] in PERSON_COMMANDS
+        or said[0] == "uninstall"  # it asks, and takes their settings and state away
+        or said[0].startswith(UNKNOWN)
+        or (said[0] == "init" and len(said) > 1)
+        or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
+    )
+    return " ".join(("oneiros", *said[: 2 if said[0] == "config" else 1])) if is_theirs else ""
