@@ -106,10 +106,10 @@ class Journal:
         done: dict[str, bytes | None] = {}
         for number, planned in enumerate(plan.files):
             file = self._store.root.path / planned.path
-            present = hash_of(_text(file))
-            if present == planned.before:
+            present, wanted = hash_of(_text(file)), hash_of(planned.text)
+            if present == planned.before != wanted:
                 _put(file, planned.text)
-            elif present != hash_of(planned.text):
+            elif present != wanted:
                 if number == 0:
                     return None
                 continue  # the index page: its pointers are written anew with the next change

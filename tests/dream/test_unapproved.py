@@ -87,3 +87,13 @@ def test_new_files_are_named_apart_from_those_that_changed() -> None:
         f"Changed without your acceptance: lessons.md (changed). {REVIEWED}.",
         "New, and not approved yet: topics/a b.md. If you wrote it: `oneiros dream adopt 'topics/a b.md'`.",
     ]
+
+
+def test_adopting_a_file_leaves_its_bytes_and_its_place_on_the_disk(root: MemoryRoot) -> None:
+    """The indices know a file by these, and would call it changed."""
+    before = root.file(CATS).stat()
+
+    decisions_on(root).adopt([CATS], PERSON)
+
+    after = root.file(CATS).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
