@@ -29,6 +29,8 @@ REJECTS = folded(
     rf"|asked)))\b|^\W*wrong\b{STANDS_APART}"
 )  # says that something was wrong, and not yet what is right
 SIGNS = re.compile(r"^(?:[ ,;:>*]+|[-@#_]+(?=\s))+")  # of a list or quotation; `--force` and `@scope/name` keep theirs
+FILLER = folded(r"(?:,?\s+|\A)(?:u+h+m*|u+m+|e+rm+|hm+)\b,?(?=\s|[.!?]|\Z)|,\s+you know,(?=\s)")  # of who dictates
+DOUBLED = folded(r"\b(the|a|an|i|we|it|to|in|of|on|and|is|are|should)(?:,?\s+\1\b)+")
 IDENTIFIER = re.compile(r"\S*[\w`][/._:@#=$~`(\d]\w|\S*[/`_\d](?=\s)|[-@#_~/.]|[a-z]+[A-Z]")  # whose case is its own
 CHOICE = re.compile(
     r'"(?P<question>.+)"="(?P<answer>.*)"\Z', re.DOTALL
@@ -52,7 +54,8 @@ RELATIVE_DATE = folded(
 def statement_of(quote: str, when: dt.datetime | None) -> str:
     """The quote as a sentence that stands by itself. Every telling word of it is the quote's own."""
     choice = CHOICE.match(quote)
-    text = " ".join(absolute(_of_choice(choice) if choice else quote.replace("**", ""), when).split())
+    spoken = DOUBLED.sub(r"\1", FILLER.sub("", quote.replace("**", "")))
+    text = " ".join(absolute(_of_choice(choice) if choice else spoken, when).split())
     bare = SIGNS.sub("", REJECTS.sub("", OPENER.sub("", CLOSER.sub("", text)))).rstrip(" ,;:-")
     if bare.startswith("(") and bare.rstrip(".").endswith(")"):
         bare = bare[1:].rstrip(".").removesuffix(")")
