@@ -46,15 +46,21 @@ def public_line(key: Path) -> str:
     return f"{public} {fingerprint(public)}"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> MemoryRoot:
-    """A memory in git whose state the person has committed, and been told of."""
-    made = new_root(tmp_path / "memory")
+def committed_memory(folder: Path) -> MemoryRoot:
+    """A memory in git whose state the person has committed."""
+    made = new_root(folder)
     write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
     (made.path / ".gitignore").write_text("proposals/\n.oneiros/\n", encoding="utf-8")
     git(made.path, "init", "--quiet")
     git(made.path, "add", ".")
     git(made.path, "commit", "--quiet", "-m", "Begin")
+    return made
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> MemoryRoot:
+    """A committed memory of which the person was told."""
+    made = committed_memory(tmp_path / "memory")
     start(made)
     return made
 

@@ -28,7 +28,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, PersonSettings
 from oneiros.hooks.review import ReviewNotice
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
-from tests.dream.test_consent import made_key, on, public_line, signed, start, told_without_daemon
+from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed, start, told_without_daemon
 from tests.memories import new_root, write_topic
 
 CATS, MAIL = "topics/cats.md", "topics/mail.md"
@@ -44,12 +44,7 @@ def her_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def memory(tmp_path: Path) -> MemoryRoot:
     """A memory in git of which the person was told all that there is."""
-    made = new_root(tmp_path / "memory")
-    write_topic(made, "mail", "# Mail\n\nThe relay is old.\n")
-    (made.path / ".gitignore").write_text("proposals/\n.oneiros/\n", encoding="utf-8")
-    git(made.path, "init", "--quiet")
-    git(made.path, "add", ".")
-    git(made.path, "commit", "--quiet", "-m", "Begin")
+    made = committed_memory(tmp_path / "memory")
     start(made, days=-10)
     start(made)
     return made
@@ -374,3 +369,16 @@ def test_a_change_that_keeps_size_and_time_of_a_file_is_seen(memory: MemoryRoot)
     os.utime(topic, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     assert unapproved([SourcePath(MAIL)])
+
+
+def test_a_program_on_the_path_that_calls_itself_ssh_keygen_vouches_for_nothing(
+    her_key: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon may have been started with anybody's variables."""
+    fake = tmp_path / "ssh-keygen"
+    public = public_line(her_key)
+    fake.write_text(f"#!/bin/sh\necho 'Good \"oneiros\" signature with ED25519 key {fingerprint(public)}'\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    assert not verify(public, b"a message that nobody signed", "no signature")

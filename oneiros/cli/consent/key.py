@@ -59,7 +59,7 @@ def make_key(environment: Environment, kind: str) -> None:
     public = new_key(file, kind)
     change_setting(environment.person_file, "signing_key", public, follow=True)
     talk(f"Your key: {fingerprint(public)}, in {file}")
-    sign_present(environment, dataclasses.replace(environment))
+    sign_present(environment, dataclasses.replace(environment))  # a copy reads the settings anew
 
 
 def sign_present(before: Environment, with_key: Environment) -> None:
