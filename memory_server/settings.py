@@ -98,14 +98,19 @@ class PersonSettings:
     daily_at: TimeOfDay = setting(
         "04:00", "time at which the daemon takes in what is new, by the wall clock; empty: only at `oneiros ingest`"
     )
+    dream_at: TimeOfDay = setting(
+        "04:30", "time at which the daemon dreams, behind the daily ingest; empty: only at `oneiros dream`"
+    )
     recorder: Who = setting(
         "deterministic", "deterministic, or model: the one that `compressor` names types what finished sessions said"
     )
     dream_extractor: Who = setting(
         "deterministic", "deterministic, or model: the one that `compressor` names is asked as well"
     )
-    dream_hunks_a_day: Count = setting(12, "most hunks that new proposals of one day hold; the rest waits")
-    dream_expiry_days: Count = setting(30, "days after which a hunk that nobody decided is withdrawn")
+    dream_hunks_a_day: Count = setting(
+        12, "most hunks that new proposals of one day hold; the rest waits, and all where three times as many are open"
+    )
+    dream_expiry_days: Count = setting(30, "days after which a hunk is withdrawn that reviews since left undecided")
     dream_stale_days: Count = setting(
         120, "days after which an untouched topic that sessions still speak of is reported"
     )

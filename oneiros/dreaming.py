@@ -14,6 +14,7 @@ from dream.extract.scorer import Embed, Scorer, embedder_of, weights
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor
+from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
@@ -44,14 +45,15 @@ def decisions_on(root: MemoryRoot, person: PersonSettings, level: Callable[[], N
 
 def dream_once(
     environment: Environment,
+    decisions: Decisions,
     *,
     max_sessions: int | None = None,
     max_seconds: float | None = None,
     with_open: bool = False,
     on_session: Callable[[int, int], None] = lambda *_: None,
+    engine: Callable[[], Engine] | None = None,
 ) -> DreamReport:
-    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
-    decisions = decisions_of(environment)
+    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too; `engine`: a loaded model."""
     archive = archive_of(decisions.root)
     is_over = over_when(environment, decisions.root)
 
@@ -62,7 +64,7 @@ def dream_once(
     dream = Dream(
         decisions,
         archive,
-        (extractor_of(environment, decisions.root),),
+        (extractor_of(environment, decisions.root, engine),),
         now=now,
         clock=time.monotonic,
         redactor=redactor,
@@ -70,9 +72,9 @@ def dream_once(
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
-def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
+def extractor_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Extractor:
     """The extractor of the settings; a model is asked within the same budget as for compression."""
-    find = Finder(Scorer(embed_of(environment, root)))
+    find = Finder(Scorer(embed_of(environment, root, engine)))
     if environment.person.dream_extractor == "deterministic":
         return find
     if environment.person.compressor == "extractive":
@@ -81,13 +83,13 @@ def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:
     return ModelExtractor(PaidModel(client, budget, pause=time.sleep), find)
 
 
-def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
+def embed_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Embed | None:
     """The vectors of the memory's model, loaded when first asked for; None where the scorer does not know it."""
     try:
         files = find_model(read_memory_settings(root.settings).model, environment.hub_cache)
     except NeedsRepair:
         return None
-    return embedder_of(lambda: OnnxEngine(files)) if files.card.name == weights().model else None
+    return embedder_of(engine or (lambda: OnnxEngine(files))) if files.card.name == weights().model else None
 
 
 def weekly_review(memory: Memory) -> tuple[Review, Path]:

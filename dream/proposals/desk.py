@@ -19,6 +19,8 @@ from memory_server.errors import ContentError
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
+OPEN_DAYS = 3  # days' worth of hunks that may be open; beyond, nothing more is put before a person
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -72,7 +74,8 @@ class ProposalDesk:
         learned = Learned(decided, learned_since(self._root))
         queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.id))
         asked_today = sum(hunk.proposed == today for proposal in proposals for hunk in proposal.hunks)
-        room = max(0, self._day_hunks - asked_today)
+        undecided = sum(hunk.state is State.PENDING for proposal in proposals for hunk in proposal.hunks)
+        room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
         chosen, waiting = queued[:room], queued[room:]
         name = self._store.next_name(today) if chosen else ""
         if chosen:
@@ -109,16 +112,19 @@ class ProposalDesk:
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
         gone: list[Hunk] = []
+        decided = [hunk.decided.date() for hunk in self._store.hunks() if hunk.decided is not None]
+        reviewed = max(decided, default=dt.date.min)
         for proposal in self._store.proposals():
             if any(hunk.is_open for hunk in proposal.hunks):
-                changed = replace(proposal, hunks=tuple(self._tended(hunk, today) for hunk in proposal.hunks))
+                tended = tuple(self._tended(hunk, today, reviewed) for hunk in proposal.hunks)
+                changed = replace(proposal, hunks=tended)
                 if changed != proposal:
                     self._store.save_proposal(changed)
                 self.write_out(changed, today)
                 pairs = zip(proposal.hunks, changed.hunks, strict=True)
                 gone += [new for old, new in pairs if old.is_open and not new.is_open]
         queue = self._store.queue()
-        left = tuple(self._tended(hunk, today) for hunk in queue)
+        left = tuple(self._tended(hunk, today, reviewed) for hunk in queue)
         if left != queue:
             withdrawn = [hunk for hunk in left if not hunk.is_open]
             self._file_withdrawn(withdrawn, today)
@@ -132,11 +138,15 @@ class ProposalDesk:
             name = self._store.next_name(today)
             self._store.save_proposal(Proposal(name, tuple(replace(hunk, proposal=name) for hunk in gone)))
 
-    def _tended(self, hunk: Hunk, today: dt.date) -> Hunk:
-        """An open hunk as it stands today: in its place, retired or expired."""
+    def _tended(self, hunk: Hunk, today: dt.date, reviewed: dt.date) -> Hunk:
+        """An open hunk as it stands today: in its place, retired or expired.
+
+        What nobody was shown does not expire: it must have been proposed, and `reviewed`, the day of the last decision
+        about any hunk, lie behind that.
+        """
         if not hunk.is_open:
             return hunk
-        if today - (hunk.proposed or hunk.found) > self._expiry:
+        if hunk.proposed and hunk.proposed <= reviewed and today - hunk.proposed > self._expiry:
             return replace(hunk, state=State.EXPIRED, reason="nobody decided in time")
         try:
             text = target_text(self._root, hunk.target)

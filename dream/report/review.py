@@ -37,6 +37,7 @@ WEEK = dt.timedelta(days=7)
 MAX_QUESTIONS = 1_000
 SCREEN_LINES = 24  # of a plain terminal
 WIDTH = 100
+COUNTED = ("offered", "accepted", "rejected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,13 @@ class Review:
     week: str  # 2026-W09
     day: dt.date
     findings: tuple[Finding, ...]
-    accepted: int  # hunks of the last seven days
+    offered: int  # hunks of the last seven days
+    accepted: int
     rejected: int
     asked: int  # questions of the last seven days
-    kinds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # accepted or rejected -> kind -> how many
+    kinds: Mapping[str, Mapping[str, int]] = field(
+        default_factory=dict
+    )  # offered, accepted or rejected -> kind -> how many
 
     def of(self, part: Part) -> list[Finding]:
         return [finding for finding in self.findings if finding.part is part]
@@ -69,15 +73,21 @@ class WeeklyReview:
         now, store = self._now(), self._decisions.store
         rows = msgspec.convert(self._memory.logged_queries(limit=MAX_QUESTIONS, compare=True), list[Asked])
         asked = [one for one in rows if now - one.at <= WEEK]
-        decided = [hunk for hunk in store.hunks() if hunk.decided and now - hunk.decided <= WEEK]
+        hunks = store.hunks()
+        offered = [hunk for hunk in hunks if hunk.proposed and now.date() - hunk.proposed < WEEK]
+        decided = [hunk for hunk in hunks if hunk.decided and now - hunk.decided <= WEEK]
         return Review(
             week=week_of(now.date()),
             day=now.date(),
             findings=tuple(self._findings(asked, now.date())),
+            offered=len(offered),
             accepted=sum(one.event is Event.ACCEPTED and now - one.at <= WEEK for one in store.approvals()),
             rejected=sum(hunk.state is State.REJECTED for hunk in decided),
             asked=len(asked),
-            kinds={str(state): _kinds(decided, state) for state in (State.ACCEPTED, State.REJECTED)},
+            kinds={
+                "offered": _kinds(offered),
+                **{str(one): _kinds(decided, one) for one in (State.ACCEPTED, State.REJECTED)},
+            },
         )
 
     def _findings(self, asked: Sequence[Asked], today: dt.date) -> Iterator[Finding]:
@@ -118,8 +128,10 @@ class WeeklyReview:
             yield Finding(Part.INDEX, "", 0, problem_text, "oneiros doctor")
 
 
-def _kinds(hunks: Sequence[Hunk], state: State) -> dict[str, int]:
-    return dict(Counter(str(hunk.update.candidate.kind) for hunk in hunks if hunk.state is state).most_common())
+def _kinds(hunks: Sequence[Hunk], state: State | None = None) -> dict[str, int]:
+    """How many there are of each kind, of those in a state or of all."""
+    kinds = Counter(str(hunk.update.candidate.kind) for hunk in hunks if state in (None, hunk.state))
+    return dict(kinds.most_common())
 
 
 def week_of(day: dt.date) -> str:
@@ -128,26 +140,27 @@ def week_of(day: dt.date) -> str:
 
 
 def first_screen(review: Review) -> list[str]:
-    """What fits on one screen: a line a part, with its first finding."""
-    counts = [
-        f"{getattr(review, what)} {what}{_by_kind(review.kinds.get(what, {}))}" for what in ("accepted", "rejected")
-    ]
-    told = f"Week {review.week} to {review.day.isoformat()}: {', '.join(counts)}, {review.asked} questions asked."
-    lines = [shortened(told, WIDTH), ""]
+    """What fits on one screen: a line a part, and the first finding of the most urgent ones that have any."""
+    counts = ", ".join(f"{getattr(review, what)} {what}" for what in COUNTED)
+    told = f"Week {review.week} to {review.day.isoformat()}: {counts}, {review.asked} questions asked."
+    lines = [shortened(told, WIDTH), *_by_kind(review.kinds), ""]
+    with_lead = [part for part in Part if review.of(part)][: SCREEN_LINES - len(lines) - len(Part) - 2]
     for part in Part:
         found = review.of(part)
         lines.append(f"{len(found) or 'no':>4}  {part.value}")
-        if found:
+        if part in with_lead:
             lead = f"{found[0].place}  {found[0].what}" if found[0].place else found[0].what
             lines.append(shortened(f"        {lead}", WIDTH))
     first = review.findings[0] if review.findings else None
     lines += ["", shortened(f"Next: {first.step}", WIDTH) if first else "Nothing asks for you this week."]
-    assert len(lines) <= SCREEN_LINES
     return lines
 
 
-def _by_kind(kinds: Mapping[str, int]) -> str:
-    return f" ({', '.join(f'{kind} {number}' for kind, number in kinds.items())})" if kinds else ""
+def _by_kind(kinds: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """A line such as `Offered, accepted, rejected: decision 9, 4, 1; fact 3, 2, 0.`; none where there was nothing."""
+    every = dict.fromkeys(kind for what in COUNTED for kind in kinds.get(what, {}))
+    told = "; ".join(f"{kind} {', '.join(str(kinds.get(what, {}).get(kind, 0)) for what in COUNTED)}" for kind in every)
+    return [shortened(f"{', '.join(COUNTED).capitalize()}: {told}.", WIDTH)] if told else []
 
 
 def report_page(review: Review) -> str:

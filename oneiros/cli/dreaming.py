@@ -67,6 +67,7 @@ def dream(
     with progress_shown() as show:
         report = dream_once(
             environment,
+            decisions_of(environment),
             max_sessions=sessions,
             max_seconds=seconds,
             with_open=with_open,

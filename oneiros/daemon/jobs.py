@@ -1,4 +1,4 @@
-"""What the daemon does by the clock: the daily ingest, references, the flag for dream and the weekly review.
+"""What the daemon does by the clock: the daily ingest, dream, references, the flag for dream and the weekly review.
 
 Each job reads the settings anew, so that a change counts at once. The rules of when are in `schedule.py`.
 """
@@ -7,13 +7,15 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import replace
 
+from dream.records import State
 from memory_server.memory import Memory
 from oneiros.daemon.schedule import At, Every, Job
-from oneiros.dreaming import has_waiting, weekly_review
+from oneiros.dreaming import decisions_on, dream_once, has_waiting, weekly_review
 from oneiros.environment import Environment
 from oneiros.ingest.run import ingest_all, outcome_sentence, scan_references
 
 FLAG_MINUTES = 60.0
+DREAM_SECONDS = 600.0  # of one night; what is left is read in the next
 REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest
 
 
@@ -25,6 +27,16 @@ def daemon_jobs(
 
     def ingest(check: Callable[[], None]) -> str:
         return outcome_sentence(ingest_all(environment, root, on_ingested, check))
+
+    def dream(check: Callable[[], None]) -> str:
+        check()
+        settled = replace(environment)
+        decisions = decisions_on(root, settled.person)
+        report = dream_once(
+            settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check(), engine=memory.engine
+        )
+        waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
+        return f"{report.sessions} sessions read, {report.offer.offered} changes proposed, {waiting} wait for review"
 
     def references(check: Callable[[], None]) -> str:
         check()
@@ -43,8 +55,14 @@ def daemon_jobs(
         return f"{len(review.findings)} findings in reports/{file.name}"
 
     return (
-        Job("ingest", lambda: At(dt.time.fromisoformat(at)) if (at := memory.person.daily_at) else None, ingest),
+        Job("ingest", lambda: _daily(memory.person.daily_at), ingest),
+        Job("dream", lambda: _daily(memory.person.dream_at), dream),  # behind ingest, also where both were missed
         Job("references", lambda: Every(often) if (often := memory.person.reference_minutes) else None, references),
         Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
         Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
     )
+
+
+def _daily(time: str) -> At | None:
+    """Every day at that time; None where the setting is empty."""
+    return At(dt.time.fromisoformat(time)) if time else None

@@ -111,17 +111,29 @@ def test_what_is_wrong_in_a_topic_comes_before_what_is_missing(root: MemoryRoot)
     assert [hunk.update.relation for hunk in decisions.store.proposal(offer.proposal).hunks] == [Relation.SUPERSEDES]
 
 
-def test_old_hunks_expire_and_do_not_come_back(root: MemoryRoot) -> None:
-    decisions = decisions_on(root, dream_hunks_a_day=1, dream_expiry_days=10)
-    updates = [extending(root, f"Fact {n} holds.", "old server", number=n) for n in (1, 2)]
+def test_hunks_that_a_review_left_undecided_expire_and_do_not_come_back(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_hunks_a_day=2, dream_expiry_days=10)
+    updates = [extending(root, f"Fact {n} holds.", "old server", number=n) for n in (1, 2, 3)]
     decisions.desk.add(updates, TODAY)
-    decisions.desk.offer(TODAY)
+    offered = decisions.desk.offer(TODAY)
+    decided, left = decisions.store.proposal(offered.proposal).hunks
+    decisions.reject(decided.id, PERSON, "")
 
     offer = decisions.desk.offer(TODAY + dt.timedelta(days=11))
 
-    assert (offer.expired, offer.offered) == (2, 0)
-    assert {hunk.state for hunk in decisions.store.hunks()} == {State.EXPIRED}
+    assert (offer.expired, offer.offered) == (1, 1)  # what waited behind them was shown to nobody, and is offered
+    assert decisions.store.hunk(left.id).state is State.EXPIRED
     assert decisions.desk.add(updates, TODAY) == []
+
+
+def test_a_person_who_never_reviews_loses_nothing_and_is_not_buried(root: MemoryRoot) -> None:
+    decisions = decisions_on(root, dream_hunks_a_day=2, dream_expiry_days=10)
+    decisions.desk.add([extending(root, f"Fact {n} holds.", "old server", number=n) for n in range(1, 10)], TODAY)
+
+    offers = [decisions.desk.offer(TODAY + dt.timedelta(days=day)) for day in range(60)]
+
+    assert [offer.offered for offer in offers[:4]] == [2, 2, 2, 0] and sum(offer.expired for offer in offers) == 0
+    assert [hunk.is_open for hunk in decisions.store.hunks()] == [True] * 9
 
 
 def test_a_hunk_follows_its_line_when_the_topic_changes(root: MemoryRoot) -> None:

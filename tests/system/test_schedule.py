@@ -54,6 +54,21 @@ def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells
     assert "schedule  ingest  20" in house.command("status").stdout
 
 
+def test_sessions_are_dreamt_of_by_the_clock_behind_the_ingest_and_the_next_session_start_tells(house: House) -> None:
+    said = "From now on always use pnpm instead of npm in this repository."
+    write_transcript(projects(house), person(1, said), assistant(2, "Noted."))
+    missed(house, "dream", "ingest")
+
+    house.serve()
+
+    wait_until(lambda: state_of(house, "dream").said != "")
+    assert state_of(house, "dream").said == "1 sessions read, 1 changes proposed, 1 wait for review"
+    told = json.loads(house.hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"}))["systemMessage"]
+    assert (
+        f"Waiting for you: 1 proposed change; `oneiros review` in a terminal of your own. The best: “{said[:9]}" in told
+    )
+
+
 def test_a_session_whose_end_a_hook_tells_is_taken_in_and_compressed_at_once(house: House) -> None:
     moment = dt.datetime.now(dt.UTC).isoformat()
     records = [item | {"timestamp": moment} for item in working_session()]
@@ -101,13 +116,13 @@ def test_the_daemon_scans_references_by_the_clock(house: House) -> None:
 
 def test_a_schedule_that_is_switched_off_takes_nothing_in(house: House) -> None:
     write_transcript(projects(house), *working_session())
-    house.settle(daily_at="", reference_minutes=0)
-    missed(house, "ingest")
+    house.settle(daily_at="", dream_at="", reference_minutes=0)
+    missed(house, "ingest", "dream")
 
     house.serve()
 
     wait_until(lambda: state_of(house, "references").since != "")
-    assert jobs(house)["ingest"]["done"] == MISSED
+    assert jobs(house)["ingest"]["done"] == jobs(house)["dream"]["done"] == MISSED
     assert "switched off" in house.command("status").stdout
 
 

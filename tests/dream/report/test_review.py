@@ -136,17 +136,19 @@ def test_a_question_that_was_put_again_in_other_words_is_named() -> None:
 def test_the_screen_tells_the_kinds_of_what_was_decided(memory: Memory) -> None:
     decisions = decisions_on(memory.root)
     hunks = proposed(decisions, new_topic("The relay is old."), new_topic("Use pnpm.", "pnpm", 2, kind=Kind.PREFERENCE))
-    for hunk in hunks:
-        decisions.reject(hunk.id, PERSON, "")
+    decisions.accept(hunks[0].id, PERSON)
+    decisions.reject(hunks[1].id, PERSON, "")
 
-    assert first_screen(review_of(memory))[0] == (
-        "Week 2026-W10 to 2026-03-02: 0 accepted, 2 rejected (fact 1, preference 1), 0 questions asked."
-    )
+    assert first_screen(review_of(memory))[:2] == [
+        "Week 2026-W10 to 2026-03-02: 2 offered, 1 accepted, 1 rejected, 0 questions asked.",
+        "Offered, accepted, rejected: fact 1, 1, 0; preference 1, 0, 1.",
+    ]
 
 
 def test_one_screen_comes_first_whatever_is_found() -> None:
     findings = tuple(Finding(part, "topics/a.md", 3, "w" * 500, "s" * 500) for part in Part for _ in range(50))
-    review = Review("2026-W10", NOW.date(), findings, 1, 2, 3)
+    kinds = {what: dict.fromkeys(map(str, Kind), 20) for what in ("offered", "accepted", "rejected")}
+    review = Review("2026-W10", NOW.date(), findings, 9, 1, 2, 3, kinds)
 
     screen = first_screen(review)
 
