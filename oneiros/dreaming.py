@@ -53,7 +53,9 @@ def dream_once(
     on_session: Callable[[int, int], None] = lambda *_: None,
     engine: Callable[[], Engine] | None = None,
 ) -> DreamReport:
-    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too; `engine`: a loaded model."""
+    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too; `engine`: the memory's
+    model, where it is loaded already.
+    """
     archive = archive_of(decisions.root)
     is_over = over_when(environment, decisions.root)
 

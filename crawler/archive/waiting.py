@@ -21,6 +21,8 @@ class Waiting:
 
     not_archived: int
     expiring: int
+    bytes: int  # of those not archived
+    folders: int  # in which they lie: one a project
 
 
 class _ClientSettings(msgspec.Struct):
@@ -44,7 +46,12 @@ def count_waiting(
         known = tail.files()
     waiting = [file for file in find_transcripts(paths).files if not _is_kept(known.get(str(file.path)), file)]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
-    return Waiting(len(waiting), sum(file.changed_ns / 1e9 < deadline for file in waiting))
+    return Waiting(
+        not_archived=len(waiting),
+        expiring=sum(file.changed_ns / 1e9 < deadline for file in waiting),
+        bytes=sum(file.size for file in waiting),
+        folders=len({file.path.parent for file in waiting if not file.is_agents}),
+    )
 
 
 def _is_kept(state: FileState | None, file: FoundFile) -> bool:

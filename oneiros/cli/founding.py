@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +27,12 @@ from memory_server.settings_file import change_setting, parse_setting, setting_t
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
+from oneiros.first_steps import FirstSteps, duration_text, first_steps
 from oneiros.founding import found_memory, trusted_with, trusted_without
 from oneiros.light.person_only import PERSON_SETTINGS
 
+EXIT_FINDING = 1
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -48,8 +50,11 @@ def init(
     model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
     download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="run the commands that it names for your transcripts, too")
+    ] = False,
 ) -> None:
-    """Make a memory, choose its model, and index what is there."""
+    """Make a memory, choose its model, index what is there, and say what to do next."""
     from oneiros.opening import open_memory
 
     environment: Environment = context.obj
@@ -72,6 +77,32 @@ def init(
         sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
         make_key(environment, SOFTWARE)
+    now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
+    if example and not everything:
+        return
+    if now_chosen.choice.root == root and (first := first_steps(now_chosen, root, now())):
+        _tell_steps(first)
+        if everything:
+            _run_steps(first, context, now_chosen)
+    elif everything:
+        talk("No transcript of this machine waits for this memory.")
+
+
+def _tell_steps(first: FirstSteps) -> None:
+    talk(f"\nFound {first.found} Next:")
+    for step in first.steps:
+        talk(f"  oneiros {step.command:8} about {duration_text(step.seconds):6}  {step.what}")
+    talk("All of them in this order: oneiros init --all. Then decide: oneiros review")
+
+
+def _run_steps(first: FirstSteps, context: typer.Context, environment: Environment) -> None:
+    """Runs the commands as if they were typed one after the other; an error ends it, a finding does not."""
+    commands: Any = context.find_root().command
+    for step in first.steps:
+        talk(f"\n$ oneiros {step.command}")
+        code = commands.main([step.command], "oneiros", standalone_mode=False, obj=environment)
+        if code and code > EXIT_FINDING:
+            raise typer.Exit(code)
 
 
 def _needs_consent(environment: Environment, root: MemoryRoot) -> bool:

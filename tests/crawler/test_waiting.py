@@ -25,7 +25,8 @@ def test_sessions_that_would_be_lost_are_counted(tmp_path: Path) -> None:
     waiting = count_waiting([tmp_path / "live"], settings, now=now)
 
     assert kept.exists()
-    assert (waiting.not_archived, waiting.expiring) == (2, 1)
+    assert (waiting.not_archived, waiting.expiring, waiting.folders) == (2, 1, 1)
+    assert waiting.bytes == sum(file.stat().st_size for file in (tmp_path / "live").rglob("*.jsonl") if file != kept)
 
 
 @pytest.mark.parametrize(

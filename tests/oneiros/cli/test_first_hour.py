@@ -1,5 +1,6 @@
 """The first hour as README has it: the example, leaving it, and a memory of one's own in five commands."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -47,6 +48,31 @@ def test_the_five_commands_of_readme_make_a_memory_of_ones_own(oneiros: Oneiros,
     assert re.search(r"^ 1  (session|raw) ", found, re.MULTILINE)
     assert listed[0] == (0 if dreamt[1] else 1)
     assert (tmp_path / ".oneiros" / "memory" / ".git").is_dir()
+
+
+def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path: Path) -> None:
+    transcript = next((tmp_path / ".claude").rglob("*.jsonl"))
+    os.utime(transcript, (0, 0))
+
+    _, _, told = oneiros("init")
+
+    steps = told[told.index("Found ") :].splitlines()
+    assert steps[0] == "Found 1 transcript in 1 folder, 0.0 MB; Claude Code deletes 1 of them this week. Next:"
+    assert [re.sub(r" +about .*", "", line.strip()) for line in steps[1:4]] == [
+        "oneiros ingest",
+        "oneiros import",
+        "oneiros dream",
+    ]
+    assert steps[4] == "All of them in this order: oneiros init --all. Then decide: oneiros review"
+
+
+def test_init_all_runs_what_it_names_and_then_nothing_waits(oneiros: Oneiros, tmp_path: Path) -> None:
+    code, _, told = oneiros("init", "--all")
+
+    ran = [line for line in told.splitlines() if line.startswith("$ ")]
+    assert (code, ran) == (0, ["$ oneiros ingest", "$ oneiros import", "$ oneiros dream"])
+    assert len(list((tmp_path / ".oneiros" / "memory" / "sessions" / "compressed").rglob("*.md"))) == 1
+    assert oneiros("init", "--all")[2].endswith("No transcript of this machine waits for this memory.\n")
 
 
 def test_the_example_is_left_by_moving_it(oneiros: Oneiros, tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""What this machine holds that a memory does not know yet, and the commands that bring it in, in their order."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+from crawler.archive.waiting import Waiting
+from memory_server.root.paths import MemoryRoot
+from oneiros.environment import Environment
+from oneiros.ingest.settings import waiting
+
+MEGABYTE = 1e6
+# What was measured on two cores with the packaged model; `about`, since machines and transcripts differ.
+START_SECONDS = 5.0
+INGEST_SECONDS_A_MB = 1.0
+DREAM_SECONDS_A_MB = 0.3
+IMPORT_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the first day."""
+
+    command: str  # behind `oneiros`
+    what: str
+    seconds: float  # about
+
+
+@dataclass(frozen=True, slots=True)
+class FirstSteps:
+    """What was found, in a sentence, and what to do with it."""
+
+    found: str
+    steps: tuple[Step, ...]
+
+
+def first_steps(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> FirstSteps | None:
+    """The steps on this machine; None where no transcript waits."""
+    left = waiting(environment, root, moment)
+    if not left.not_archived:
+        return None
+    megabytes = left.bytes / MEGABYTE
+    steps = (
+        Step("ingest", "archive, compress and index them", START_SECONDS + INGEST_SECONDS_A_MB * megabytes),
+        Step("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
+        Step("dream", "what you said that is worth keeping", START_SECONDS + DREAM_SECONDS_A_MB * megabytes),
+    )
+    return FirstSteps(_found_text(left), steps)
+
+
+def _found_text(left: Waiting) -> str:
+    """`158 transcripts in 8 folders, 122 MB; Claude Code deletes 12 of them this week.`"""
+    folders = f"{left.folders} folder{'s' * (left.folders != 1)}"
+    held = (
+        f"{left.not_archived} transcript{'s' * (left.not_archived != 1)} in {folders}, {left.bytes / MEGABYTE:.1f} MB"
+    )
+    ends = f"Claude Code deletes {left.expiring} of them this week" if left.expiring else "none expires this week"
+    return f"{held}; {ends}."
+
+
+def duration_text(seconds: float) -> str:
+    """`40 s`, or `3 min` from a minute and a half on."""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(10, round(seconds, -1)):.0f} s"
