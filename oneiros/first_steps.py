@@ -39,10 +39,12 @@ def first_steps(environment: Environment, root: MemoryRoot, moment: dt.datetime)
     if not left.not_archived:
         return None
     megabytes = left.bytes / MEGABYTE
+    ingest_seconds = START_SECONDS + INGEST_SECONDS_A_MB * megabytes
+    dream_seconds = START_SECONDS + DREAM_SECONDS_A_MB * megabytes
     steps = (
-        Step("ingest", "archive, compress and index them", START_SECONDS + INGEST_SECONDS_A_MB * megabytes),
+        Step("ingest --no-wait", "archive and compress them; the daemon indexes them", ingest_seconds),
         Step("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
-        Step("dream", "what you said that is worth keeping", START_SECONDS + DREAM_SECONDS_A_MB * megabytes),
+        Step("dream", "what you said that is worth keeping", dream_seconds),
     )
     return FirstSteps(_found_text(left), steps)
 

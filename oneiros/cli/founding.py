@@ -91,7 +91,7 @@ def init(
 def _tell_steps(first: FirstSteps) -> None:
     talk(f"\nFound {first.found} Next:")
     for step in first.steps:
-        talk(f"  oneiros {step.command:8} about {duration_text(step.seconds):6}  {step.what}")
+        talk(f"  oneiros {step.command:16} about {duration_text(step.seconds):6}  {step.what}")
     talk("All of them in this order: oneiros init --all. Then decide: oneiros review")
 
 
@@ -100,7 +100,7 @@ def _run_steps(first: FirstSteps, context: typer.Context, environment: Environme
     commands: Any = context.find_root().command
     for step in first.steps:
         talk(f"\n$ oneiros {step.command}")
-        code = commands.main([step.command], "oneiros", standalone_mode=False, obj=environment)
+        code = commands.main(step.command.split(), "oneiros", standalone_mode=False, obj=environment)
         if code and code > EXIT_FINDING:
             raise typer.Exit(code)
 

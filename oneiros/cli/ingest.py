@@ -21,6 +21,7 @@ from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
+from oneiros.client import Client
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.follow import Follower, ending_on_interrupt
@@ -70,6 +71,7 @@ def ingest(
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
     dry_run: DryRun = False,
     follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="leave the indices to the daemon, and start it")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Take conversations in: archive, compress and index them.
@@ -78,12 +80,12 @@ def ingest(
     crawl roots of your settings.
     """
     environment: Environment = context.obj
-    if follow and (dry_run or limit is not None):
-        raise UsageError("--follow goes with neither --dry-run nor --limit", remedy="Give one of them")
+    if follow and (dry_run or no_wait or limit is not None):
+        raise UsageError("--follow goes with none of --dry-run, --limit and --no-wait", remedy="Give one of them")
     require_memory(environment.choice.root)
     wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
     announce_cost(environment, wanted)
-    outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow)
+    outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
         ingest_on(environment, wanted, as_json=as_json)
     elif outcome.problems:
@@ -198,13 +200,17 @@ def announce_cost(environment: Environment, wanted: Wanted) -> None:
     )
 
 
-def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False) -> IngestOutcome:
-    """One ingest with references and indices, and what it did. `one_line`: JSON without line ends, for a stream."""
+def ingest_once(
+    environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False, waits: bool = True
+) -> IngestOutcome:
+    """One ingest with references and indices, and what it did. `one_line`: JSON without line ends, for a stream;
+    not `waits`: the daemon is left to index it.
+    """
     root = environment.choice.root
     with progress_shown() as show:
         outcome = run_ingest(environment, root, wanted, now(), lambda step: show(_megabytes(step)))
     references = None if wanted.dry_run else scan_references(environment, root)
-    indexed = None if wanted.dry_run else _indexed(environment)
+    indexed = None if wanted.dry_run else _indexed(environment, waits=waits)
     if as_json:
         (data_line if one_line else data_json)(outcome_json(outcome))
         return outcome
@@ -218,6 +224,8 @@ def ingest_once(environment: Environment, wanted: Wanted, *, as_json: bool, one_
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
         talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
+    elif not wanted.dry_run:
+        talk("The daemon indexes it meanwhile: `oneiros status` says how far it is.")
     return outcome
 
 
@@ -242,9 +250,15 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
     raise KeyboardInterrupt
 
 
-def _indexed(environment: Environment) -> dict[str, Any]:
-    """Brings the indices level, and the lines that recall by type is answered from; the report of the former."""
-    report = brought_level(environment)
+def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] | None:
+    """Brings the indices level, and the lines that recall by type is answered from; the report of the former, None
+    where the daemon is not waited for.
+    """
+    report = brought_level(environment) if waits else None
+    if not waits:
+        client = Client.of(environment)
+        client.start()
+        client.ask("POST", "/api/reindex", {"wait_seconds": 0})
     with open_memory(environment) as memory:
         recorder_on(memory).bring_level()
     return report
