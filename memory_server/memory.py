@@ -41,7 +41,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
-from memory_server.search.query_log import QueryLog
+from memory_server.search.query_log import Judgement, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import FLOOR
 from memory_server.search.raw_turns import RawSearcher
@@ -363,6 +363,14 @@ class Memory:
                 row["others"] = self._others_find(query.tool, query.query)
             found.append(row)
         return found
+
+    def judge(self, judgement: Judgement) -> None:
+        """Keeps what the person says of a question's answers."""
+        self._query_log.judge(judgement)
+
+    def judgements(self) -> list[Judgement]:
+        """What the person said of answers so far."""
+        return self._query_log.judgements()
 
     def _others_find(self, tool: str, text: str) -> dict[str, int]:
         """How many hits each of the other searches has for a question."""

@@ -1,4 +1,4 @@
-"""The local query log: what was asked, what came back, and what of it was read.
+"""The local query log: what was asked, what came back, what of it was read, and what the person says of the answers.
 
 It lies in the person's state of the memory; it never leaves the machine. Secrets are masked before a row is
 written, and the whole log can be switched off. It feeds the weekly report and the replay of queries.
@@ -6,8 +6,9 @@ written, and the whole log can be switched off. It feeds the weekly report and t
 
 import datetime as dt
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from memory_server.document import ChunkId, SourcePath
@@ -23,7 +24,27 @@ create table if not exists query(
     found integer not null
 );
 create table if not exists reading(at text not null, path text not null, lines text not null, query integer);
+create table if not exists judgement(
+    at text not null, tool text not null, query text not null, path text not null, verdict text not null
+);
 """
+
+
+class Verdict(StrEnum):
+    """What a person says of one source as an answer to a question."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    MISSING = "missing"  # the memory knows it and did not show it; without a path, nobody knows where it stands
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One question, and what a person said of sources as its answer."""
+
+    tool: str
+    query: str  # as it was logged, secrets masked
+    verdicts: Mapping[SourcePath, Verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +105,39 @@ class QueryLog:
             for row in rows
         ]
 
-    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
-        """Removes the questions that these passages answered and the readings of these sources, to the last byte.
+    def judge(self, judgement: Judgement) -> None:
+        """Keeps what a person says of a question, in the place of what they said of it before."""
+        tool, query, at = judgement.tool, judgement.query, self._now().isoformat(timespec="seconds")
+        rows = [(at, tool, query, path, verdict) for path, verdict in judgement.verdicts.items()]
+        with self._database.opened() as connection:
+            connection.execute("delete from judgement where tool = ? and query = ?", (tool, query))
+            connection.executemany("insert into judgement values(?, ?, ?, ?, ?)", rows)
 
-        Returns how many questions went.
+    def judgements(self) -> list[Judgement]:
+        """The judged questions, oldest first."""
+        if not self._database.exists():
+            return []
+        with self._database.opened() as connection:
+            rows = connection.execute("select tool, query, path, verdict from judgement order by rowid").fetchall()
+        found: dict[tuple[str, str], dict[SourcePath, Verdict]] = {}
+        for tool, query, path, verdict in rows:
+            found.setdefault((tool, query), {})[SourcePath(path)] = Verdict(verdict)
+        return [Judgement(tool, query, verdicts) for (tool, query), verdicts in found.items()]
+
+    def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
+        """Removes the questions that these passages answered, and readings and judgements of these sources, to the last
+        byte. Returns how many questions went.
         """
         if not self._database.exists():
             return 0
         with self._database.opened() as connection:
             rows = connection.execute("select id, hits from query").fetchall()
             gone = [(row,) for row, found in rows if not set(json.loads(found)).isdisjoint(hits)]
+            connection.executemany("delete from judgement where query in (select query from query where id = ?)", gone)
+            connection.executemany(
+                "delete from judgement where query in (select query from judgement where path = ?)",
+                [(path,) for path in paths],
+            )
             connection.executemany("delete from query where id = ?", gone)
             connection.executemany("delete from reading where path = ?", [(path,) for path in paths])
             erase_deleted(connection)

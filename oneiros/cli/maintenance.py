@@ -13,10 +13,12 @@ from memory_server.index.build import Progress, Report
 from memory_server.layers.validate import validate_root
 from memory_server.search.question import with_commands
 from oneiros import doctor as checks
+from oneiros.cli.judging import judge_at_terminal
 from oneiros.cli.opened import bring_level
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.judging import Judged, judged_now
 from oneiros.opening import open_memory
 from oneiros.replay import Replay, replay_answers, save_answers
 
@@ -122,19 +124,30 @@ def queries(
     limit: Annotated[int, typer.Option("--limit", "-n", help="most questions", min=1, max=1_000)] = 50,
     save: Annotated[Path | None, typer.Option(help="write what they are answered now", show_default=False)] = None,
     replay: Annotated[Path | None, typer.Option(help="compare with answers saved", show_default=False)] = None,
+    judge: Annotated[bool, typer.Option("--judge", help="say which of their answers are right")] = False,
+    judged: Annotated[bool, typer.Option("--judged", help="count how the judged ones are answered now")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what was asked, newest first.
 
     Where nothing was found: whether another search finds something. With --save before a change of model or version
-    and --replay after it: what moved.
+    and --replay after it: what moved, and how the questions are answered that you judged.
     """
     environment: Environment = context.obj
+    if judge or judged:
+        with open_memory(environment) as memory:
+            bring_level(memory)
+            if judge:
+                judge_at_terminal(memory, limit)
+            _show_judged(judged_now(memory), as_json=as_json)
+        return
     if save or replay:
         with open_memory(environment) as memory:
             bring_level(memory)
             if replay:
                 _show_replay(replay_answers(memory, environment.working_folder / replay), as_json=as_json)
+                if not as_json and memory.judgements():
+                    _show_judged(judged_now(memory), as_json=False)
             if save:
                 talk(f"{save_answers(memory, environment.working_folder / save)} answers saved.")
         return
@@ -155,6 +168,15 @@ def queries(
     empty = sum(row["hits"] == 0 for row in rows)
     more = "; -n shows more" if len(rows) == limit else ""
     talk(f"{'The newest ' if more else ''}{len(rows)} questions, {empty} found nothing{more}.")
+
+
+def _show_judged(found: Judged, *, as_json: bool) -> None:
+    if as_json:
+        data_json(dataclasses.asdict(found))
+        return
+    talk(f"Judged questions with an answer: {found.questions}; shown first {found.first}, among ten {found.among}.")
+    if found.unanswerable:
+        talk(f"Judged questions without one: {found.unanswerable}; answered with nothing {found.silent}.")
 
 
 def _show_replay(found: Replay, *, as_json: bool) -> None:

@@ -1,0 +1,92 @@
+"""How well a memory answers what its person asked, by what they said of the answers: a test set of one's own.
+
+A source counts by its file, since lines move with every edit, and a session by its id, whether its digest or its turns
+are shown. Asking for it logs nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from memory_server.document import Hit, SourcePath
+from memory_server.errors import OneirosError
+from memory_server.index.raw import session_of_path
+from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.memory import Memory
+from memory_server.search.query import parse_query
+from memory_server.search.query_log import Judgement, Verdict
+from memory_server.search.question import Search
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The judged questions, answered now."""
+
+    questions: int  # for which a right source is known
+    first: int  # of these, how many show a right source first
+    among: int  # among ten
+    unanswerable: int  # for which the person said that the memory knows nothing
+    silent: int  # of these, how many are answered with nothing
+
+
+def to_judge(memory: Memory, limit: int) -> list[tuple[Search, str]]:
+    """The logged questions that nobody has judged yet, each once, newest first."""
+    known = {(one.tool, one.query) for one in memory.judgements()}
+    asked = dict.fromkeys((str(row["tool"]), str(row["query"])) for row in memory.logged_queries(limit=limit))
+    return [(Search(tool), query) for tool, query in asked if tool in set(Search) and (tool, query) not in known]
+
+
+def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
+    """The hits of a question today, one a file, best first; none where it cannot be asked any more."""
+    try:
+        hits = memory.look_up(parse_query(query, tool, limit=SHOWN)).hits
+    except OneirosError:
+        return ()
+    best: dict[str, Hit] = {}
+    for hit in hits:
+        best.setdefault(hit.path, hit)
+    return tuple(best.values())
+
+
+def judged_now(memory: Memory) -> Judged:
+    """How the judged questions are answered today."""
+    ranks = list(_ranks(memory, memory.judgements()))
+    known = [rank for is_known, rank in ranks if is_known]
+    unknown = [rank for is_known, rank in ranks if not is_known]
+    return Judged(len(known), known.count(1), sum(rank > 0 for rank in known), len(unknown), unknown.count(0))
+
+
+def _ranks(memory: Memory, judgements: list[Judgement]) -> Iterator[tuple[bool, int]]:
+    """For each question whether a right source is known, and the rank of the first one; where none is known, the
+    number of hits. What is missing and stands nowhere known tells nothing.
+    """
+    for one in judgements:
+        right = {_source(path) for path, verdict in one.verdicts.items() if path and verdict is not Verdict.WRONG}
+        found = [_source(hit.path) for hit in answer_now(memory, Search(one.tool), one.query)]
+        if right:
+            yield True, next((rank for rank, source in enumerate(found, start=1) if source in right), 0)
+        elif Verdict.MISSING not in one.verdicts.values():
+            yield False, len(found)
+
+
+def _source(path: str) -> str:
+    return id8_in(path) or id8_of(session_of_path(path)) or path
+
+
+def judgement_of(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> Judgement | None:
+    """What a person typed, as a judgement: numbers of the right hits, `w`: none is and there is none, `m FILE`: it is
+    missing, and stands there. None where it is nothing of these.
+    """
+    paths = [hit.path for hit in hits]
+    word, _, place = said.strip().partition(" ")
+    numbers = said.replace(",", " ").split()
+    if word == "m":
+        missing = {SourcePath(place.strip()): Verdict.MISSING}
+        return Judgement(tool, query, {**dict.fromkeys(paths, Verdict.WRONG), **missing})
+    if word == "w" and not place:
+        return Judgement(tool, query, dict.fromkeys(paths, Verdict.WRONG) or {SourcePath(""): Verdict.WRONG})
+    if not numbers or not all(number.isdecimal() and 1 <= int(number) <= len(paths) for number in numbers):
+        return None
+    right = {paths[int(number) - 1] for number in numbers}
+    return Judgement(tool, query, {path: Verdict.RIGHT if path in right else Verdict.WRONG for path in paths})
