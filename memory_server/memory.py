@@ -41,7 +41,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
-from memory_server.search.query_log import Judgement, QueryLog
+from memory_server.search.query_log import JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import FLOOR
 from memory_server.search.raw_turns import RawSearcher
@@ -364,11 +364,11 @@ class Memory:
             found.append(row)
         return found
 
-    def judge(self, judgement: Judgement) -> None:
+    def judge(self, judgement: JudgedQuestion) -> None:
         """Keeps what the person says of a question's answers."""
         self._query_log.judge(judgement)
 
-    def judgements(self) -> list[Judgement]:
+    def judgements(self) -> list[JudgedQuestion]:
         """What the person said of answers so far."""
         return self._query_log.judgements()
 

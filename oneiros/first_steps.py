@@ -17,7 +17,7 @@ IMPORT_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FirstStep:
     """One command of the first day."""
 
     command: str  # behind `oneiros`
@@ -30,7 +30,7 @@ class FirstSteps:
     """What was found, in a sentence, and what to do with it."""
 
     found: str
-    steps: tuple[Step, ...]
+    steps: tuple[FirstStep, ...]
 
 
 def first_steps(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> FirstSteps | None:
@@ -42,9 +42,9 @@ def first_steps(environment: Environment, root: MemoryRoot, moment: dt.datetime)
     ingest_seconds = START_SECONDS + INGEST_SECONDS_A_MB * megabytes
     dream_seconds = START_SECONDS + DREAM_SECONDS_A_MB * megabytes
     steps = (
-        Step("ingest --no-wait", "archive and compress them; the daemon indexes them", ingest_seconds),
-        Step("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
-        Step("dream", "what you said that is worth keeping", dream_seconds),
+        FirstStep("ingest --no-wait", "archive and compress them; the daemon indexes them", ingest_seconds),
+        FirstStep("import", "what you wrote down: CLAUDE.md, AGENTS.md, rules, ADRs of these projects", IMPORT_SECONDS),
+        FirstStep("dream", "what you said that is worth keeping", dream_seconds),
     )
     return FirstSteps(_found_text(left), steps)
 

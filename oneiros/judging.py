@@ -13,7 +13,7 @@ from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
-from memory_server.search.query_log import Judgement, Verdict
+from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
 from memory_server.search.question import Search
 
 SHOWN = 10
@@ -57,16 +57,16 @@ def judged_now(memory: Memory) -> Judged:
     return Judged(len(known), known.count(1), sum(rank > 0 for rank in known), len(unknown), unknown.count(0))
 
 
-def _ranks(memory: Memory, judgements: list[Judgement]) -> Iterator[tuple[bool, int]]:
+def _ranks(memory: Memory, judgements: list[JudgedQuestion]) -> Iterator[tuple[bool, int]]:
     """For each question whether a right source is known, and the rank of the first one; where none is known, the
     number of hits. What is missing and stands nowhere known tells nothing.
     """
     for one in judgements:
-        right = {_source(path) for path, verdict in one.verdicts.items() if path and verdict is not Verdict.WRONG}
+        right = {_source(path) for path, verdict in one.verdicts.items() if path and verdict is not AnswerVerdict.WRONG}
         found = [_source(hit.path) for hit in answer_now(memory, Search(one.tool), one.query)]
         if right:
             yield True, next((rank for rank, source in enumerate(found, start=1) if source in right), 0)
-        elif Verdict.MISSING not in one.verdicts.values():
+        elif AnswerVerdict.MISSING not in one.verdicts.values():
             yield False, len(found)
 
 
@@ -74,7 +74,7 @@ def _source(path: str) -> str:
     return id8_in(path) or id8_of(session_of_path(path)) or path
 
 
-def judgement_of(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> Judgement | None:
+def judgement_of(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> JudgedQuestion | None:
     """What a person typed, as a judgement: numbers of the right hits, `w`: none is and there is none, `m FILE`: it is
     missing, and stands there. None where it is nothing of these.
     """
@@ -82,11 +82,15 @@ def judgement_of(tool: Search, query: str, hits: tuple[Hit, ...], said: str) -> 
     word, _, place = said.strip().partition(" ")
     numbers = said.replace(",", " ").split()
     if word == "m":
-        missing = {SourcePath(place.strip()): Verdict.MISSING}
-        return Judgement(tool, query, {**dict.fromkeys(paths, Verdict.WRONG), **missing})
+        missing = {SourcePath(place.strip()): AnswerVerdict.MISSING}
+        return JudgedQuestion(tool, query, {**dict.fromkeys(paths, AnswerVerdict.WRONG), **missing})
     if word == "w" and not place:
-        return Judgement(tool, query, dict.fromkeys(paths, Verdict.WRONG) or {SourcePath(""): Verdict.WRONG})
+        return JudgedQuestion(
+            tool, query, dict.fromkeys(paths, AnswerVerdict.WRONG) or {SourcePath(""): AnswerVerdict.WRONG}
+        )
     if not numbers or not all(number.isdecimal() and 1 <= int(number) <= len(paths) for number in numbers):
         return None
     right = {paths[int(number) - 1] for number in numbers}
-    return Judgement(tool, query, {path: Verdict.RIGHT if path in right else Verdict.WRONG for path in paths})
+    return JudgedQuestion(
+        tool, query, {path: AnswerVerdict.RIGHT if path in right else AnswerVerdict.WRONG for path in paths}
+    )

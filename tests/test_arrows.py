@@ -30,8 +30,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         mcp_tools routes
     """,
     "oneiros": """
-        light hook worker file_events environment client completion claude founding replay opening ingest
-        dreaming hooks daemon doctor uninstall cli
+        light hook worker file_events environment client completion claude founding replay judging opening ingest
+        first_steps dreaming hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

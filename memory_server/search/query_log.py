@@ -30,7 +30,7 @@ create table if not exists judgement(
 """
 
 
-class Verdict(StrEnum):
+class AnswerVerdict(StrEnum):
     """What a person says of one source as an answer to a question."""
 
     RIGHT = "right"
@@ -39,12 +39,12 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class JudgedQuestion:
     """One question, and what a person said of sources as its answer."""
 
     tool: str
     query: str  # as it was logged, secrets masked
-    verdicts: Mapping[SourcePath, Verdict]
+    verdicts: Mapping[SourcePath, AnswerVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class QueryLog:
             for row in rows
         ]
 
-    def judge(self, judgement: Judgement) -> None:
+    def judge(self, judgement: JudgedQuestion) -> None:
         """Keeps what a person says of a question, in the place of what they said of it before."""
         tool, query, at = judgement.tool, judgement.query, self._now().isoformat(timespec="seconds")
         rows = [(at, tool, query, path, verdict) for path, verdict in judgement.verdicts.items()]
@@ -113,16 +113,16 @@ class QueryLog:
             connection.execute("delete from judgement where tool = ? and query = ?", (tool, query))
             connection.executemany("insert into judgement values(?, ?, ?, ?, ?)", rows)
 
-    def judgements(self) -> list[Judgement]:
+    def judgements(self) -> list[JudgedQuestion]:
         """The judged questions, oldest first."""
         if not self._database.exists():
             return []
         with self._database.opened() as connection:
             rows = connection.execute("select tool, query, path, verdict from judgement order by rowid").fetchall()
-        found: dict[tuple[str, str], dict[SourcePath, Verdict]] = {}
+        found: dict[tuple[str, str], dict[SourcePath, AnswerVerdict]] = {}
         for tool, query, path, verdict in rows:
-            found.setdefault((tool, query), {})[SourcePath(path)] = Verdict(verdict)
-        return [Judgement(tool, query, verdicts) for (tool, query), verdicts in found.items()]
+            found.setdefault((tool, query), {})[SourcePath(path)] = AnswerVerdict(verdict)
+        return [JudgedQuestion(tool, query, verdicts) for (tool, query), verdicts in found.items()]
 
     def forget(self, hits: Collection[ChunkId], paths: Collection[SourcePath]) -> int:
         """Removes the questions that these passages answered, and readings and judgements of these sources, to the last

@@ -54,7 +54,7 @@ def init(
         bool, typer.Option("--all", help="run the commands that it names for your transcripts, too")
     ] = False,
 ) -> None:
-    """Make a memory, choose its model, index what is there, and say what to do next."""
+    """Make a memory, choose its model, and say what to do next."""
     from oneiros.opening import open_memory
 
     environment: Environment = context.obj

@@ -38,6 +38,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
+        case "queries":
+            from oneiros.cli.queries.command import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -54,7 +56,7 @@ GROUPS = {
         Row("topics", "List the approved topics.", "reading"),
     ),
     "Set up": (
-        Row("init", "Make a memory, choose its model, and index what is there.", "founding"),
+        Row("init", "Make a memory, choose its model, and say what to do next.", "founding"),
         Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
         Row("key", "Your key, which signs what you decide.", "key"),
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
@@ -79,7 +81,7 @@ GROUPS = {
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
-        Row("queries", "Show what was asked, newest first.", "maintenance"),
+        Row("queries", "Show what was asked, newest first.", "queries"),
         Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
     ),
     "Serve it": (

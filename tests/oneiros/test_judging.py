@@ -4,7 +4,7 @@ import pytest
 
 from memory_server.document import SourcePath
 from memory_server.memory import Memory
-from memory_server.search.query_log import Verdict
+from memory_server.search.query_log import AnswerVerdict
 from memory_server.search.question import Search
 from oneiros.judging import Judged, answer_now, judged_now, judgement_of, to_judge
 from tests.memories import recall, search_exact, write_topic
@@ -68,7 +68,7 @@ def test_what_is_missing_counts_once_it_is_shown(asked: Memory) -> None:
 def test_what_is_missing_nobody_knows_where_is_kept_and_counts_for_nothing(asked: Memory) -> None:
     said(asked, Search.EXACT, "zebra", "m")
 
-    assert [one.verdicts for one in asked.judgements()] == [{"": Verdict.MISSING}]
+    assert [one.verdicts for one in asked.judgements()] == [{"": AnswerVerdict.MISSING}]
     assert judged_now(asked) == Judged(0, 0, 0, 0, 0)
 
 
@@ -78,7 +78,7 @@ def test_a_second_word_takes_the_place_of_the_first(asked: Memory) -> None:
 
     [judged] = asked.judgements()
 
-    assert sorted(judged.verdicts.values()) == [Verdict.RIGHT, Verdict.WRONG]
+    assert sorted(judged.verdicts.values()) == [AnswerVerdict.RIGHT, AnswerVerdict.WRONG]
 
 
 @pytest.mark.parametrize("typed", ["", "0", "3", "1 9", "x", "w 1", "-1", "１０", "1;2"])

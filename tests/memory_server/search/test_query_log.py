@@ -9,7 +9,7 @@ import pytest
 
 from memory_server.document import ChunkId, SourcePath
 from memory_server.redaction import redact
-from memory_server.search.query_log import Judgement, LoggedQuery, QueryLog, Verdict
+from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, LoggedQuery, QueryLog
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.memories import NOON, new_root, open_memory, search_exact, write_topic
@@ -107,9 +107,9 @@ def test_a_damaged_log_stands_in_nobodys_way(tmp_path: Path, make_engine: MakeEn
 def test_what_was_said_of_a_forgotten_source_goes_with_it(log: QueryLog, tmp_path: Path) -> None:
     gone, kept = SourcePath("sessions/compressed/2026/gone.md"), SourcePath("topics/mail.md")
     log.asked("recall", "the launch codename", [ChunkId("a")])
-    log.judge(Judgement("recall", "the launch codename", {kept: Verdict.WRONG}))
-    log.judge(Judgement("recall", "who said hyacinth", {gone: Verdict.RIGHT, kept: Verdict.WRONG}))
-    log.judge(Judgement("recall", "relay port", {kept: Verdict.RIGHT}))
+    log.judge(JudgedQuestion("recall", "the launch codename", {kept: AnswerVerdict.WRONG}))
+    log.judge(JudgedQuestion("recall", "who said hyacinth", {gone: AnswerVerdict.RIGHT, kept: AnswerVerdict.WRONG}))
+    log.judge(JudgedQuestion("recall", "relay port", {kept: AnswerVerdict.RIGHT}))
 
     log.forget([ChunkId("a")], [gone])
     log.close()

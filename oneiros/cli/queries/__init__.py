@@ -1,0 +1,1 @@
+"""The log of questions, at a terminal."""
