@@ -35,12 +35,14 @@ LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 def decisions_of(environment: Environment) -> Decisions:
     """The decisions on the chosen memory; each is indexed at once."""
     root = require_memory(environment.choice.root)
-    return decisions_on(root, environment.person, lambda: bring_level(environment))
+    return decisions_on(root, environment.person, lambda: bring_level(environment), environment.home)
 
 
-def decisions_on(root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None) -> Decisions:
-    """The decisions on a memory, whose quotes are looked up in its archive."""
-    return Decisions(root, person, now, is_true=Evidence(archive_of(root)).resolve, level=level)
+def decisions_on(
+    root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None, home: Path | None = None
+) -> Decisions:
+    """The decisions on a memory, whose quotes are looked up in its archive and in the person's files."""
+    return Decisions(root, person, now, is_true=Evidence(archive_of(root), home or Path.home()).resolve, level=level)
 
 
 def dream_once(
@@ -56,22 +58,26 @@ def dream_once(
     """Reads what is unread and proposes. `with_open`: sessions that are still going on, too; `engine`: the memory's
     model, where it is loaded already.
     """
-    archive = archive_of(decisions.root)
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
         return with_open or is_over(record.session_id)
 
-    redactor = Redactor(environment.person.deny_words)
-    dream = Dream(
+    dream = dream_on(environment, decisions, extractor_of(environment, decisions.root, engine))
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+
+
+def dream_on(environment: Environment, decisions: Decisions, *extractors: Extractor) -> Dream:
+    """A dream over the archive of a memory, whose decisions these are."""
+    return Dream(
         decisions,
-        archive,
-        (extractor_of(environment, decisions.root, engine),),
+        archive_of(decisions.root),
+        extractors,
         now=now,
         clock=time.monotonic,
-        redactor=redactor,
+        redactor=Redactor(environment.person.deny_words),
+        home=environment.home,
     )
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
 def extractor_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Extractor:

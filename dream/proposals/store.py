@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dream.records import Hunk, Quote, Rejection, hash_of
+from dream.records import Given, Hunk, Quote, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
@@ -95,6 +95,7 @@ class Approval:
     old_text: str = ""  # what it replaced
     quotes: tuple[Quote, ...] = ()
     nonce: str = ""  # names its commit and its entry in the chain of decisions
+    given: tuple[Given, ...] = ()  # like the quotes: what the statement rests on
 
     @property
     def name(self) -> str:
@@ -161,11 +162,11 @@ class ProposalStore:
         replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
 
     def save_hunk(self, hunk: Hunk) -> None:
-        """Replaces one hunk where it stands."""
+        """Replaces one hunk where it stands; one of a proposal that does not have it is added."""
         if hunk.proposal:
-            proposal = self.proposal(hunk.proposal)
-            hunks = tuple(hunk if other.id == hunk.id else other for other in proposal.hunks)
-            self.save_proposal(replace(proposal, hunks=hunks))
+            kept = _read(self.folder / hunk.proposal / "hunks.json", tuple[Hunk, ...], ())
+            hunks = tuple(hunk if other.id == hunk.id else other for other in kept)
+            self.save_proposal(Proposal(hunk.proposal, hunks if hunk in hunks else (*hunks, hunk)))
         else:
             self.save_queue([hunk if other.id == hunk.id else other for other in self.queue()])
 
@@ -221,7 +222,7 @@ def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
 
 def _wordless(approval: Approval) -> Approval:
     files = tuple(replace(change, splices=()) for change in approval.files)
-    return replace(approval, files=files, text="", suggested="", old_text="", quotes=())
+    return replace(approval, files=files, text="", suggested="", old_text="", quotes=(), given=())
 
 
 def _order_of(name: str) -> tuple[str, int]:
