@@ -135,6 +135,9 @@ class TimedEngine:
         real = self._engine.embed(texts, as_query=as_query)
         return [synthetic(text, self.dimensions) for text in texts] if as_query else real
 
+    def rest(self) -> None:
+        pass
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._engine.count_tokens(texts)
 

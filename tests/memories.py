@@ -98,6 +98,9 @@ class RememberingEngine:
             self._known |= {(text, as_query): one for text, one in zip(missing, made, strict=True)}
         return [self._known[text, as_query] for text in texts]
 
+    def rest(self) -> None:
+        pass
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._engine.count_tokens(texts)
 

@@ -37,6 +37,9 @@ class WordEngine:
     def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
         return [self._embedded(text) for text in texts]
 
+    def rest(self) -> None:
+        pass
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(PIECE.findall(text)) for text in texts]
 

@@ -15,6 +15,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.embedding.model import ModelFiles, Pooling
 from memory_server.embedding.onnx_engine import unit_rows
 from memory_server.errors import NeedsRepair
+from memory_server.machine.process import give_back_freed
 
 WEIGHTS = "model.safetensors"
 
@@ -76,6 +77,9 @@ class TorchEngine:
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         encoded = self._tokenizer(list(texts), truncation=True, max_length=self._card.max_tokens)
         return [len(ids) for ids in encoded["input_ids"]]
+
+    def rest(self) -> None:
+        give_back_freed()
 
     def close(self) -> None:
         del self._model

@@ -129,6 +129,7 @@ class WorkerPool:
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
+        self._engine.rest()
 
     def __enter__(self) -> "WorkerPool":
         return self

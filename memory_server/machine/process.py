@@ -1,4 +1,6 @@
-"""What a process that opens a memory does once, before it reads a text."""
+"""What a process that holds a memory does about itself."""
+
+import ctypes
 
 from threadpoolctl import threadpool_limits
 
@@ -13,3 +15,9 @@ def prepare_process() -> None:
     """
     keep_private()
     threadpool_limits(1, user_api="blas")
+
+
+def give_back_freed() -> None:
+    """Hands freed memory back to the system, where the C library can: glibc keeps it for later otherwise."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+        trim(0)

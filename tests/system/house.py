@@ -117,7 +117,7 @@ class House:
         self.relays.append(relay)
         return relay
 
-    def command(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def command(self, *arguments: str, check: bool = True, seconds: float = 120) -> subprocess.CompletedProcess[str]:
         """Runs the command line."""
         return subprocess.run(
             [sys.executable, "-c", "from oneiros.cli.main import run; run()", *arguments],
@@ -125,7 +125,7 @@ class House:
             cwd=self.folder,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
             check=check,
         )
 

@@ -35,6 +35,9 @@ class Mirrored:
         found = self._engine.embed(texts, as_query=as_query)
         return [dataclasses.replace(one, vector=one.vector * signs, tokens=one.tokens * signs) for one in found]
 
+    def rest(self) -> None:
+        pass
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._engine.count_tokens(texts)
 

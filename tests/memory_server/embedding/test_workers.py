@@ -5,12 +5,15 @@ import threading
 from collections.abc import Sequence
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_server.embedding import workers
 from memory_server.embedding.engine import Embedded
+from memory_server.embedding.model import ModelFiles
+from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import MAX_BATCH, MAX_BATCH_TOKENS, NICENESS, WorkerPlan, WorkerPool, usable_cores
 
 CORE = usable_cores()[0]
@@ -34,6 +37,9 @@ class NotingEngine:
             thread = threading.get_native_id()
             self.threads[thread] = (os.sched_getaffinity(0), os.getpriority(os.PRIO_PROCESS, thread))
         return [Embedded(np.array([len(text)], np.float32), np.zeros((0, 1), np.float32), ()) for text in texts]
+
+    def rest(self) -> None:
+        pass
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]
@@ -119,3 +125,22 @@ def test_a_pool_that_is_left_early_ends() -> None:
         next(pool.embed(["x"] * 200))
 
     assert len(engine.batches) < 200 / MAX_BATCH
+
+
+def resident_mb() -> float:
+    return psutil.Process().memory_info().rss / 1e6
+
+
+def test_a_run_gives_back_the_memory_that_its_batches_took(real_model: ModelFiles) -> None:
+    engine = OnnxEngine(real_model)
+    long = ["word " * 250] * MAX_BATCH
+    before = resident_mb()
+
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        list(pool.embed(long))
+        taken = resident_mb() - before
+    left = resident_mb() - before
+    engine.close()
+
+    assert taken > 100, "the batch took too little to tell"
+    assert left < taken / 2

@@ -48,6 +48,9 @@ class NarrowBandEngine:
         embedded = self._engine.embed(texts, as_query=as_query)
         return [Embedded(_squeezed(one.vector[None])[0], _squeezed(one.tokens), one.spans) for one in embedded]
 
+    def rest(self) -> None:
+        pass
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return self._engine.count_tokens(texts)
 

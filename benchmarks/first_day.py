@@ -1,0 +1,123 @@
+"""The first day: from an empty home to statements in topics, by the commands that a person types.
+
+    python -m benchmarks.first_day --data ../shared/data [--json FILE]
+
+A home gets the transcripts of four projects and the rule files of eight public ones. `minutes`: from the start of
+`oneiros init --all` to the end of `oneiros dream apply`, by which a person at a terminal takes up what `oneiros import`
+proposed; the daemon indexes beside it, and `indexed_minutes` is when it is done. `imported`: statements proposed by the
+import; `accepted_after_start`: statements that stand in topics at the end. `duplicates` and `right_topic` are from
+`benchmarks.first_day_topics`, `pointer_precision` and `foreign_pointers` from `benchmarks.first_day_pointers`.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.first_day_pointers import measured as pointers_measured
+from benchmarks.first_day_topics import measured as topics_measured
+from benchmarks.layouts import read_lines
+from benchmarks.machine import machine_text
+from dream.topics import read_topics
+from tests.system.at_terminal import WORD, at_terminal
+from tests.system.house import House, wait_until
+
+PROJECTS = (
+    "transcripts/cipher-box",
+    "transcripts/entire-cli",
+    "transcripts/claude-code-log",
+    "dream_real/entireio-skills",
+)
+REPOSITORIES = 8
+WANTED = 30  # statements in topics
+PROPOSAL = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    print(machine_text(), "load", *(f"{load:.1f}" for load in os.getloadavg()))
+    house = House()
+    try:
+        found = first_day(house, arguments.data)
+    finally:
+        house.close()
+    found |= topics_measured(arguments.data) | pointers_measured(arguments.data)
+    print(json.dumps(found, indent=2))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+def first_day(house: House, data: Path) -> dict[str, Any]:
+    """The day of one person, in a house whose memory is emptied before."""
+    for topic in (house.root / "topics").glob("*.md"):
+        topic.unlink()
+    house.settle(trusted_roots=[str(house.root)])
+    home = house.folder / ".claude" / "projects"
+    transcripts = sum(unpack(data / project, home / Path(project).name) for project in PROJECTS)
+    folders = list(write_rules(data / "dream_real" / "rules.jsonl", house.folder / "src"))
+    begun = time.monotonic()
+    house.command("init", "--all", seconds=1_800)
+    known = time.monotonic()
+    imported = house.command("import", "--others", "--json", *map(str, folders), seconds=600)
+    proposal = json.loads(imported.stdout)["proposal"]
+    seen = at_terminal(house, [WORD], "dream", "apply", proposal)
+    assert seen.code == 0, seen.screen
+    ended = time.monotonic()
+    statements = sum(len(topic.statements) for topic in read_topics(house.memory_root).files)
+    topics = len(list((house.root / "topics").rglob("*.md")))
+    wait_until(lambda: house.client.ask("GET", "/api/indexing")["stage"] == "idle", 3_600)
+    return {
+        "transcripts": transcripts,
+        "minutes": (ended - begun) / 60,
+        "minutes_of_init_all": (known - begun) / 60,
+        "indexed_minutes": (time.monotonic() - begun) / 60,
+        "imported": json.loads(imported.stdout)["offered"],
+        "topics": topics,
+        "accepted_after_start": statements,
+    }
+
+
+def unpack(source: Path, target: Path) -> int:
+    """Transcripts as the client leaves them; how many."""
+    files = sorted(source.rglob("*.jsonl*"))
+    for file in files:
+        content = file.read_bytes()
+        made = target / file.relative_to(source)
+        made.parent.mkdir(parents=True, exist_ok=True)
+        if file.suffix == ".xz":
+            made, content = made.with_suffix(""), lzma.decompress(content)
+        made.write_bytes(content)
+    return len(files)
+
+
+def write_rules(file: Path, folder: Path) -> Iterator[Path]:
+    """The rule files of the repositories with most of them, a bullet a rule in the order of the file."""
+    repositories: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for rule in read_lines(file):
+        repositories[rule["repo"]][rule["file"]].append(rule["text"])
+    largest = sorted(repositories, key=lambda name: (-sum(map(len, repositories[name].values())), name))
+    for name in largest[:REPOSITORIES]:
+        project = folder / name.rpartition("/")[2]
+        for path, rules in repositories[name].items():
+            made = project / path
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.write_text(_page(name, rules), encoding="utf-8")
+        yield project
+
+
+def _page(name: str, rules: Sequence[str]) -> str:
+    return f"# {name}\n\n" + "".join(f"- {rule}\n" for rule in rules)
+
+
+if __name__ == "__main__":
+    main()
