@@ -1,18 +1,17 @@
-"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn.
+"""Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file.
 
 The approvals know the exact characters. Where they were lost the footnote itself still names session and entry.
 """
 
 import datetime as dt
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
-from crawler.transcripts.turns import Turn
+from crawler.transcripts.turns import Role, Turn
 from dream.proposals.store import Approval, ProposalStore
-from dream.records import Quote
-from dream.topics import sources_of_footnotes
+from dream.records import Given, Quote
+from dream.topics import GIVEN, SOURCE, footnote_texts
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
@@ -20,14 +19,15 @@ from memory_server.layers.footnotes import REFERENCE, without_code_spans
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One quote behind a line, and whether the archive still has it."""
+    """One quote or passage behind a line, and whether its words are known."""
 
-    session_id: str
+    session_id: str  # empty, as the entry, where it is from no session
     entry: str
     role: str
     time: dt.datetime | None
     text: str  # as archived; empty where it is gone
     is_whole: bool  # the very characters, rather than the whole turn that the footnote names
+    where: str  # in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,17 @@ def blame(
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    noted, approvals = sources_of_footnotes(text), store.accepted_by_label()
+    noted, approvals = footnote_texts(text), store.accepted_by_label()
     found = []
     for label in labels_at(lines, line):
         approval = approvals.get(label)
-        if approval is not None and approval.quotes:
-            sources = tuple(_of_quote(quote, archive) for quote in approval.quotes)
-            found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), sources))
+        if approval is not None and (approval.quotes or approval.given):
+            quoted = (_of_quote(quote, archive) for quote in approval.quotes)
+            given = (_of_given(one) for one in approval.given)
+            found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), (*quoted, *given)))
         else:
-            found.append(
-                Blame(label, "", None, False, tuple(_of_footnote(one, archive) for one in noted.get(label, ())))
-            )
+            named = tuple(_of_footnote(noted.get(label, ""), archive))
+            found.append(Blame(label, "", None, False, named))
     return found
 
 
@@ -80,13 +80,24 @@ def _of_quote(quote: Quote, archive: Archive) -> Source:
     turn = _turn_with(archive, quote.session_id, quote.entry)
     is_there = turn is not None and turn.role == quote.role and turn.text[quote.first : quote.end] == quote.text
     text = quote.text if is_there else ""
-    return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text, is_whole=is_there)
+    where = f"session {quote.session_id}, entry {quote.entry}"
+    return Source(quote.session_id, quote.entry, str(quote.role), quote.time, text, is_whole=is_there, where=where)
 
 
-def _of_footnote(found: re.Match[str], archive: Archive) -> Source:
-    turn = _turn_with(archive, found["session"], found["entry"])
-    text, time = (turn.text, turn.time) if turn else ("", None)
-    return Source(found["session"], found["entry"], found["role"], time, text, is_whole=False)
+def _of_given(given: Given) -> Source:
+    return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.place_in(""))
+
+
+def _of_footnote(note: str, archive: Archive) -> Iterator[Source]:
+    """The sources that a footnote names, without the approval that wrote it."""
+    for found in SOURCE.finditer(note):
+        turn = _turn_with(archive, found["session"], found["entry"])
+        text, time = (turn.text, turn.time) if turn else ("", None)
+        where = f"session {found['session']}, entry {found['entry']}"
+        yield Source(found["session"], found["entry"], found["role"], time, text, is_whole=False, where=where)
+    for found in GIVEN.finditer(note):
+        time = dt.datetime.fromisoformat(f"{found['day']}T00:00:00Z") if found["day"] else None
+        yield Source("", "", str(Role.PERSON), time, "", is_whole=False, where=found["where"].strip())
 
 
 def _turn_with(archive: Archive, session_id: str, entry: str) -> Turn | None:

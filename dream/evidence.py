@@ -1,14 +1,16 @@
-"""Evidence: what was said in a session, and whether a quote of it is true.
+"""Evidence: what was said in a session or written in a file, and whether a quote of it is true.
 
 Only words of the person and of the assistant count, in the session's main conversation and on its living branch. What a
 tool returned, a sub-agent wrote or this memory recalled is never evidence; recalled text does not even reach the
 archive. Whether a sentence asserts anything is judged in `statements/`; whether a candidate may pass, in `judge/`.
+What a person told directly is kept nowhere, so nothing that is read from a disk can pass for it.
 """
 
 import re
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
 from crawler.facts import ASKING_TOOL, arguments_of
@@ -17,7 +19,7 @@ from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.turns import Role, Turn
-from dream.records import Quote
+from dream.records import Quote, Words, Written
 from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, sentence_spans
 from memory_server.layers.sessions import project_name
@@ -26,6 +28,7 @@ SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's
 ANSWER_END = re.compile(
     r"\"(?=, \"|\. You can now| user notes:| selected |\Z)"
 )  # of an answer, as the client writes it
+MAX_FILE_BYTES = 2_000_000  # of a file that a person wrote
 CLIENTS_FRAME = re.compile(r"The user wants to clarify these questions|\n\nNote: The user's next message")
 WORD = re.compile(r"\w")
 
@@ -89,10 +92,11 @@ def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
 
 
 class Evidence:
-    """Reads sessions from the archive and finds quotes in them again."""
+    """Reads sessions from the archive and finds quotes in them again, and words of files below `home` or elsewhere."""
 
-    def __init__(self, archive: Archive):
+    def __init__(self, archive: Archive, home: Path | None = None):
         self._archive = archive
+        self._home = home
         self._read: OrderedDict[str, tuple[SessionRecord, SessionTurns]] = OrderedDict()
 
     def session(self, session_id: str) -> SessionTurns:
@@ -114,9 +118,29 @@ class Evidence:
         """The turn that a quote is from, where every field of the quote is true of it."""
         return next((turn for turn in self.session(quote.session_id).spoken if is_true_of(quote, turn)), None)
 
-    def resolve(self, quote: Quote) -> bool:
-        """Whether the quote is found as it stands: session, entry, role, time and every character."""
-        return self.turn_of(quote) is not None
+    def resolve(self, words: Words) -> bool:
+        """Whether words are found as they stand: of a quote session, entry, role, time and every character.
+
+        A file must still hold them, on whatever line. What a person told is found nowhere.
+        """
+        if isinstance(words, Quote):
+            return self.turn_of(words) is not None
+        return isinstance(words, Written) and holds(self._text_of(words.file), words.text)
+
+    def _text_of(self, file: str) -> str:
+        """The text of a file by the name it is shown under; empty where there is none that can be read."""
+        place = self._home / file[2:] if self._home and file.startswith("~/") else Path(file)
+        try:
+            is_readable = place.is_absolute() and place.is_file() and place.stat().st_size <= MAX_FILE_BYTES
+            return place.read_text(encoding="utf-8", errors="replace") if is_readable else ""
+        except (OSError, ValueError):  # ValueError: a name with a zero byte
+            return ""
+
+
+def holds(text: str, words: str) -> bool:
+    """Whether a text holds these words whole and in a row, whatever white space stands between them."""
+    shape = r"\s+".join(map(re.escape, words.split()))
+    return bool(shape) and re.search(rf"(?<!\w){shape}(?!\w)", text) is not None
 
 
 def is_true_of(quote: Quote, turn: Turn) -> bool:

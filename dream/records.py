@@ -2,7 +2,8 @@
 
 Quote -> candidate (an extractor's suggestion) -> through the gate -> update (compared with the topics and placed in
 one) -> hunk: one change of one file, with what became of it. A hunk's identity is its evidence and its target. The
-session is left out of it, since a fork copies entries under the same ids: the same words never ask twice.
+session is left out of it, since a fork copies entries under the same ids: the same words never ask twice. Evidence is
+a quote of a session, a passage of a file that a person wrote, or what a person told oneiros directly.
 """
 
 import datetime as dt
@@ -10,6 +11,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
+
+import msgspec
 
 from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
@@ -50,9 +54,71 @@ class Quote:
     end: int  # the character after the last; text == turn.text[first:end]
     text: str
 
-    def overlaps(self, other: "Quote") -> bool:
+    @property
+    def mark(self) -> str:
+        """What tells these words from others."""
+        return f"{self.entry}:{self.first}-{self.end}"
+
+    def overlaps(self, other: "Words") -> bool:
         """Whether two quotes share characters of one entry."""
+        if not isinstance(other, Quote):
+            return False
         return self.entry == other.entry and self.first < other.end and other.first < self.end
+
+
+class Written(msgspec.Struct, frozen=True, tag="written"):
+    """Words of a file that a person wrote. A struct, since a list of two kinds on the disk needs a tag."""
+
+    file: str  # ~/src/app/CLAUDE.md; absolute where it does not lie in the home
+    line: int  # on which they begin, counted from 1
+    text: str  # as the file holds them; line ends and other white space may differ
+    day: dt.date | None = None  # on which they were written, as far as known
+
+    @property
+    def mark(self) -> str:
+        """What tells these words from others: a line that moves stays the same words."""
+        return f"{self.file}:{hash_of(' '.join(self.text.split()))[:16]}"
+
+    @property
+    def time(self) -> dt.datetime | None:
+        """When they were written: the first moment of that day."""
+        return dt.datetime.combine(self.day, dt.time(), dt.UTC) if self.day else None
+
+    def overlaps(self, other: "Words") -> bool:
+        """Whether both are the same words of one file."""
+        return isinstance(other, Written) and self.mark == other.mark
+
+    def place_in(self, project: str) -> str:
+        """Where they stand, by the project where the file lies in a folder of that name: `docs/build.md:12 of app`."""
+        parts = PurePosixPath(self.file).parts
+        if not project or project not in parts[:-1]:
+            return f"{self.file}:{self.line}"
+        below = parts[len(parts) - parts[::-1].index(project, 1) :]
+        return f"{'/'.join(below)}:{self.line} of {project}"
+
+
+class Told(msgspec.Struct, frozen=True, tag="told"):
+    """What a person said directly to oneiros, at their terminal."""
+
+    text: str
+    time: dt.datetime  # aware
+
+    @property
+    def mark(self) -> str:
+        """What tells these words from others; said again they are others."""
+        return f"told {self.time.isoformat()}:{hash_of(self.text)[:16]}"
+
+    def overlaps(self, other: "Words") -> bool:
+        """Whether both are the same words of one moment."""
+        return self == other
+
+    def place_in(self, project: str) -> str:  # noqa: ARG002  as of words that stand somewhere
+        """In a footnote's words, how it came here."""
+        return "said directly"
+
+
+Given = Written | Told
+Words = Quote | Given
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +134,12 @@ class Candidate:
     topic: str = ""  # the topic's name that the extractor suggests, if any
     project: str = ""
     context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
+    given: tuple[Given, ...] = ()  # evidence that no session holds; then there are no quotes
+
+    @property
+    def evidence(self) -> tuple[Words, ...]:
+        """The words it rests on, its own first."""
+        return (*self.quotes, *self.given)
 
     @property
     def source(self) -> str:
@@ -154,6 +226,10 @@ class Hunk:
         return self.update.candidate.quotes
 
     @property
+    def evidence(self) -> tuple[Words, ...]:
+        return self.update.candidate.evidence
+
+    @property
     def worth(self) -> float:
         """What hunks are sorted by, best first."""
         return self.update.candidate.confidence + WEIGHT.get(self.update.relation, 0.0)
@@ -169,12 +245,17 @@ class Rejection:
     reason: str
     at: dt.datetime
     quotes: tuple[Quote, ...]
+    given: tuple[Given, ...] = ()
+
+    @property
+    def evidence(self) -> tuple[Words, ...]:
+        return (*self.quotes, *self.given)
 
 
-def identity_of(quotes: Sequence[Quote], target: str) -> str:
+def identity_of(evidence: Sequence[Words], target: str) -> str:
     """The name of a hunk: of its evidence and target alone."""
-    evidence = sorted(f"{quote.entry}:{quote.first}-{quote.end}" for quote in quotes)
-    return hashlib.sha256("\n".join([target, *evidence]).encode()).hexdigest()[:12]
+    marks = sorted(words.mark for words in evidence)
+    return hashlib.sha256("\n".join([target, *marks]).encode()).hexdigest()[:12]
 
 
 def hash_of(text: str | None) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
 from dream.decisions.accept import Decisions
@@ -76,13 +77,14 @@ class Dream:
         now: Callable[[], dt.datetime],
         clock: Callable[[], float],
         redactor: Redactor,
+        home: Path | None = None,
     ):
         self._decisions = decisions
         self._archive = archive
         self._extractors = extractors
         self._now = now
         self._clock = clock
-        self._evidence = Evidence(archive)
+        self._evidence = Evidence(archive, home)
         self._redactor = redactor
         self._progress = DreamProgress(decisions.root)
         self._mistakes: dict[str, tuple[Mistake, ...]] = {}

@@ -32,6 +32,9 @@ FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
 HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
 LESSONS = SourcePath("lessons.md")
 SOURCE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
+GIVEN = re.compile(
+    r"(?:^|;)(?P<where> *said directly|[^;,]+:\d+(?: of [^;,]+)?)(?:, (?P<day>\d{4}-\d{2}-\d{2}))?(?=;|\s*$)"
+)  # a source that is no session: what `place_in` of a record says
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,5 +161,11 @@ def name_of(path: SourcePath) -> str:
 
 def sources_of_footnotes(text: str) -> dict[str, list[re.Match[str]]]:
     """Role, session and entry of each source that a footnote of a topic names, by the footnote's label."""
+    return {label: list(SOURCE.finditer(note)) for label, note in footnote_texts(text).items()}
+
+
+def footnote_texts(text: str) -> dict[str, str]:
+    """What each footnote of a topic says, by its label."""
     lines = split_lines(text)
-    return {label: list(SOURCE.finditer(lines[places[0]])) for label, places in find_footnotes(text).defined.items()}
+    defined = find_footnotes(text).defined.items()
+    return {label: FOOTNOTE_DEFINITION.sub("", lines[places[0]]) for label, places in defined}

@@ -34,12 +34,14 @@ LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
 def decisions_of(environment: Environment) -> Decisions:
     """The decisions on the chosen memory; each is indexed at once."""
     root = require_memory(environment.choice.root)
-    return decisions_on(root, environment.person, lambda: bring_level(environment))
+    return decisions_on(root, environment.person, lambda: bring_level(environment), environment.home)
 
 
-def decisions_on(root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None) -> Decisions:
-    """The decisions on a memory, whose quotes are looked up in its archive."""
-    return Decisions(root, person, now, is_true=Evidence(archive_of(root)).resolve, level=level)
+def decisions_on(
+    root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None, home: Path | None = None
+) -> Decisions:
+    """The decisions on a memory, whose quotes are looked up in its archive and in the person's files."""
+    return Decisions(root, person, now, is_true=Evidence(archive_of(root), home or Path.home()).resolve, level=level)
 
 
 def dream_once(
@@ -66,6 +68,7 @@ def dream_once(
         now=now,
         clock=time.monotonic,
         redactor=redactor,
+        home=environment.home,
     )
     return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 

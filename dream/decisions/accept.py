@@ -37,7 +37,7 @@ from dream.proposals.store import (
     target_text,
     undone,
 )
-from dream.records import Hunk, Quote, Rejection, State, hash_of, identity_of
+from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
@@ -84,8 +84,8 @@ class Written:
 class Decisions:
     """The decisions on one memory root.
 
-    `is_true` says whether a quote is found in the archive as it stands: what lies in `proposals/` may have been altered
-    by whoever can write there. `level` brings the indices level with the disk; it is called after each decision.
+    `is_true` says whether evidence is found as it stands: what lies in `proposals/` may have been altered by whoever
+    can write there. `level` brings the indices level with the disk; it is called after each decision.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Decisions:
         person: PersonSettings,
         now: Callable[[], dt.datetime],
         *,
-        is_true: Callable[[Quote], bool],
+        is_true: Callable[[Words], bool],
         level: Callable[[], None] = lambda: None,
     ):
         self.root = root
@@ -130,9 +130,10 @@ class Decisions:
     def faults_of(self, hunk: Hunk) -> list[str]:
         """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
         candidate, faults = hunk.update.candidate, []
-        if not candidate.quotes or not all(self._is_true(quote) for quote in candidate.quotes):
-            faults.append("the archive does not have its quote as it stands here")
-        if hunk.id != identity_of(candidate.quotes, hunk.target):
+        if not candidate.evidence or not all(map(self._is_true, candidate.evidence)):
+            lost = "the archive does not have its quote as it stands here"
+            faults.append("its file does not hold these words any more" if candidate.given else lost)
+        if hunk.id != identity_of(candidate.evidence, hunk.target):
             faults.append("its id is not that of its evidence and target")
         if hunk.text != candidate.text.strip() or beyond_quote(candidate):
             faults.append("its statement is not what its quote says")
@@ -142,9 +143,10 @@ class Decisions:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
         with self.locked():
             hunk, told = self._open_hunk(name), self._redactor.redact(reason.strip()).text
+            given = hunk.update.candidate.given
             decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
             self._log.note(Event.REJECTED, consent, hunk.id)
-            self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes))
+            self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes, given))
             self.store.save_hunk(decided)
             self._show_again(hunk)
         return Decided(decided)
@@ -286,6 +288,7 @@ class Decisions:
             old_text=place.old_text,
             quotes=hunk.quotes,
             nonce=new_nonce(),
+            given=hunk.update.candidate.given,
         )
         message = self._message(accepting(decided, approval, self._is_own()))
         return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))

@@ -47,7 +47,7 @@ class DecisionLog:
         rejected = ((at, one) for at, one in enumerate(chain.entries) if one.event is Event.REJECTED)
         decided = {entry.hunk for at, entry in rejected if chain.counts(at)}
         found = [one for one in self._store.rejections() if one.hunk in decided]
-        return [one for one in found if one.hunk == identity_of(one.quotes, one.target)]
+        return [one for one in found if one.hunk == identity_of(one.evidence, one.target)]
 
     def entry(self, approval: Approval, consent: Consent) -> ChainEntry:
         """An entry with where it came from, as the system tells."""

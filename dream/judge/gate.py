@@ -1,14 +1,15 @@
 """The gate: what every candidate must pass, whoever suggests it.
 
 A back end may be a model that was misled by what it read, so nothing it says is believed: each quote is looked up in
-the archive byte for byte, and the statement may say no more than the quote does. Passing means that a person may be
-asked, no more than that. A candidate is refused for every reason that holds, so that a model can mend it at once.
+the archive byte for byte, and the statement may say no more than the quote does. A passage of a file must still stand
+there; what a person told counts only where the caller itself heard it. Passing means that a person may be asked, no
+more than that. A candidate is refused for every reason that holds, so that a model can mend it at once.
 """
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -19,7 +20,7 @@ from dream.evidence import Evidence, is_true_of, picked_in
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Kind, Quote
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Quote, Told
 from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
@@ -87,10 +88,21 @@ JOINS = folded(
 
 
 class Gate:
-    """Checks candidates against the archive, the topics and what was rejected."""
+    """Checks candidates against the archive, the topics and what was rejected.
 
-    def __init__(self, evidence: Evidence, topics: Topics, rejections: Rejections, redactor: Redactor):
+    `told`: what a person has just said to the command that asks.
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        topics: Topics,
+        rejections: Rejections,
+        redactor: Redactor,
+        told: Collection[Told] = (),
+    ):
         self._evidence = evidence
+        self._told = told
         self._topics = topics
         self._rejections = rejections
         self._redactor = redactor
@@ -111,8 +123,12 @@ class Gate:
 
     def _about_quotes(self, candidate: Candidate) -> Iterator[Refusal]:
         quotes = candidate.quotes
-        if not quotes:
+        if not candidate.evidence:
             yield Refusal.of(RefusalReason.NO_QUOTE)
+        if quotes and candidate.given:
+            yield Refusal(RefusalReason.SEVERAL, "Quotes and words from elsewhere do not go together.")
+        for given in candidate.given:
+            yield from self._about_given(given)
         for quote in quotes:
             yield from self._about_quote(quote)
         if candidate.kind is Kind.LESSON:
@@ -131,6 +147,13 @@ class Gate:
             yield Refusal(RefusalReason.NOT_FOUND, f"`{quote.entry[:8]}` does not say exactly this at this place.")
         elif quote.role is Role.PERSON and not is_said(turn, quote) and not is_agreement(turn.text):
             yield Refusal.of(RefusalReason.NOT_SAID)
+
+    def _about_given(self, given: Given) -> Iterator[Refusal]:
+        if isinstance(given, Told):
+            if given not in self._told:
+                yield Refusal(RefusalReason.NOT_FOUND, "Nobody has said this here.")
+        elif not self._evidence.resolve(given):
+            yield Refusal(RefusalReason.NOT_FOUND, f"`{given.place_in('')}` does not hold these words.")
 
     def _is_agreed(self, quotes: tuple[Quote, ...]) -> bool:
         """Whether the second quote is the person's next turn, and agrees without a condition or picks just this."""
@@ -165,7 +188,7 @@ class Gate:
         return {error_template(turn.text) for turn in failed}
 
     def _holds_secret(self, candidate: Candidate) -> bool:
-        texts = [candidate.text, candidate.topic, *(quote.text for quote in candidate.quotes)]
+        texts = [candidate.text, candidate.topic, *(words.text for words in candidate.evidence)]
         return any("[redacted:" in text or self._redactor.redact(text).spans for text in texts)
 
 
@@ -180,14 +203,14 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     text = candidate.text
     if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
         yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
-    shown = [text, candidate.topic, *(quote.text for quote in candidate.quotes)]
+    shown = [text, candidate.topic, *(words.text for words in candidate.evidence)]
     if any(map(is_deceptive, shown)):
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
     if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
         yield Refusal.of(RefusalReason.SEVERAL)
-    if candidate.quotes and (extra := beyond_quote(candidate)):
+    if candidate.evidence and (extra := beyond_quote(candidate)):
         yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
 
 
@@ -215,10 +238,10 @@ def is_chained(text: str) -> bool:
 
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
-    said, text = candidate.quotes[0].text, candidate.text  # further quotes are a yes, or other times of the same
+    said, text = candidate.evidence[0].text, candidate.text  # further ones are a yes, or other times of the same
     if candidate.kind is Kind.LESSON:
         text = text.removeprefix(LESSON_LEAD)  # a form of ours
-    dated = absolute(said, candidate.quotes[0].time)
+    dated = absolute(said, candidate.evidence[0].time)
     return [*_values_beyond(text, said, dated), *_turned(text, said), *_words_beyond(text, said)]
 
 

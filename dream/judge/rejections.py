@@ -25,16 +25,16 @@ class Rejections:
         self._stemmer = Stemmer()
 
     def knows(self, candidate: Candidate) -> bool:
-        """Whether this was turned down: the same words of a session, or the same meaning with nothing newer said."""
+        """Whether this was turned down: the same words, or the same meaning with nothing newer said."""
         return any(self._covers(rejection, candidate) for rejection in self._rejections)
 
     def close(self) -> None:
         self._stemmer.close()
 
     def _covers(self, rejection: Rejection, candidate: Candidate) -> bool:
-        if any(quote.time is not None and quote.time > rejection.at for quote in candidate.quotes):
+        if any(words.time is not None and words.time > rejection.at for words in candidate.evidence):
             return False  # said again after the no: the person may have changed their mind
-        if any(quote.overlaps(other) for quote in candidate.quotes for other in rejection.quotes):
+        if any(words.overlaps(other) for words in candidate.evidence for other in rejection.evidence):
             return True
         return self._same_meaning(rejection.text, candidate.text)
 

@@ -96,7 +96,7 @@ class ProposalDesk:
         lines = split_lines(text or "")
         anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
         return Hunk(
-            id=identity_of(candidate.quotes, place.target),
+            id=identity_of(candidate.evidence, place.target),
             update=update,
             text=candidate.text.strip(),
             found=today,
@@ -166,12 +166,12 @@ def rests_on_same(hunk: Hunk, known: Hunk) -> bool:
     if hunk.id == known.id:
         return True
     if Kind.LESSON not in (hunk.update.candidate.kind, known.update.candidate.kind):
-        return bool(hunk.quotes and known.quotes) and hunk.quotes[0].overlaps(known.quotes[0])
+        return bool(hunk.evidence and known.evidence) and hunk.evidence[0].overlaps(known.evidence[0])
     if hunk.update.candidate.kind is not known.update.candidate.kind:
         return False
     if known.state is State.REJECTED and known.decided is not None:
-        return not any(quote.time is not None and quote.time > known.decided for quote in hunk.quotes)
-    return any(quote.overlaps(other) for quote in hunk.quotes for other in known.quotes)
+        return not any(words.time is not None and words.time > known.decided for words in hunk.evidence)
+    return any(words.overlaps(other) for words in hunk.evidence for other in known.evidence)
 
 
 def _worth(hunk: Hunk, learned: Learned) -> float:

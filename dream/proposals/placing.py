@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from crawler.transcripts.turns import Role
-from dream.records import Hunk, Kind, Place, hash_of
+from dream.records import Hunk, Kind, Place, Quote, Words, Written, hash_of
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.escaping import shown_line
@@ -92,18 +92,27 @@ def new_file(hunk: Hunk, place: Place, manner: Manner) -> str:
         "modified": day,
     }
     head = new_frontmatter(fields | ({"project": project} if project else {}))
-    said_by_person = all(quote.role is Role.PERSON for quote in hunk.quotes)
-    head = set_field(head, "provenance.sourceType", "user_explicit" if said_by_person else "agent_inferred")
+    head = set_field(head, "provenance.sourceType", _source_type(hunk.evidence))
     return set_field(head, "provenance.trustLevel", "verified") + f"\n# {title}\n"
 
 
+def _source_type(evidence: Sequence[Words]) -> str:
+    if any(isinstance(words, Written) for words in evidence):
+        return "external_import"
+    said_by_person = all(words.role is Role.PERSON for words in evidence if isinstance(words, Quote))
+    return "user_explicit" if said_by_person else "agent_inferred"
+
+
 def provenance_of(hunk: Hunk) -> str:
-    """What the footnote says: ids and dates, never words."""
-    parts = []
-    for quote in hunk.quotes:
-        day = f", {quote.time.date().isoformat()}" if quote.time else ""
-        place = f"session {shown_line(quote.session_id)}, entry {shown_line(quote.entry)}"
-        parts.append(f"{quote.role} in {place}{day}")
+    """What the footnote says: ids, places and dates, never words."""
+    parts, project = [], hunk.update.candidate.project
+    for words in hunk.evidence:
+        day = f", {words.time.date().isoformat()}" if words.time else ""
+        if isinstance(words, Quote):
+            place = f"{words.role} in session {shown_line(words.session_id)}, entry {shown_line(words.entry)}"
+        else:
+            place = shown_line(words.place_in(project))
+        parts.append(f"{place}{day}")
     if hunk.text != hunk.update.candidate.text:
         parts.append("reworded in a review")
     return "; ".join(parts) or "written in a review"
@@ -278,7 +287,7 @@ def _with_footnote(lines: list[str], note: str, newline: str) -> list[str]:
 def _with_history(lines: list[str], old_text: str, hunk: Hunk, manner: Manner, newline: str) -> list[str]:
     """The lines with what was replaced at the end of the history section, which is made where there is none."""
     text = "".join(lines)
-    last = hunk.quotes[0].time if hunk.quotes else None
+    last = hunk.evidence[0].time if hunk.evidence else None
     until = last.date() if last else manner.today
     bare = re.sub(r"\[\^[^\]\s]+\]", "", " ".join(old_text.split()))
     entry = f"- Until {until.isoformat()}: {ITEM.sub('', bare, count=1).strip()}{newline}"

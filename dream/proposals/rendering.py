@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dream.proposals.placing import Manner, anchored, placed, provenance_of
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.records import Hunk
+from dream.records import Hunk, Quote, Words
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.language.cues import ORDERS_ASSISTANT
@@ -105,19 +105,25 @@ def _headline(hunk: Hunk) -> str:
 def said_lines(hunk: Hunk) -> Iterator[str]:
     """Whose words a hunk rests on, why it was taken and compared so, and what to look at twice."""
     candidate = hunk.update.candidate
-    for quote in hunk.quotes:
-        when = quote.time.strftime("%Y-%m-%d %H:%M") if quote.time else "undated"
-        yield f"{quote.role} said, {when}, session {id8_of(quote.session_id)}, entry {shown_line(quote.entry)[:8]}:"
-        more = len(quote.text) - QUOTE_CHARS
-        text = quote.text if more <= 0 else f"{quote.text[:QUOTE_CHARS]}… ({more} characters more)"
+    for words in hunk.evidence:
+        yield f"{_said_where(words, candidate.project)}:"
+        more = len(words.text) - QUOTE_CHARS
+        text = words.text if more <= 0 else f"{words.text[:QUOTE_CHARS]}… ({more} characters more)"
         yield from (f"  > {line}" for line in shown(text).split("\n"))
     yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
     yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
 
 
+def _said_where(words: Words, project: str) -> str:
+    if isinstance(words, Quote):
+        when = words.time.strftime("%Y-%m-%d %H:%M") if words.time else "undated"
+        return f"{words.role} said, {when}, session {id8_of(words.session_id)}, entry {shown_line(words.entry)[:8]}"
+    return f"{shown_line(words.place_in(project))}, {words.time.date().isoformat() if words.time else 'undated'}"
+
+
 def warnings_about(hunk: Hunk) -> Iterator[str]:
     """What a reviewer should look at twice."""
-    texts = [hunk.text, *(quote.text for quote in hunk.quotes)]
+    texts = [hunk.text, *(words.text for words in hunk.evidence)]
     if any(ORDERS_ASSISTANT.search(text) for text in texts):
         yield "it reads like an instruction to an assistant"
     if any(HIDDEN.search(text.replace("\r\n", "\n")) for text in texts):
@@ -185,6 +191,14 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
                 "text": shown(quote.text),
             }
             for quote in hunk.quotes
+        ],
+        "given": [
+            {
+                "where": shown_line(given.place_in(candidate.project)),
+                "time": given.time.isoformat() if given.time else None,
+                "text": shown(given.text),
+            }
+            for given in candidate.given
         ],
     }
 

@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dream.records import Hunk, Quote, Rejection, hash_of
+from dream.records import Given, Hunk, Quote, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
@@ -95,6 +95,7 @@ class Approval:
     old_text: str = ""  # what it replaced
     quotes: tuple[Quote, ...] = ()
     nonce: str = ""  # names its commit and its entry in the chain of decisions
+    given: tuple[Given, ...] = ()  # like the quotes: what the statement rests on
 
     @property
     def name(self) -> str:
@@ -221,7 +222,7 @@ def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
 
 def _wordless(approval: Approval) -> Approval:
     files = tuple(replace(change, splices=()) for change in approval.files)
-    return replace(approval, files=files, text="", suggested="", old_text="", quotes=())
+    return replace(approval, files=files, text="", suggested="", old_text="", quotes=(), given=())
 
 
 def _order_of(name: str) -> tuple[str, int]:

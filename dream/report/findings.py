@@ -101,7 +101,7 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
 
 
 def _said_after(hunk: Hunk, day: dt.date) -> bool:
-    return any(quote.time is not None and quote.time.date() > day for quote in hunk.quotes)
+    return any(words.time is not None and words.time.date() > day for words in hunk.evidence)
 
 
 def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:

@@ -203,8 +203,8 @@ def _show_blame(found: Blame) -> None:
     data(f"[^{found.label}]  {f'hunk {found.hunk}' if found.hunk else 'not among the approvals'}{when}")
     for source in found.sources:
         time = f"{source.time:%Y-%m-%d %H:%M}" if source.time else "undated"
-        data(f"  {source.role}, {time}, session {source.session_id}, entry {source.entry}:")
-        for line in shown(source.text or "(gone from the archive)").split("\n"):
+        data(f"  {source.role}, {time}, {shown_line(source.where)}:")
+        for line in shown(source.text or "(gone from the archive)" if source.entry else source.text).split("\n"):
             data(f"    > {line}")
 
 
@@ -217,6 +217,7 @@ def _blame_json(found: Blame) -> dict[str, object]:
             "time": source.time.isoformat() if source.time else None,
             "text": source.text,
             "exact": source.is_whole,
+            "where": source.where,
         }
         for source in found.sources
     ]

@@ -15,12 +15,12 @@ from tests.dream.test_run import BEGUN, RULE, House
 from tests.memories import new_root, write_topic
 
 QUOTE = "session_id entry role time first end text"
-CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context"
+CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context given"
 PLACE = "target after_line title replaces old_text kept_before kept_after"
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"
-APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce"
+APPROVAL = f"event at files[{CHANGE}] hunk proposal label text suggested old_text quotes[{QUOTE}] nonce given"
 DIGEST = "path after approved way_back"
 ENTRY = f"event at how nonce previous hunk files[{DIGEST}] terminal ancestors covers key signature"
 
@@ -54,7 +54,7 @@ def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) ->
     assert keys(json.loads((folder / "queue.json").read_bytes())[0]) == HUNK
     assert keys(approvals[-1]) == APPROVAL
     assert keys(json.loads((folder / "decisions.jsonl").read_bytes().splitlines()[-2])) == ENTRY
-    assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}]"
+    assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}] given"
 
 
 def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,8 @@ class TerminalReview:
         return True
 
     def _open(self, hunk: Hunk) -> None:
+        for given in hunk.update.candidate.given:
+            data(f"{shown_line(given.place_in(''))}: {shown_line(given.text)}")
         for quote in hunk.quotes:
             try:
                 turns = list(self._archive.turns(quote.session_id))
