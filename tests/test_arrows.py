@@ -26,7 +26,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
     """,
     "dream": """
-        records evidence statements topics extract judge proposals progress decisions blame export report run mending
+        records evidence statements topics extract judge subjects written proposals progress decisions blame export report run mending
         mcp_tools routes
     """,
     "oneiros": """

@@ -93,7 +93,7 @@ def _body_of(text: str) -> tuple[str, int, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _Said:
     """A paragraph or list item."""
 
     text: str
@@ -102,7 +102,7 @@ class _Block:
     headings: tuple[str, ...]
 
 
-def _blocks(body: str, found: Cut) -> Iterator[_Block]:
+def _blocks(body: str, found: Cut) -> Iterator[_Said]:
     tokens = MARKDOWN.parse(body)
     has_title = sum(token.type == "heading_open" and token.tag == "h1" for token in tokens) == 1
     above: list[tuple[int, str]] = []  # depth and text of the headings
@@ -126,7 +126,7 @@ def _blocks(body: str, found: Cut) -> Iterator[_Block]:
             headings = (*(text for depth, text in above if depth > has_title), *(text for _, text in leads))
             is_item = place > 0 and token.level > 0 and tokens[place - 1].type == "list_item_open"
             if not said.rstrip().endswith(":"):
-                yield _Block(said, token.map[0], is_item, headings)
+                yield _Said(said, token.map[0], is_item, headings)
 
 
 def _leads(said: str, behind: Sequence[Token]) -> bool:
@@ -134,7 +134,7 @@ def _leads(said: str, behind: Sequence[Token]) -> bool:
     return said.rstrip(" *_").endswith(":") and following in ("bullet_list_open", "ordered_list_open")
 
 
-def _statements(block: _Block) -> Iterator[tuple[str, int]]:
+def _statements(block: _Said) -> Iterator[tuple[str, int]]:
     """The statements of a block with their lines, from 0."""
     text = CATEGORY.sub("", CHECKBOX.sub("", block.text, count=1), count=1) if block.is_item else block.text
     if block.is_item and len(" ".join(text.split())) <= MAX_CHARS:
