@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def door_on(evidence: Evidence, archive: Archive, gate: Gate) -> DreamDoor:
-    def suggest(candidate: Candidate) -> Suggested:
+    def suggest(candidate: Candidate, _: str) -> Suggested:
         refusals = gate.check(candidate)
         return Suggested(refusals) if refusals else Suggested((), compare(candidate, topics_of({})))
 

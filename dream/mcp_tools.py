@@ -19,7 +19,7 @@ from crawler.compress.exchanges import greatest_cut
 from crawler.transcripts.turns import Role, Turn
 from dream.evidence import Evidence, SessionTurns
 from dream.mending import MENDABLE, Check, found_quotes, nearest, with_agreement
-from dream.records import Candidate, Kind
+from dream.records import Candidate, Kind, State
 from dream.run import Suggested
 from memory_server.escaping import shown
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
@@ -58,6 +58,7 @@ class StatementArgument(BaseModel):
     target: str
     text: str
     quotes: Annotated[list[QuoteArgument], Field(min_length=1)]
+    wrong: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class DreamDoor:
     archived: Callable[[], Iterable[str]]  # ids of all sessions
     unread: Callable[[], Sequence[str]]  # ids of sessions that no dream has read, oldest first
     shown: Callable[[Sequence[str]], None]  # notes sessions as read, of which every page was handed over
-    suggest: Callable[[Candidate], Suggested]
+    suggest: Callable[[Candidate, str], Suggested]  # with the line that it is to replace, if any
     check: Check  # what the gate says, of a candidate that is not proposed
 
 
@@ -89,10 +90,11 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
             list[QuoteArgument],
             Field(description="verbatim; after an assistant's statement the person's agreement", min_length=1),
         ],
+        wrong: Annotated[str, Field(description="topic:line that it corrects, where the person called it wrong")] = "",
         more: Annotated[list[StatementArgument], Field(description="further statements", max_length=20)] = [],  # noqa: B006  read alone
     ) -> str:
         """Proposes statements for topics; a person decides. A refusal says what to mend."""
-        wanted = [StatementArgument(target=target, text=text, quotes=quotes), *more]
+        wanted = [StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong), *more]
         answers = [answer_to(door, one) for one in wanted]
         if len(answers) == 1 and answers[0].startswith(NOT_SAID[:6]):
             raise ToolError(answers[0])
@@ -106,7 +108,7 @@ def answer_to(door: DreamDoor, wanted: StatementArgument) -> str:
     session = _session(door, wanted.quotes[0].session)
     candidate = Candidate(
         text=" ".join(wanted.text.split()),
-        kind=Kind.LESSON if wanted.target == "lessons" else Kind.FACT,
+        kind=Kind.CORRECTION if wanted.wrong else Kind.LESSON if wanted.target == "lessons" else Kind.FACT,
         quotes=(),
         confidence=CONFIDENCE,
         why="proposed by the assistant",
@@ -120,7 +122,7 @@ def answer_to(door: DreamDoor, wanted: StatementArgument) -> str:
         behind = [found[0] for found in places[1:]]
         readings = [replace(candidate, quotes=with_agreement(session, [first, *behind])) for first in places[0]]
         candidate = next((one for one in readings[1:] if not door.check(one) and door.check(readings[0])), readings[0])
-        done = door.suggest(candidate)
+        done = door.suggest(candidate, wanted.wrong)
         if not done.refusals:
             return _proposed(done)
         told = "Refused.\n" + "\n".join(f"- {refusal.reason}: {refusal.what}" for refusal in done.refusals)
@@ -133,7 +135,12 @@ def _proposed(done: Suggested) -> str:
     assert done.update is not None
     if done.hunk is None:
         return f"Asked before; nothing is added. {done.update.why}"
-    return f"Proposed for {done.update.place.target} ({done.update.relation}). A person decides with `oneiros review`."
+    if done.hunk.state is State.PENDING:
+        alone = f"This one alone: `oneiros dream apply {done.hunk.proposal} --hunk {done.hunk.id[:ID_CHARS]}`."
+    else:
+        alone = "It waits for a day with room; what they say themselves with `oneiros remember` does not."
+    told = f"Proposed for {done.update.place.target} ({done.update.relation}). A person decides with `oneiros review`."
+    return f"{told} {alone}"
 
 
 def _passes(near: Candidate) -> str:

@@ -16,12 +16,14 @@ from crawler.archive.store import Archive, SessionRecord
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, SessionTurns
 from dream.extract import Mistake, lessons_from, mistakes_in
-from dream.judge.compare import compare, is_worth_asking
+from dream.judge.compare import AGAINST, compare, is_worth_asking, topic_path
+from dream.judge.correction import corrected, only, without, wrong_statement
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposals.desk import Offer
-from dream.records import Candidate, Hunk, Update
+from dream.records import Candidate, Hunk, Kind, Told, Update
+from dream.statements.wording import statement_of
 from dream.subjects.assigning import by_subject
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
@@ -62,7 +64,7 @@ class Suggested:
     """What became of one candidate."""
 
     refusals: tuple[Refusal, ...]  # of the gate; empty where it passed
-    update: Update | None = None
+    update: Update | None = None  # also of one that is refused since a topic says it already
     hunk: Hunk | None = None  # None where the same was asked before
 
 
@@ -122,30 +124,66 @@ class Dream:
         logger.info("%d sessions read, %d hunks found, %.1f s", report.sessions, report.found, report.seconds)
         return report
 
-    def suggest(self, candidate: Candidate) -> Suggested:
+    def suggest(self, candidate: Candidate, wrong: str = "") -> Suggested:
         """One candidate from outside, such as the assistant's: through the same gate, compared, and proposed at once.
 
-        The day's room holds for it too: beyond it the hunk waits in the queue.
+        The day's room holds for it too: beyond it the hunk waits in the queue. `wrong`: the line that it is to replace.
         """
-        topics = read_topics(self._decisions.root)
-        with self._gate(topics) as gate:
-            refusals = gate.check(candidate)
-        if refusals:
-            return Suggested(refusals)
-        update = compare(candidate, topics)
+        judged = self._judged(candidate, wrong)
+        update = judged.update
+        if judged.refusals or update is None:
+            return judged
         today = self._now().date()
         with self._decisions.locked():
-            placed = by_subject([update], topics, self._decisions.store.hunks())
-            added = self._decisions.desk.add(placed, today)
+            added = self._decisions.desk.add([update], today)
             if added:
                 self._decisions.desk.offer(today)
         found = self._decisions.store.hunk(added[0].id) if added else None
         return Suggested((), update, found)
 
+    def hear(self, text: str, *, topic: str = "", wrong: str = "", project: str = "") -> Suggested:
+        """What a person tells directly, as a hunk that is kept nowhere: it is theirs to take up at once or never.
+
+        `topic`: where they want it. `wrong`: the line that it is to replace. Raises UsageError where there is no such.
+        """
+        told = Told(" ".join(text.split()), self._now())
+        candidate = Candidate(
+            statement_of(told.text, told.time),
+            Kind.CORRECTION if wrong else Kind.FACT,
+            quotes=(),
+            confidence=1.0,
+            why="said directly",
+            extractor="person",
+            topic=topic,
+            project=project,
+            given=(told,),
+        )
+        judged = self._judged(candidate, wrong, told)
+        if judged.refusals or judged.update is None:
+            return judged
+        return replace(judged, hunk=self._decisions.desk.hunk_of(judged.update, self._now().date()))
+
+    def _judged(self, candidate: Candidate, wrong: str, told: Told | None = None) -> Suggested:
+        """What the gate and the comparison say of a candidate."""
+        topics = read_topics(self._decisions.root)
+        gone = wrong_statement(wrong, candidate.text, topics) if wrong else None
+        others = without(topics, gone) if gone else topics
+        with self._gate(others, [told] if told else []) as gate:
+            refusals = gate.check(candidate)
+        if refusals:
+            return Suggested(refusals, compare(candidate, others))
+        if gone:
+            return Suggested((), corrected(candidate, gone))
+        update = compare(candidate, topics)
+        if told and candidate.topic and update.relation not in AGAINST:  # a person's topic is an order
+            update = compare(candidate, only(topics, topic_path(candidate.topic)))
+        [placed] = by_subject([update], topics, self._decisions.store.hunks())
+        return Suggested((), placed)
+
     @contextmanager
-    def _gate(self, topics: Topics) -> Iterator[Gate]:
+    def _gate(self, topics: Topics, told: Sequence[Told] = ()) -> Iterator[Gate]:
         with closing(Rejections(self._decisions.rejections())) as rejections:
-            yield Gate(self._evidence, topics, rejections, self._redactor)
+            yield Gate(self._evidence, topics, rejections, self._redactor, told)
 
     def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:
         """What one session brings; a session that cannot be read is a problem of the report."""

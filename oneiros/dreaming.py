@@ -54,23 +54,26 @@ def dream_once(
 ) -> DreamReport:
     """Reads what is unread and proposes. `with_open`: sessions that are still going on, too."""
     decisions = decisions_of(environment)
-    archive = archive_of(decisions.root)
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
         return with_open or is_over(record.session_id)
 
-    redactor = Redactor(environment.person.deny_words)
-    dream = Dream(
+    dream = dream_on(environment, decisions, extractor_of(environment, decisions.root))
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+
+
+def dream_on(environment: Environment, decisions: Decisions, *extractors: Extractor) -> Dream:
+    """A dream over the archive of a memory, whose decisions these are."""
+    return Dream(
         decisions,
-        archive,
-        (extractor_of(environment, decisions.root),),
+        archive_of(decisions.root),
+        extractors,
         now=now,
         clock=time.monotonic,
-        redactor=redactor,
+        redactor=Redactor(environment.person.deny_words),
         home=environment.home,
     )
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
 def extractor_of(environment: Environment, root: MemoryRoot) -> Extractor:

@@ -127,6 +127,19 @@ class Decisions:
         self._level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
+    def take_up(self, hunk: Hunk, consent: Consent) -> Decided:
+        """Writes into its topic what the person has just told and been shown; it was in no proposal before.
+
+        Raises as `accept` does.
+        """
+        with self.locked() as journal:
+            known = replace(hunk, proposal=self.store.next_name(self.now().date()))
+            plan = self._plan_to_accept(known, consent)
+            journal.carry_out(plan)
+            self._show_again(known)
+        self._level()
+        return Decided(plan.hunks[0], self._commit_of(plan))
+
     def faults_of(self, hunk: Hunk) -> list[str]:
         """What is not true of an open hunk, checked anew: its quotes, its name, and that it says no more than they."""
         candidate, faults = hunk.update.candidate, []

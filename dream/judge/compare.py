@@ -126,7 +126,7 @@ def _is_old(candidate: Candidate, topic: TopicText) -> bool:
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
-    place = _in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics, match)
+    place = in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics, match)
     where = f"{match.topic.path}:{match.statement.lines.first} " if match else ""
     return Update(candidate, relation, place, where + SENTENCES[relation].format(match.why if match else ""))
 
@@ -161,7 +161,8 @@ def topic_path(name: str) -> SourcePath:
     return SourcePath(f"topics/{plain[:MAX_NAME].strip('-') or 'notes'}.md")
 
 
-def _in_place_of(match: Match) -> Place:
+def in_place_of(match: Match) -> Place:
+    """The place of the statement that gives way."""
     lines, statement = match.statement.lines, match.statement
     return Place(
         match.topic.path,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dream.records import Hunk, State
+from dream.records import Hunk, State, Told
 from memory_server.language.cues import folded
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -67,7 +67,8 @@ class Learned:
 
 
 def _counts(hunk: Hunk, since: dt.datetime | None) -> bool:
-    if hunk.decided is None or (since and hunk.decided <= since):
+    is_told = any(isinstance(words, Told) for words in hunk.evidence)  # nobody had suggested it
+    if is_told or hunk.decided is None or (since and hunk.decided <= since):
         return False
     return hunk.state is State.ACCEPTED or (hunk.state is State.REJECTED and not ABOUT_FORM.search(hunk.reason))
 

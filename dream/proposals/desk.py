@@ -49,7 +49,7 @@ class ProposalDesk:
             if update.relation is Relation.KNOWN:
                 continue
             try:
-                hunk = self._hunk_of(update, today)
+                hunk = self.hunk_of(update, today)
                 if anchored(target_text(self._root, hunk.target), hunk) is None:
                     continue
             except ContentError:
@@ -90,7 +90,8 @@ class ProposalDesk:
         replace_file(folder / "changes.diff", "".join(files_diff(steps)))
         replace_file(folder / "proposal.md", proposal_page(proposal, steps))
 
-    def _hunk_of(self, update: Update, today: dt.date) -> Hunk:
+    def hunk_of(self, update: Update, today: dt.date) -> Hunk:
+        """An update as a hunk, on its file as it is."""
         place, candidate = update.place, update.candidate
         text = target_text(self._root, place.target)
         lines = split_lines(text or "")
@@ -148,7 +149,7 @@ class ProposalDesk:
         if place is None:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
         return replace(
-            self._hunk_of(replace(hunk.update, place=place), hunk.found),
+            self.hunk_of(replace(hunk.update, place=place), hunk.found),
             id=hunk.id,
             text=hunk.text,
             state=hunk.state,

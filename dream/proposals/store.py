@@ -162,11 +162,11 @@ class ProposalStore:
         replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
 
     def save_hunk(self, hunk: Hunk) -> None:
-        """Replaces one hunk where it stands."""
+        """Replaces one hunk where it stands; one of a proposal that does not have it is added."""
         if hunk.proposal:
-            proposal = self.proposal(hunk.proposal)
-            hunks = tuple(hunk if other.id == hunk.id else other for other in proposal.hunks)
-            self.save_proposal(replace(proposal, hunks=hunks))
+            kept = _read(self.folder / hunk.proposal / "hunks.json", tuple[Hunk, ...], ())
+            hunks = tuple(hunk if other.id == hunk.id else other for other in kept)
+            self.save_proposal(Proposal(hunk.proposal, hunks if hunk in hunks else (*hunks, hunk)))
         else:
             self.save_queue([hunk if other.id == hunk.id else other for other in self.queue()])
 

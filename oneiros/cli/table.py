@@ -34,6 +34,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.ingest import add_commands
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
+        case "telling":
+            from oneiros.cli.telling import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -69,6 +71,8 @@ GROUPS = {
         Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
     "Decide what is known": (
+        Row("remember", "Say what is true: shown where it goes, and taken up at once with your consent.", "telling"),
+        Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),

@@ -27,10 +27,10 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     """The tools that read evidence and propose."""
     archive = archive_of(memory.root)
 
-    def suggest(candidate: Candidate) -> Suggested:
+    def suggest(candidate: Candidate, wrong: str) -> Suggested:
         decisions = decisions_on(memory.root, memory.person)
         redactor = Redactor(memory.person.deny_words)
-        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate)
+        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate, wrong)
 
     def check(candidate: Candidate) -> Sequence[Refusal]:
         with closing(Rejections(ProposalStore(memory.root).rejections())) as rejections:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
 
-PERSON_COMMANDS = frozenset({"review", "apply", "accept", "adopt", "revert", "trust", "forget", "key"})
+PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong".split())
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots machine ingest_allow ingest_deny deny_words reference_roots reference_endings "
