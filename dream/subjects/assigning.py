@@ -1,7 +1,7 @@
 """Gives new statements their topics: one for each subject, named after it, where no topic speaks of it yet.
 
-A statement that `compare` found a topic for stays there. Of those that would found one, what waits to be decided already
-counts: it keeps its topic, and what comes later joins it. A name that another project has taken gets the project ahead.
+A statement that `compare` found a topic for stays there. Of those that would found one, what waits to be decided counts
+already: it keeps its topic, and what comes later joins it. A name that another project took gets the project ahead.
 """
 
 from collections import defaultdict
@@ -24,7 +24,8 @@ BETWEEN_HEADINGS = " > "  # in the context of a statement of a file
 def by_subject(updates: Sequence[Update], topics: Topics, hunks: Iterable[Hunk]) -> list[Update]:
     """The updates with a subject's topic as the target of those that found one; `hunks` are those known before."""
     waiting = [hunk for hunk in hunks if hunk.is_open and _founds(hunk.update)]
-    owners = {**dict(_owners(topics)), **{hunk.target: _project(hunk.update) for hunk in waiting}}
+    owners: dict[str, str] = dict(_owners(topics))
+    owners |= {hunk.target: _project(hunk.update) for hunk in waiting}
     placed = list(updates)
     projects: dict[str, list[int]] = defaultdict(list)
     for place, update in enumerate(updates):
@@ -42,9 +43,7 @@ def by_subject(updates: Sequence[Update], topics: Topics, hunks: Iterable[Hunk])
     return placed
 
 
-def _named(
-    items: Sequence[Item], project: str, owners: dict[str, str]
-) -> Iterator[tuple[list[int], SourcePath, str]]:
+def _named(items: Sequence[Item], project: str, owners: dict[str, str]) -> Iterator[tuple[list[int], SourcePath, str]]:
     """The groups of a project's statements, the largest first, each with its topic's path and title."""
     taken: set[str] = set()
     for group in sorted(grouped(items), key=lambda group: (-len(group), group)):
@@ -93,4 +92,6 @@ def _path(title: str, project: str = "") -> SourcePath:
 
 
 def _slug(text: str) -> str:
-    return "-".join(word.casefold().replace("'", "").replace("’", "") for word in WORD.findall(text))[:MAX_NAME].strip("-")
+    return "-".join(word.casefold().replace("'", "").replace("’", "") for word in WORD.findall(text))[:MAX_NAME].strip(
+        "-"
+    )

@@ -40,7 +40,7 @@ class Item:
 def grouped(items: Sequence[Item]) -> list[list[int]]:
     """The items' places, group by group, both in the order of the items. Items of one topic stay together."""
     groups = _beginnings(items)
-    if len(groups) < 2:  # noqa: PLR2004  nothing to compare
+    if len(groups) < 2:
         return groups
     fixed = np.array([bool(items[group[0]].topic) for group in groups])
     new = sum(not item.topic for item in items)
@@ -105,7 +105,8 @@ def _word_rows(items: Sequence[Item]) -> Matrix:
             weight = np.log1p(len(items) / max(1, holders[word]))
             row[column[word]] = weight if word in words else HEADING_WORD * weight
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.maximum(lengths, 1e-9)
+    unit: Matrix = rows / np.maximum(lengths, 1e-9)
+    return unit
 
 
 def _shared_sections(items: Sequence[Item]) -> Matrix:
@@ -114,7 +115,8 @@ def _shared_sections(items: Sequence[Item]) -> Matrix:
     of_path = {path: place for place, path in enumerate(paths)}
     shared = np.array([[_share(one, other) for other in paths] for one in paths])
     places = [of_path[item.source, item.headings] for item in items]
-    return shared[np.ix_(places, places)]
+    chosen: Matrix = shared[np.ix_(places, places)]
+    return chosen
 
 
 def _share(one: tuple[str, tuple[str, ...]], other: tuple[str, tuple[str, ...]]) -> float:

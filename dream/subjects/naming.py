@@ -36,16 +36,22 @@ def _headings_of(group: Sequence[Item]) -> list[str]:
     depth = {heading: place for item in group for place, heading in enumerate(item.headings)}
     most = [heading for heading, count in held.items() if 2 * count >= len(group)]
     most.sort(key=lambda heading: (-held[heading], -depth[heading], heading))
-    return [name for heading in most if (name := as_subject(heading))]
+    telling = [name for heading in most if (name := as_subject(heading))]
+    return telling + [name for heading in most if " " in (name := _bare(heading)) and len(name) <= HEADING_CHARS]
 
 
 def as_subject(heading: str) -> str:
     """A heading without numbering, marks and remarks; empty where it names no subject."""
-    bare = " ".join(MARKS.sub(" ", NUMBERING.sub("", heading.strip())).split())
-    bare = BEHIND.sub("", bare).strip(" .,:-/&") or bare
+    bare = _bare(heading)
     words = [word.casefold() for word in WORD.findall(bare)]
     tells = any(word not in SAYS_NOTHING and len(word) > 1 and not word.isdigit() for word in words)
-    return bare[:1].upper() + bare[1:] if tells and len(bare) <= HEADING_CHARS else ""
+    return bare if tells and len(bare) <= HEADING_CHARS else ""
+
+
+def _bare(heading: str) -> str:
+    bare = " ".join(MARKS.sub(" ", NUMBERING.sub("", heading.strip())).split())
+    bare = BEHIND.sub("", bare).strip(" .,:-/&") or bare
+    return bare[:1].upper() + bare[1:]
 
 
 def _words_of(group: Sequence[Item], others: Sequence[Item]) -> list[str]:
@@ -61,6 +67,11 @@ def _words_of(group: Sequence[Item], others: Sequence[Item]) -> list[str]:
         held.update(stem for stem in stems if not stem.isdigit() and len(stem) > 2)
     everywhere = Counter(stem for item in others for stem in set(content_words(item.text)))
     ranked = sorted(held, key=lambda stem: (-held[stem] * held[stem] / max(1, everywhere[stem]), stem))
-    spelt = [min(written[stem], key=lambda word, of=stem: (-written[of][word], word)) for stem in ranked]
+    spelt = [_as_written(written[stem]) for stem in ranked]
     counts = range(NAME_WORDS, min(len(spelt), NAME_WORDS + 3) + 1) if len(spelt) > NAME_WORDS else [len(spelt)]
     return [" ".join(spelt[:count]).capitalize() or "Notes" for count in counts]
+
+
+def _as_written(spellings: Counter[str]) -> str:
+    """The commonest spelling of a stem; of several the first by the alphabet."""
+    return min(spellings, key=lambda word: (-spellings[word], word))

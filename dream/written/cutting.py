@@ -26,12 +26,14 @@ LEANS = re.compile(
     re.IGNORECASE,
 )  # how a sentence begins that says nothing without the one before it
 POINTS = re.compile(
-    r"(?:for (?:more|full|further|details?)\b.{0,60}\b)?(?:see|read|refer to)\b(?: also)? ?[:`\[@].*|this file provides "
-    r"guidance to .*|table of contents|\[[^\]]*\]\([^)]*\)|@\S+|`[^`]+`|\**(?:note|example)s?\**",
+    r"(?:for (?:more|full|further|details?)\b.{0,60}\b)?(?:see|read|refer to)\b(?: also)? ?[:`\[@].*"
+    r"|this file provides guidance to .*|table of contents|\[[^\]]*\]\([^)]*\)|@\S+|[\w -]*\[\[[^\]]*\]\]|`[^`]+`"
+    r"|\**(?:note|example)s?\**",
     re.IGNORECASE,
 )  # what sends the reader elsewhere, or is a command and nothing else
 CHECKBOX = re.compile(r"\[[ xX]\]\s+")
-CATEGORY = re.compile(r"\[[\w -]+\]\s+(?=\S)")  # of an observation: `- [decision] ...`
+CATEGORY = re.compile(r"\[[\w -]+\]\s+(?=\S)")  # of an observation: `- [decision] Ports are fixed. #network (mail)`
+TAGS = re.compile(r"(?:\s+#[\w/-]+)+(?:\s+\([^)]*\))?\s*$")
 DECIDED = re.compile(r"decision(?: outcome)?s?|we (?:decided|will).*|entscheidung", re.IGNORECASE)
 GIVEN_UP = re.compile(r"\b(?:superseded|rejected|deprecated|withdrawn)\b", re.IGNORECASE)
 
@@ -136,7 +138,9 @@ def _leads(said: str, behind: Sequence[Token]) -> bool:
 
 def _statements(block: _Said) -> Iterator[tuple[str, int]]:
     """The statements of a block with their lines, from 0."""
-    text = CATEGORY.sub("", CHECKBOX.sub("", block.text, count=1), count=1) if block.is_item else block.text
+    text = TAGS.sub("", block.text)
+    if block.is_item:
+        text = text[match.end() :] if (match := CHECKBOX.match(text) or CATEGORY.match(text)) else text
     if block.is_item and len(" ".join(text.split())) <= MAX_CHARS:
         yield " ".join(text.split()), block.line
         return
