@@ -136,7 +136,7 @@ def _candidates(settings: ReferenceSettings) -> Iterator[_Candidate]:
     seen: set[str] = set()
     for root in settings.roots:
         project = project_name(str(git_common_directory(root) or root))
-        for path in sorted(_files_below(root)):
+        for path in sorted(files_below(root)):
             if path.name.lower().endswith(endings) and _fits(path):
                 name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
                 if name not in seen:
@@ -155,7 +155,7 @@ def client_memories(folder: Path) -> Iterator[Path]:
     yield from sorted(folder.glob("projects/*/memory/**/*.md"))
 
 
-def _files_below(root: Path) -> Iterator[Path]:
+def files_below(root: Path) -> Iterator[Path]:
     """The files of a project without build folders and vendored code; by git's list where there is one."""
     listed = _listed_by_git(root)
     if listed is not None:

@@ -230,6 +230,11 @@ class Hunk:
         return self.update.candidate.evidence
 
     @property
+    def file(self) -> str:
+        """The file of a person's that it was written in; empty for what was said."""
+        return next((words.file for words in self.update.candidate.given if isinstance(words, Written)), "")
+
+    @property
     def worth(self) -> float:
         """What hunks are sorted by, best first."""
         return self.update.candidate.confidence + WEIGHT.get(self.update.relation, 0.0)

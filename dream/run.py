@@ -24,6 +24,7 @@ from dream.progress import DreamProgress, Read, mark_of, unread
 from dream.proposals.desk import Offer
 from dream.records import Candidate, Hunk, Kind, Told, Update
 from dream.statements.wording import statement_of
+from dream.subjects.assigning import by_subject
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
 from memory_server.redaction import Redactor
@@ -108,13 +109,13 @@ class Dream:
                 done[record.session_id] = mark_of(record)
                 report.sessions += 1
                 if number % BATCH == 0:
-                    self._save(updates, done, report)
+                    self._save(updates, done, topics, report)
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
                 every = [mistake for found in self._mistakes.values() for mistake in found]
                 updates += self._passing(lessons_from(every), gate, topics, report)
-            self._save(updates, done, report)
+            self._save(updates, done, topics, report)
         report.left = len(waiting) - report.sessions
         with self._decisions.locked():
             report.offer = self._decisions.desk.offer(self._now().date())
@@ -176,7 +177,8 @@ class Dream:
         update = compare(candidate, topics)
         if told and candidate.topic and update.relation not in AGAINST:  # a person's topic is an order
             update = compare(candidate, only(topics, topic_path(candidate.topic)))
-        return Suggested((), update)
+        [placed] = by_subject([update], topics, self._decisions.store.hunks())
+        return Suggested((), placed)
 
     @contextmanager
     def _gate(self, topics: Topics, told: Sequence[Told] = ()) -> Iterator[Gate]:
@@ -213,10 +215,11 @@ class Dream:
         report.refused = dict(refused)
         return found
 
-    def _save(self, updates: Sequence[Update], done: Mapping[str, str], report: DreamReport) -> None:
-        """Queues what was found, then notes the sessions as read."""
+    def _save(self, updates: Sequence[Update], done: Mapping[str, str], topics: Topics, report: DreamReport) -> None:
+        """Queues what was found under its subject, then notes the sessions as read."""
         with self._decisions.locked():
-            report.found += len(self._decisions.desk.add(updates, self._now().date()))
+            placed = by_subject(updates, topics, self._decisions.store.hunks())
+            report.found += len(self._decisions.desk.add(placed, self._now().date()))
         state = self._progress.read()
         self._progress.save_mistakes(self._mistakes)
         self._progress.save(replace(state, sessions={**state.sessions, **done}))

@@ -23,15 +23,16 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         index search inspection reading upkeep memory faces
     """,
     "crawler": """
-        transcripts archive facts outcome closed compress recorder model_recorder references archived ingest
+        transcripts archive facts outcome closed compress recorder model_recorder references instructions archived
+        ingest
     """,
     "dream": """
-        records evidence statements topics extract judge proposals progress decisions blame export report run mending
-        mcp_tools routes
+        records evidence statements topics extract judge subjects written proposals progress decisions blame export
+        report run taking_over mending mcp_tools routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest
-        first_steps dreaming hooks daemon doctor uninstall cli
+        first_steps dreaming importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

@@ -107,6 +107,8 @@ class Decisions:
         self.now = now
         self._level = level
         self._is_true = is_true
+        self._to_show: set[str] | None = None  # proposals whose pages are behind, while decisions are made together
+        self._levels_at_once = True
 
     def accept(self, name: str, consent: Consent, *, text: str | None = None, shown: Hunk | None = None) -> Decided:
         """Writes a hunk into its topic; `text` is the person's own wording of it, `shown` what they saw.
@@ -124,7 +126,7 @@ class Decisions:
             plan = self._plan_to_accept(reworded, consent)
             journal.carry_out(plan)
             self._show_again(hunk)
-        self._level()
+        self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
     def take_up(self, hunk: Hunk, consent: Consent) -> Decided:
@@ -137,7 +139,7 @@ class Decisions:
             plan = self._plan_to_accept(known, consent)
             journal.carry_out(plan)
             self._show_again(known)
-        self._level()
+        self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
     def faults_of(self, hunk: Hunk) -> list[str]:
@@ -177,7 +179,7 @@ class Decisions:
             plan = self._plan_to_revert(hunk, accepted[-1], consent)
             journal.carry_out(plan)
             self._show_again(hunk)
-        self._level()
+        self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
     def unexplained(self) -> list[Unexplained]:
@@ -275,6 +277,23 @@ class Decisions:
         except Timeout as error:
             raise NeedsRepair("another review or dream is under way", remedy="Try again when it has ended") from error
 
+    @contextmanager
+    def together(self, *, level_at_once: bool = False) -> Iterator[None]:
+        """Several decisions of one sitting, each whole by itself: the pages of their proposals are written at the end,
+        and so are the indices, unless each is to be found at once."""
+        outer = self._to_show, self._levels_at_once
+        self._to_show, self._levels_at_once = outer[0] if outer[0] is not None else set(), level_at_once
+        try:
+            yield
+        finally:
+            shown, (self._to_show, self._levels_at_once) = self._to_show, outer
+            if self._to_show is None and (names := sorted(filter(None, shown or ()))):
+                with self.locked():
+                    for name in names:
+                        self.desk.write_out(self.store.proposal(name), self.now().date())
+            if not level_at_once:
+                self._bring_level()
+
     # -- plans --------------------------------------------------------------------------------------------------
 
     def _plan_to_accept(self, hunk: Hunk, consent: Consent) -> Plan:
@@ -366,8 +385,14 @@ class Decisions:
 
     def _show_again(self, hunk: Hunk) -> None:
         """Writes the pages of a hunk's proposal anew."""
-        if hunk.proposal:
+        if self._to_show is not None:
+            self._to_show.add(hunk.proposal)
+        elif hunk.proposal:
             self.desk.write_out(self.store.proposal(hunk.proposal), self.now().date())
+
+    def _bring_level(self) -> None:
+        if self._levels_at_once:
+            self._level()
 
     def _require_no_doubt(self, target: str) -> None:
         checked_target(self.root, target)

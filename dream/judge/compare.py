@@ -138,18 +138,18 @@ def place_for(candidate: Candidate, topics: Topics, match: Match | None) -> Plac
     """The topic that a statement belongs to, and the line of it behind which it goes.
 
     In this order: the topic that it was compared with; the one that the extractor names; the one whose words it shares
-    most; the project's own; a new one. Lessons go to `lessons.md`.
+    most; a new one, which `subjects/` names. Lessons go to `lessons.md`.
     """
     if candidate.kind is Kind.LESSON:
         lessons = topics.file(LESSONS)
-        return Place(LESSONS, _last_line(lessons) if lessons else 0, title="" if lessons else "Lessons")
+        return Place(LESSONS, last_line(lessons) if lessons else 0, title="" if lessons else "Lessons")
     if match:
         return Place(match.topic.path, match.statement.lines.last)
     found = topics.file(topic_path(candidate.topic)) if candidate.topic else None
-    found = found or _nearest(candidate, topics) or topics.file(topic_path(candidate.project))
+    found = found or _nearest(candidate, topics)
     if found:
-        return Place(found.path, _last_line(found))
-    name = candidate.topic or candidate.project or "notes"
+        return Place(found.path, last_line(found))
+    name = candidate.topic or "notes"
     return Place(topic_path(name), 0, title=name.replace("-", " ").strip().capitalize())
 
 
@@ -185,6 +185,6 @@ def _nearest(candidate: Candidate, topics: Topics) -> TopicText | None:
     return nearest if share >= BELONGS_FROM else None
 
 
-def _last_line(topic: TopicText) -> int:
+def last_line(topic: TopicText) -> int:
     """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
     return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))

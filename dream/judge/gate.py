@@ -20,7 +20,7 @@ from dream.evidence import Evidence, is_true_of, picked_in
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Quote, Told
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Quote, Told, Written
 from dream.statements.acts import SILENT, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
@@ -208,10 +208,17 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
         yield Refusal.of(RefusalReason.INSTRUCTION)
-    if is_chained(text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text):
+    if not _is_as_written(candidate) and is_chained(
+        text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else text
+    ):
         yield Refusal.of(RefusalReason.SEVERAL)
     if candidate.evidence and (extra := beyond_quote(candidate)):
         yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
+
+
+def _is_as_written(candidate: Candidate) -> bool:
+    """Whether a statement is a line of a person's file as it stands there: what they put together stays together."""
+    return any(isinstance(words, Written) and words.text == candidate.text for words in candidate.given)
 
 
 def is_deceptive(text: str) -> bool:

@@ -73,18 +73,33 @@ class ProposalDesk:
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
         learned = Learned(decided, learned_since(self._root))
         queued.sort(key=lambda hunk: (-_worth(hunk, learned), hunk.found, hunk.id))
-        asked_today = sum(hunk.proposed == today for proposal in proposals for hunk in proposal.hunks)
-        undecided = sum(hunk.state is State.PENDING for proposal in proposals for hunk in proposal.hunks)
+        said = [hunk for one in proposals for hunk in one.hunks if not hunk.file]  # what a person imported takes no room
+        asked_today = sum(hunk.proposed == today for hunk in said)
+        undecided = sum(hunk.state is State.PENDING for hunk in said)
         room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
         chosen, waiting = queued[:room], queued[room:]
-        name = self._store.next_name(today) if chosen else ""
-        if chosen:
-            offered = [replace(hunk, state=State.PENDING, proposal=name, proposed=today) for hunk in chosen]
-            proposal = Proposal(name, tuple(_by_topic(offered)))
-            self._store.save_proposal(proposal)
-            self._store.save_queue([*flagged, *waiting])
-            self.write_out(proposal, today)
+        name = self._put_forward(_by_topic(chosen), [*flagged, *waiting], today)
         return Offer(name, len(chosen), len(waiting), gone[State.EXPIRED], gone[State.RETIRED])
+
+    def propose(self, updates: Sequence[Update], today: dt.date) -> str:
+        """Offers all of these at once, topic by topic in their order, since a person asked for them; the name of the
+        proposal, empty where none is new."""
+        fresh = {hunk.id: hunk for hunk in self.add(updates, today) if hunk.state is State.QUEUED}
+        topics = list(dict.fromkeys(hunk.target for hunk in fresh.values()))
+        chosen = sorted(fresh.values(), key=lambda hunk: topics.index(hunk.target))
+        return self._put_forward(chosen, [hunk for hunk in self._store.queue() if hunk.id not in fresh], today)
+
+    def _put_forward(self, chosen: Sequence[Hunk], left: Sequence[Hunk], today: dt.date) -> str:
+        """Makes a proposal of these hunks and leaves the others in the queue; its name."""
+        if not chosen:
+            return ""
+        name = self._store.next_name(today)
+        offered = (replace(hunk, state=State.PENDING, proposal=name, proposed=today) for hunk in chosen)
+        proposal = Proposal(name, tuple(offered))
+        self._store.save_proposal(proposal)
+        self._store.save_queue(left)
+        self.write_out(proposal, today)
+        return name
 
     def write_out(self, proposal: Proposal, today: dt.date) -> None:
         """Writes what a person and git read of a proposal."""

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -144,6 +145,7 @@ def parse_date(text: str) -> dt.date | None:
         return None
 
 
+@lru_cache(maxsize=512)  # each change of a file that is shown looks at its block again; nodes are only read
 def _compose(source: str) -> yaml.MappingNode | None:
     try:
         node = yaml.compose(source, Loader=yaml.BaseLoader)

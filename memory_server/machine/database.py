@@ -25,6 +25,11 @@ def connect(file: Path) -> sqlite3.Connection:
     return connection
 
 
+def open_foreign(file: Path) -> sqlite3.Connection:
+    """A connection to another program's file, which can only be read by it. Raises sqlite3.Error."""
+    return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", timeout=LOCK_SECONDS, uri=True)
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """A change that happens as a whole or not at all; another writer waits for its end."""

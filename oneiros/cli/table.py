@@ -36,6 +36,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.dreaming import add_commands
         case "telling":
             from oneiros.cli.telling import add_commands
+        case "importing":
+            from oneiros.cli.deciding.importing import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -75,6 +77,7 @@ GROUPS = {
     "Decide what is known": (
         Row("remember", "Say what is true: shown where it goes, and taken up at once with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
+        Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),

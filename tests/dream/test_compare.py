@@ -143,10 +143,10 @@ def test_an_old_decision_contradicted_without_a_reason_is_drift(mail: Topics) ->
     assert (bare.relation, reasoned.relation) == (Relation.DRIFT, Relation.CONTRADICTS)
 
 
-def test_what_no_topic_speaks_of_goes_to_the_project(mail: Topics) -> None:
+def test_what_no_topic_speaks_of_founds_one(mail: Topics) -> None:
     place = compare(stated("Invoices are printed in Leipzig."), mail).place
 
-    assert (place.target, place.after_line, place.title) == ("topics/garden.md", 0, "Garden")
+    assert (place.target, place.after_line, place.title) == ("topics/notes.md", 0, "Notes")
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "topics/../x", "/abs", "a/../../b", "con\nfig", "🎉", ""])

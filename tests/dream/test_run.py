@@ -220,7 +220,7 @@ def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> N
         ("before deploying", "after deploying"),  # in quote and statement alike
         ('"role": "person"', '"role": "assistant"'),
         (ONE, TWO),
-        ("topics/app.md", "topics/secrets.md"),
+        ("topics/before-billing.md", "topics/secrets.md"),
     ],
 )
 def test_a_hunk_that_was_altered_on_the_disk_is_not_accepted(house: House, true: str, forged: str) -> None:

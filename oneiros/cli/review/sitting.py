@@ -28,7 +28,7 @@ from oneiros.cli.review.batch import batch_text, read_batch
 from oneiros.cli.terminal.output import data, talk
 from oneiros.environment import now
 
-KEYS = "y,n,e,s,o,a,q,?"
+KEYS = "y,n,e,s,o,a,f,q,?"
 HELP = """\
 y - accept this hunk
 n - reject it, with a reason; its like comes back with new evidence only
@@ -36,6 +36,7 @@ e - edit the statement, then accept it
 s - skip: decide later
 o - open the source: what was said around the quote
 a - accept this hunk and the rest of this topic
+f - accept this hunk and the rest of the file that it was written in
 q - quit
 """
 AROUND = 2  # turns shown before and after the quoted one
@@ -55,19 +56,29 @@ class TerminalReview:
         self._variables = variables
         self._consent: Consent | None = None
         self._manner: How | None = None  # of consent, where it is not only the word
-        self._whole_topic = ""  # of which all hunks are accepted without asking
+        self._whole_topic = self._whole_file = ""  # of which all hunks are accepted without asking
         self.accepted = self.rejected = self.skipped = 0
 
     def run(self, hunks: Sequence[Hunk]) -> None:
         """Goes through the hunks until the end or until the person quits."""
-        for number, hunk in enumerate(hunks, start=1):
-            if hunk.target == self._whole_topic:
-                self._accept(hunk)
-                continue
-            self._show(hunk, f"[{number}/{len(hunks)}]")
-            if not self._decide(hunk):
-                self.skipped += len(hunks) - number + 1
-                break
+        left = list(hunks)
+        with self._decisions.together(level_at_once=True):
+            while left:
+                self._show(left[0], f"[{len(hunks) - len(left) + 1}/{len(hunks)}]")
+                if not self._decide(left[0]):
+                    self.skipped += len(left)
+                    break
+                left = self._without_whole(left[1:])
+
+    def _without_whole(self, hunks: Sequence[Hunk]) -> list[Hunk]:
+        """Accepts those of a topic or file that is taken as a whole; those that are left to be asked about."""
+        whole = [hunk for hunk in hunks if self._whole_topic == hunk.target or self._whole_file == hunk.file != ""]
+        if whole:
+            with self._decisions.together():
+                for hunk in whole:
+                    self._accept(hunk)
+        self._whole_topic = self._whole_file = ""
+        return [hunk for hunk in hunks if hunk not in whole]
 
     def run_in_editor(self, hunks: Sequence[Hunk]) -> None:
         """Lets the person edit all hunks as one file, then does what it says after the word was typed."""
@@ -98,13 +109,14 @@ class TerminalReview:
             self.skipped += len(choices)
 
     def _carry_out(self, choices: Sequence[Chosen], shown: Sequence[Hunk]) -> None:
-        for choice, hunk in zip(choices, shown, strict=True):
-            if choice.verdict == "accept":
-                self._accept(hunk, choice.text)
-            elif choice.verdict == "reject":
-                self._reject(hunk, choice.reason)
-            else:
-                self.skipped += 1
+        with self._decisions.together():
+            for choice, hunk in zip(choices, shown, strict=True):
+                if choice.verdict == "accept":
+                    self._accept(hunk, choice.text)
+                elif choice.verdict == "reject":
+                    self._reject(hunk, choice.reason)
+                else:
+                    self.skipped += 1
 
     def ask_about_doubts(self, doubts: Sequence[Unexplained]) -> None:
         """Asks about changes of approved files that nobody has answered for."""
@@ -154,8 +166,11 @@ class TerminalReview:
             elif answer == "e":
                 if self._edit(hunk):
                     return True
-            elif answer in ("y", "a"):
+            elif answer == "f" and not hunk.file:
+                talk("It was said in a session; no file holds it.")
+            elif answer in ("y", "a", "f"):
                 self._whole_topic = hunk.target if answer == "a" else ""
+                self._whole_file = hunk.file if answer == "f" else ""
                 self._accept(hunk)
                 return True
             else:

@@ -1,0 +1,174 @@
+"""The files in which a person wrote down how they want things done: CLAUDE.md, AGENTS.md, rules, notes, decisions.
+
+Found in the home and in the folders of the projects, or below what a person names; read and never changed. Nothing is
+followed out of the folder that was named or found: no link, no `@import`. A file that is no text, or too large for one
+that people write, is named and left out; so is one that git says somebody else wrote, unless it is asked for.
+"""
+
+import datetime as dt
+import re
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crawler.archive.choice import git_common_directory
+from crawler.references import MARKDOWN, files_below
+from memory_server.errors import Problem
+from memory_server.layers.sessions import project_name
+from memory_server.root.state import SAFE_GIT
+
+MAX_BYTES = 256 * 1024  # of one file
+MAX_DEPTH = 4  # of `@imports`, as Claude Code follows them
+LAST_COMMITS = 5  # of a file, that tell whose it is
+NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md"})
+RULES = ".claude/rules"
+DECISIONS = re.compile(r"(?:^|/)(?:docs?|documentation)/(?:adrs?|decisions|architecture/decisions)/[^/]+\.md$")
+IMPORT = re.compile(r"(?<![\w`@./])@(~?[\w./-]*[\w-])")
+FENCED = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+INDEX = "MEMORY.md"  # of Claude's own notes: pointers to them
+GIT_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One file, read."""
+
+    path: Path
+    shown: str  # ~/src/app/CLAUDE.md; the whole path outside of the home
+    text: str
+    project: str  # empty for what holds everywhere
+    day: dt.date  # on which it was last changed
+    is_decision: bool = False  # a record of a decision
+
+
+@dataclass(slots=True)
+class Instructions:
+    """What was found."""
+
+    files: list[WrittenFile] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)  # files that somebody else wrote
+    problems: list[Problem] = field(default_factory=list)
+
+
+class InstructionReader:
+    """Finds and reads such files, each once. `with_others`: also those that somebody else wrote."""
+
+    def __init__(self, home: Path, *, with_others: bool = False):
+        self._home = home
+        self._with_others = with_others
+        self._seen: set[Path] = set()
+        self._persons: dict[Path, str] = {}
+        self.found = Instructions()
+
+    def read_home(self, folders: Mapping[str, Path]) -> None:
+        """The person's own files below `~/.claude`, Claude's notes on these projects among them."""
+        client = self._home / ".claude"
+        for file in (client / "CLAUDE.md", *sorted((client / "rules").rglob("*.md"))):
+            self._take(file, client, "")
+        slugs = {re.sub(r"[^A-Za-z0-9]", "-", str(folder)): name for name, folder in folders.items()}
+        for file in sorted(client.glob("projects/*/memory/**/*.md")):
+            if file.name != INDEX:
+                self._take(file, client, slugs.get(file.relative_to(client).parts[1], ""))
+
+    def read_project(self, folder: Path, project: str) -> None:
+        """The files of one project, those of its root first."""
+        for file in (*(folder / name for name in sorted(NAMES)), *sorted((folder / RULES).rglob("*.md"))):
+            self._take(file, folder, project)  # git may ignore these
+        for file in _in_order(files_below(folder)):
+            if file.name in NAMES or DECISIONS.search(file.relative_to(folder).as_posix()):
+                self._take(file, folder, project)
+
+    def read_named(self, path: Path) -> None:
+        """A file, or every Markdown file below a folder."""
+        folder = path if path.is_dir() else path.parent
+        files = [file for file in files_below(path) if file.suffix.lower() in MARKDOWN] if path.is_dir() else [path]
+        for file in _in_order(files):
+            repository = git_common_directory(file.parent)
+            self._take(file, folder, project_name(str(repository)) if repository else "")
+
+    def _take(self, file: Path, root: Path, project: str, depth: int = 0) -> None:
+        """Reads a file and what it imports; nothing of it lies outside of `root`."""
+        if not file.is_symlink() and not file.exists():
+            return
+        try:
+            real, base = file.resolve(strict=True), root.resolve(strict=True)
+        except OSError as error:
+            self._refuse(file, f"it cannot be read ({error.strerror})")
+            return
+        if not real.is_relative_to(base):
+            self._refuse(file, f"it leads out of {self._shown(root)}")
+            return
+        if real in self._seen or not real.is_file():
+            return
+        self._seen.add(real)
+        if not self._with_others and self._is_of_another(file):
+            self.found.others.append(self._shown(file))
+            return
+        if (text := self._text_of(real, file)) is None:
+            return
+        day = dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC).date()
+        is_decision = DECISIONS.search(file.as_posix()) is not None
+        self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision))
+        if depth < MAX_DEPTH:
+            for name in dict.fromkeys(IMPORT.findall(FENCED.sub(" ", text))):
+                place = self._home / name[2:] if name.startswith("~/") else file.parent / name
+                if place.suffix in MARKDOWN:
+                    self._take(place, root, project, depth + 1)
+
+    def _text_of(self, real: Path, file: Path) -> str | None:
+        try:
+            if real.stat().st_size > MAX_BYTES:
+                self._refuse(file, f"it is larger than {MAX_BYTES // 1024} KB")
+                return None
+            text = real.read_bytes().decode("utf-8")
+        except OSError as error:
+            self._refuse(file, f"it cannot be read ({error.strerror})")
+        except UnicodeDecodeError:
+            self._refuse(file, "it is no text in UTF-8")
+        else:
+            if "\0" not in text:
+                return text
+            self._refuse(file, "it is no text")
+        return None
+
+    def _refuse(self, file: Path, why: str) -> None:
+        self.found.problems.append(Problem(self._shown(file), 1, why, "It is left out"))
+
+    def _shown(self, path: Path) -> str:
+        return f"~/{path.relative_to(self._home)}" if path.is_relative_to(self._home) else str(path)
+
+    def _is_of_another(self, file: Path) -> bool:
+        """Whether git knows the file and none of its last commits is by the person who is set up here."""
+        authors = _git(file.parent, "log", f"-{LAST_COMMITS}", "--format=%ae", "--", file.name).casefold().split()
+        if not authors:
+            return False
+        if file.parent not in self._persons:
+            self._persons[file.parent] = _git(file.parent, "config", "user.email").casefold().strip()
+        return self._persons[file.parent] not in authors
+
+
+def folders_of(projects: Mapping[str, str]) -> dict[str, Path]:
+    """The folders of projects that are still there, by name; `projects` gives to each identity a folder of it."""
+    found: dict[str, Path] = {}
+    for identity, cwd in sorted(projects.items()):
+        place = Path(identity).parent if Path(identity).name == ".git" else Path(identity or cwd)
+        if place.is_absolute() and place.is_dir():
+            found.setdefault(project_name(identity or cwd), place)
+    return found
+
+
+def _in_order(files: Iterable[Path]) -> list[Path]:
+    """Files of a folder, those that lie higher first."""
+    return sorted(files, key=lambda file: (len(file.parts), file))
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    """What git prints; nothing outside a repository, and without git."""
+    try:
+        command = ["git", "-C", str(folder), *SAFE_GIT, *arguments]
+        return subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=True).stdout.decode(
+            "utf-8", "replace"
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,0 +1,192 @@
+"""Takes over what a person wrote down in files: statements, as one proposal, in the topics of their subjects.
+
+Nothing is offered twice: not what a topic says, not what was offered in whatever way it was decided, not the same said
+in two files. Where a file says something else now than what was taken over from it, that is offered in the old one's
+place. Every statement passes the gate with the file as its evidence; the files are read and never changed.
+"""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from crawler.instructions import WrittenFile
+from dream.decisions.accept import Decisions
+from dream.evidence import Evidence, holds
+from dream.judge.compare import compare, is_known
+from dream.judge.gate import Gate
+from dream.judge.rejections import Rejections
+from dream.proposals.placing import words_of
+from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written
+from dream.statements.acts import Act, act_of
+from dream.subjects.assigning import BETWEEN_HEADINGS, by_subject
+from dream.topics import Topics, read_topics, topics_of
+from dream.written.cutting import Passage, cut, cut_decision
+from dream.written.duplicates import Embed, same_as_earlier
+from memory_server.document import LineRange
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
+from memory_server.redaction import Redactor
+
+NAME = "written"  # the extractor, as a hunk names it
+CONFIDENCE = 0.9  # a person wrote it to be followed
+SAME_SUBJECT = 0.5  # share of the words of either statement that make one the new wording of the other
+
+
+@dataclass(slots=True)
+class TakenOver:
+    """What one run did."""
+
+    files: int = 0
+    statements: int = 0  # that the files make
+    left_out: int = 0  # blocks that are no statement: code, tables, pointers to elsewhere
+    known: int = 0  # topics say it, or it was offered before
+    duplicates: int = 0  # another of the files says the same
+    changed: int = 0  # offered in the place of what a file said before
+    refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
+    updates: list[Update] = field(default_factory=list)
+    proposal: str = ""  # the name of the new one; empty where there is none
+
+
+class Takeover:
+    """Takes files over into the proposals of one memory. `embed`: vectors, where a model is at hand."""
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        evidence: Evidence,
+        redactor: Redactor,
+        *,
+        now: Callable[[], dt.datetime],
+        embed: Embed | None = None,
+    ):
+        self._decisions = decisions
+        self._evidence = evidence
+        self._redactor = redactor
+        self._now = now
+        self._embed = embed
+
+    def run(self, files: Sequence[WrittenFile], *, dry: bool = False) -> TakenOver:
+        """Offers what the files say. `dry`: only says what would be offered."""
+        report, topics = TakenOver(files=len(files)), read_topics(self._decisions.root)
+        hunks = self._decisions.store.hunks()
+        asked = {tuple(words_of(hunk.update.candidate.text)): hunk for hunk in hunks}
+        fresh = [one for one in _candidates(files, report) if tuple(words_of(one.text)) not in asked]
+        report.known = report.statements - len(fresh)
+        fresh = self._distinct(fresh, [hunk.update.candidate.text for hunk in hunks], report)
+        changed = dict(_replacements(fresh, files, hunks, topics))
+        passed = list(self._passing(fresh, changed, topics, report))
+        report.updates = by_subject(passed, topics, hunks)
+        if not dry:
+            with self._decisions.locked():
+                report.proposal = self._decisions.desk.propose(report.updates, self._now().date())
+        return report
+
+    def _distinct(self, fresh: list[Candidate], before: list[str], report: TakenOver) -> list[Candidate]:
+        """Each statement once; what two projects say alike belongs to none of them."""
+        same = same_as_earlier([*before, *(one.text for one in fresh)], self._embed)[len(before) :]
+        kept: dict[int, Candidate] = {}
+        for place, (one, earlier) in enumerate(zip(fresh, same, strict=True)):
+            if earlier is None:
+                kept[place] = one
+            elif earlier < len(before):
+                report.known += 1
+            else:
+                report.duplicates += 1
+                held = kept[earlier - len(before)]
+                if held.project != one.project:
+                    kept[earlier - len(before)] = replace(held, project="")
+        return list(kept.values())
+
+    def _passing(
+        self, fresh: Sequence[Candidate], changed: dict[str, Place], topics: Topics, report: TakenOver
+    ) -> Iterator[Update]:
+        refused: Counter[str] = Counter()
+        with closing(Rejections(self._decisions.rejections())) as rejections:
+            gates = [Gate(self._evidence, said, rejections, self._redactor) for said in (topics, topics_of({}))]
+            for one in fresh:
+                place = changed.get(one.text)
+                if place is None and _all_known(one, topics):
+                    report.known += 1
+                elif refusals := gates[place is not None].check(one):
+                    refused.update({str(refusals[0].reason): 1})
+                elif place is not None:
+                    report.changed += 1
+                    yield Update(one, Relation.SUPERSEDES, place, f"{place.target}: its file says this now.")
+                elif (update := compare(one, topics)).relation is Relation.KNOWN:
+                    report.known += 1
+                else:
+                    yield update
+        report.refused = dict(refused)
+
+
+def _candidates(files: Sequence[WrittenFile], report: TakenOver) -> Iterator[Candidate]:
+    for file in files:
+        found = cut_decision(file.text) if file.is_decision else cut(file.text)
+        report.left_out += found.left_out
+        report.statements += len(found.passages)
+        yield from (_candidate(file, passage) for passage in found.passages)
+
+
+def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
+    act = Act.ASSERTS if file.is_decision else act_of(passage.text)
+    kind = Kind.DECISION if file.is_decision else Kind.PREFERENCE if act is not Act.ASSERTS else Kind.FACT
+    under = f" under {passage.headings[-1]}" if passage.headings else ""
+    return Candidate(
+        passage.text,
+        kind,
+        quotes=(),
+        confidence=CONFIDENCE,
+        why=f"written in {file.path.name}{under}",
+        extractor=NAME,
+        project=file.project,
+        context=BETWEEN_HEADINGS.join(passage.headings),
+        given=(Written(file.shown, passage.line, passage.text, file.day),),
+    )
+
+
+def _all_known(candidate: Candidate, topics: Topics) -> bool:
+    """Whether topics say every sentence of a statement."""
+    spans = sentence_spans(candidate.text)
+    return len(spans) > 1 and all(is_known(replace(candidate, text=candidate.text[a:b]), topics) for a, b in spans)
+
+
+def _replacements(
+    fresh: Sequence[Candidate], files: Sequence[WrittenFile], hunks: Sequence[Hunk], topics: Topics
+) -> Iterator[tuple[str, Place]]:
+    """Which new statement stands where a file held one that was taken over: its text, and the place of the old one."""
+    texts = {file.shown: file.text for file in files}
+    gone = [hunk for hunk in hunks if hunk.state is State.ACCEPTED and _left_file(hunk, texts)]
+    for hunk in gone:
+        rivals = [one for one in fresh if _file_of(one) == hunk.file]
+        best = max(rivals, key=lambda one: _shared(one.text, hunk.text), default=None)
+        if best and _shared(best.text, hunk.text) >= SAME_SUBJECT and (place := _place_of(hunk, topics)):
+            yield best.text, place
+
+
+def _left_file(hunk: Hunk, texts: dict[str, str]) -> bool:
+    """Whether the file that a hunk is from no longer holds its words."""
+    words = [one for one in hunk.update.candidate.given if isinstance(one, Written)]
+    return bool(words) and words[0].file in texts and not holds(texts[words[0].file], words[0].text)
+
+
+def _file_of(candidate: Candidate) -> str:
+    return next((one.file for one in candidate.given if isinstance(one, Written)), "")
+
+
+def _shared(one: str, other: str) -> float:
+    ours, theirs = set(content_words(one)), set(content_words(other))
+    return len(ours & theirs) / max(1, len(ours | theirs))
+
+
+def _place_of(hunk: Hunk, topics: Topics) -> Place | None:
+    """Where a hunk's statement stands today; None where its topic no longer says it in these words."""
+    topic = topics.file(hunk.target)
+    said = {" ".join(hunk.text[a:b].split()) for a, b in sentence_spans(hunk.text)}
+    there = [one for one in topic.statements if one.text in said] if topic else []
+    if topic is None or not there:
+        return None
+    lines = LineRange(there[0].lines.first, there[-1].lines.last)
+    old = "".join(topic.lines[lines.first - 1 : lines.last])
+    return Place(hunk.target, lines.first - 1, "", lines, old, kept_before=there[0].before, kept_after=there[-1].after)

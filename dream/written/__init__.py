@@ -1,0 +1,1 @@
+"""Reads what is written down: cuts Markdown files into statements, and leaves out what says the same twice."""

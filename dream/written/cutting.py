@@ -1,0 +1,159 @@
+"""Cuts a Markdown file into the statements that it makes, each with its line and the headings above it.
+
+A list item is a statement as it stands, a paragraph one for each of its sentences; what a reader of a topic would not
+miss is left out and counted: code blocks, tables, HTML, quoted text, lines that only lead to the next. A line that
+leads to a list stands above the items of it like a heading. Of a record of a decision only the decision is taken.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from memory_server.errors import ContentError
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
+from memory_server.layers.mif import parse_frontmatter
+
+MAX_CHARS = 400  # of a statement, as the gate has it
+MIN_WORDS = 2  # telling words, below which nothing is stated
+MARKDOWN = MarkdownIt("commonmark").enable("table").disable("inline")  # a statement keeps its marks
+LEFT_OUT = frozenset({"fence", "code_block", "table_open", "html_block", "blockquote_open"})
+LEANS = re.compile(
+    r"(?:it|its|they|them|their|this|that|these|those|otherwise|instead|then|such|both|so|but|and|or|also|here|there)\b",
+    re.IGNORECASE,
+)  # how a sentence begins that says nothing without the one before it
+POINTS = re.compile(
+    r"(?:for (?:more|full|further|details?)\b.{0,60}\b)?(?:see|read|refer to)\b(?: also)? ?[:`\[@].*"
+    r"|this file provides guidance to .*|table of contents|\[[^\]]*\]\([^)]*\)|@\S+|[\w -]*\[\[[^\]]*\]\]|`[^`]+`"
+    r"|\**(?:note|example)s?\**",
+    re.IGNORECASE,
+)  # what sends the reader elsewhere, or is a command and nothing else
+CHECKBOX = re.compile(r"\[[ xX]\]\s+")
+CATEGORY = re.compile(r"\[[\w -]+\]\s+(?=\S)")  # of an observation: `- [decision] Ports are fixed. #network (mail)`
+TAGS = re.compile(r"(?:\s+#[\w/-]+)+(?:\s+\([^)]*\))?\s*$")
+DECIDED = re.compile(r"decision(?: outcome)?s?|we (?:decided|will).*|entscheidung", re.IGNORECASE)
+GIVEN_UP = re.compile(r"\b(?:superseded|rejected|deprecated|withdrawn)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One statement of a file."""
+
+    text: str  # as the file has it, on one line, without the sign of its list
+    line: int  # on which it begins, counted from 1
+    headings: tuple[str, ...]  # above it, without the title of the file
+
+
+@dataclass(slots=True)
+class Cut:
+    """What a file says."""
+
+    passages: list[Passage] = field(default_factory=list)
+    left_out: int = 0  # blocks that are no statement
+
+
+def cut(text: str) -> Cut:
+    """The statements of a Markdown text."""
+    body, first_line, title = _body_of(text)
+    found = Cut()
+    for block in _blocks(body, found):
+        headings = block.headings if not title else (title, *block.headings)
+        for said, line in _statements(block):
+            if _is_statement(said):
+                found.passages.append(Passage(said, first_line + line, headings))
+            else:
+                found.left_out += 1
+    return found
+
+
+def cut_decision(text: str) -> Cut:
+    """What a record of a decision decides; nothing of one that was given up."""
+    found = cut(text)
+    status = [one.text for one in found.passages if one.headings[-1:] and "status" in one.headings[-1].casefold()]
+    status += re.findall(r"(?im)^[-*\s]*\**status\**\s*:(.*)$", text)
+    status += re.findall(r"(?im)^#+ *status *\n+(.*)$", text)
+    if any(GIVEN_UP.search(one) for one in status):
+        return Cut([], found.left_out + len(found.passages))
+    kept = [Passage(one.text, one.line, ("Decisions",)) for one in found.passages if _is_decided(one)]
+    return Cut(kept, found.left_out + len(found.passages) - len(kept))
+
+
+def _is_decided(passage: Passage) -> bool:
+    return any(DECIDED.fullmatch(heading.strip()) for heading in passage.headings)
+
+
+def _body_of(text: str) -> tuple[str, int, str]:
+    """The text behind the frontmatter, the line on which it begins, and the name that the frontmatter gives it."""
+    try:
+        front = parse_frontmatter(text)
+    except ContentError:
+        return text, 1, ""
+    return front.body, front.body_line, front.text("title") or front.text("name") or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A paragraph or list item."""
+
+    text: str
+    line: int  # counted from 0
+    is_item: bool
+    headings: tuple[str, ...]
+
+
+def _blocks(body: str, found: Cut) -> Iterator[_Said]:
+    tokens = MARKDOWN.parse(body)
+    has_title = sum(token.type == "heading_open" and token.tag == "h1" for token in tokens) == 1
+    above: list[tuple[int, str]] = []  # depth and text of the headings
+    leads: list[tuple[int, str]] = []  # level and text of lines that lead to a list
+    skipped = -1  # level of a block whose inside is left out
+    for place, token in enumerate(tokens):
+        if skipped >= 0:
+            skipped = -1 if token.level == skipped and token.nesting < 0 else skipped
+        elif token.type in LEFT_OUT:
+            found.left_out += 1
+            skipped = token.level if token.nesting > 0 else -1
+        elif token.type == "heading_open":
+            depth = int(token.tag[1])
+            above = [*(one for one in above if one[0] < depth), (depth, tokens[place + 1].content.strip())]
+            leads = []
+        elif token.type == "paragraph_open" and token.map is not None:
+            leads = [lead for lead in leads if lead[0] < token.level]
+            said = tokens[place + 1].content
+            if _leads(said, tokens[place + 1 :]):
+                leads.append((token.level, said.strip(" :*_")))
+            headings = (*(text for depth, text in above if depth > has_title), *(text for _, text in leads))
+            is_item = place > 0 and token.level > 0 and tokens[place - 1].type == "list_item_open"
+            if not said.rstrip().endswith(":"):
+                yield _Said(said, token.map[0], is_item, headings)
+
+
+def _leads(said: str, behind: Sequence[Token]) -> bool:
+    following = next((token.type for token in behind if token.type not in ("inline", "paragraph_close")), "")
+    return said.rstrip(" *_").endswith(":") and following in ("bullet_list_open", "ordered_list_open")
+
+
+def _statements(block: _Said) -> Iterator[tuple[str, int]]:
+    """The statements of a block with their lines, from 0."""
+    text = TAGS.sub("", block.text)
+    if block.is_item:
+        text = text[match.end() :] if (match := CHECKBOX.match(text) or CATEGORY.match(text)) else text
+    if block.is_item and len(" ".join(text.split())) <= MAX_CHARS:
+        yield " ".join(text.split()), block.line
+        return
+    held: list[tuple[int, int]] = []
+    for first, end in sentence_spans(text):
+        if held and LEANS.match(text, first) and end - held[-1][0] <= MAX_CHARS:
+            held[-1] = (held[-1][0], end)
+        else:
+            held.append((first, end))
+    for first, end in held:
+        yield " ".join(text[first:end].split()), block.line + text.count("\n", 0, first)
+
+
+def _is_statement(text: str) -> bool:
+    told = len(content_words(text)) >= MIN_WORDS and any(letter.isalpha() for letter in text)
+    return told and not text.endswith(("?", ":")) and not POINTS.fullmatch(text.strip(" .*_"))

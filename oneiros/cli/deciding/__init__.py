@@ -1,0 +1,1 @@
+"""Commands by which statements come to be decided about."""

@@ -1,0 +1,90 @@
+"""What is written down elsewhere, taken into this memory: files as a proposal, databases of others as references.
+
+A store of another memory never becomes a topic unasked: a database is copied as references, which can be found and
+decide nothing; a folder of Markdown that is named is read like any other files, and offered.
+"""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crawler.foreign_stores import references_of
+from crawler.instructions import InstructionReader, Instructions, folders_of
+from dream.evidence import Evidence
+from dream.taking_over import TakenOver, Takeover
+from memory_server.errors import UsageError
+from memory_server.machine.database import open_foreign
+from memory_server.machine.files import replace_file
+from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
+from oneiros.dreaming import bring_level, decisions_of, embed_of
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import archive_of
+
+DATABASES = (".db", ".sqlite", ".sqlite3")
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import found and did."""
+
+    found: Instructions
+    taken: TakenOver
+    references: list[str] = field(default_factory=list)  # written, relative to the memory
+    seconds: float = 0.0
+
+
+def import_files(environment: Environment, paths: Sequence[Path], *, with_others: bool, dry: bool) -> Imported:
+    """Reads the files that are named, or those of the home and of the projects in the transcripts, and offers them."""
+    begun = time.monotonic()
+    decisions = decisions_of(environment)
+    reader = InstructionReader(environment.home, with_others=with_others)
+    databases = [path for path in paths if path.suffix.lower() in DATABASES]
+    for path in paths:
+        place = environment.working_folder / path.expanduser()
+        if not place.exists():
+            raise UsageError(f"there is no {path}", remedy="Name a file or a folder")
+        if path not in databases:
+            reader.read_named(place)
+    if not paths:
+        read_known(environment, decisions.root, reader)
+    takeover = Takeover(
+        decisions,
+        Evidence(archive_of(decisions.root), environment.home),
+        Redactor(environment.person.deny_words),
+        now=now,
+        embed=embed_of(environment, decisions.root),
+    )
+    taken = takeover.run(reader.found.files, dry=dry)
+    references = []
+    for path in databases:
+        references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
+    return Imported(reader.found, taken, references, time.monotonic() - begun)
+
+
+def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:
+    """Reads the files of the home, and of the projects whose sessions the archive holds."""
+    folders = folders_of({record.project: record.cwd for record in archive_of(root).records()})
+    reader.read_home(folders)
+    for project, folder in folders.items():
+        if folder != environment.home:
+            reader.read_project(folder, project)
+
+
+def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:
+    """Copies what another memory's database says, masked, beside the other references; their paths."""
+    redactor = Redactor(environment.person.deny_words)
+    try:
+        with closing(open_foreign(file)) as database:
+            pages = references_of(database, file)
+    except sqlite3.Error as error:
+        raise UsageError(f"{file} cannot be read ({error})", remedy="Name a database of claude-mem") from error
+    for name, text in pages.items():
+        if not dry:
+            replace_file(root.references / name, redactor.redact(text).text)
+    if pages and not dry:
+        bring_level(environment)
+    return [root.relative(root.references / name) for name in pages]
