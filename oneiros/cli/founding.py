@@ -26,7 +26,8 @@ from memory_server.settings import MemorySettings, PersonSettings, read_memory_s
 from memory_server.settings_file import change_setting, parse_setting, setting_text, settings_keys, toml_value
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
-from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
 from oneiros.founding import found_memory, trusted_with, trusted_without
@@ -55,8 +56,6 @@ def init(
     ] = False,
 ) -> None:
     """Make a memory, choose its model, and say what to do next."""
-    from oneiros.opening import open_memory
-
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.root_at(folder)
     is_new = not root.index_page.exists()
@@ -70,9 +69,8 @@ def init(
     if root != environment.own_root:
         trusted_with(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
-    with open_memory(environment, root) as memory, progress_shown() as show:
-        report = memory.reindex(report_progress=show)
-    talk(f"Indexed {report.chunks} passages. Ask: oneiros recall 'a question'")
+    there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
+    talk(f"Indexed {brought_level(there)['chunks']} passages. Ask: oneiros recall 'a question'")
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
