@@ -80,12 +80,12 @@ class InstructionReader:
                 self._take(file, folder, project)
 
     def read_named(self, path: Path) -> None:
-        """A file, or every Markdown file below a folder."""
-        folder = path if path.is_dir() else path.parent
+        """A file, or every Markdown file below a folder, which is a project of its own where git knows none."""
+        folder, unknown = (path, path.resolve().name) if path.is_dir() else (path.parent, "")
         files = [file for file in files_below(path) if file.suffix.lower() in MARKDOWN] if path.is_dir() else [path]
         for file in _in_order(files):
             repository = git_common_directory(file.parent)
-            self._take(file, folder, project_name(str(repository)) if repository else "")
+            self._take(file, folder, project_name(str(repository)) if repository else unknown)
 
     def _take(self, file: Path, root: Path, project: str, depth: int = 0) -> None:
         """Reads a file and what it imports; nothing of it lies outside of `root`."""

@@ -31,7 +31,7 @@ from memory_server.redaction import Redactor
 
 NAME = "written"  # the extractor, as a hunk names it
 CONFIDENCE = 0.9  # a person wrote it to be followed
-SAME_SUBJECT = 0.5  # share of the words of either statement that make one the new wording of the other
+SAME_SUBJECT = 0.6  # share of the shorter one's words that make one statement the new wording of another
 
 
 @dataclass(slots=True)
@@ -74,8 +74,10 @@ class Takeover:
         asked = {tuple(words_of(hunk.update.candidate.text)): hunk for hunk in hunks}
         fresh = [one for one in _candidates(files, report) if tuple(words_of(one.text)) not in asked]
         report.known = report.statements - len(fresh)
-        fresh = self._distinct(fresh, [hunk.update.candidate.text for hunk in hunks], report)
-        changed = dict(_replacements(fresh, files, hunks, topics))
+        texts = {file.shown: file.text for file in files}
+        gone = [hunk for hunk in hunks if _left_file(hunk, texts)]
+        fresh = self._distinct(fresh, [hunk.update.candidate.text for hunk in hunks if hunk not in gone], report)
+        changed = dict(_replacements(fresh, gone, topics))
         passed = list(self._passing(fresh, changed, topics, report))
         report.updates = by_subject(passed, topics, hunks)
         if not dry:
@@ -85,6 +87,8 @@ class Takeover:
 
     def _distinct(self, fresh: list[Candidate], before: list[str], report: TakenOver) -> list[Candidate]:
         """Each statement once; what two projects say alike belongs to none of them."""
+        if not fresh:
+            return []
         same = same_as_earlier([*before, *(one.text for one in fresh)], self._embed)[len(before) :]
         kept: dict[int, Candidate] = {}
         for place, (one, earlier) in enumerate(zip(fresh, same, strict=True)):
@@ -152,13 +156,9 @@ def _all_known(candidate: Candidate, topics: Topics) -> bool:
     return len(spans) > 1 and all(is_known(replace(candidate, text=candidate.text[a:b]), topics) for a, b in spans)
 
 
-def _replacements(
-    fresh: Sequence[Candidate], files: Sequence[WrittenFile], hunks: Sequence[Hunk], topics: Topics
-) -> Iterator[tuple[str, Place]]:
+def _replacements(fresh: Sequence[Candidate], gone: Sequence[Hunk], topics: Topics) -> Iterator[tuple[str, Place]]:
     """Which new statement stands where a file held one that was taken over: its text, and the place of the old one."""
-    texts = {file.shown: file.text for file in files}
-    gone = [hunk for hunk in hunks if hunk.state is State.ACCEPTED and _left_file(hunk, texts)]
-    for hunk in gone:
+    for hunk in (one for one in gone if one.state is State.ACCEPTED):
         rivals = [one for one in fresh if _file_of(one) == hunk.file]
         best = max(rivals, key=lambda one: _shared(one.text, hunk.text), default=None)
         if best and _shared(best.text, hunk.text) >= SAME_SUBJECT and (place := _place_of(hunk, topics)):
@@ -177,7 +177,7 @@ def _file_of(candidate: Candidate) -> str:
 
 def _shared(one: str, other: str) -> float:
     ours, theirs = set(content_words(one)), set(content_words(other))
-    return len(ours & theirs) / max(1, len(ours | theirs))
+    return len(ours & theirs) / max(1, min(len(ours), len(theirs)))
 
 
 def _place_of(hunk: Hunk, topics: Topics) -> Place | None:

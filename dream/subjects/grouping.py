@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from memory_server.language.words import content_words
 
-PER_TOPIC = 6  # statements of a topic, on average, before the small ones are joined; at 10 subjects are mixed
-LEAST = 3  # statements that make a topic of their own
+PER_TOPIC = 7  # statements of a topic, on average, before the smallest are joined; at 10 subjects are mixed
+LEAST = 2  # statements that make a topic of their own
 MOST = 24  # statements that a topic grows to
 SAME_SECTION, NEAR = 0.5, 0.2  # beside the words' cosine, 0 to 1
 NEAR_LINES = 4  # statements apart, at which nearness is down to half

@@ -6,7 +6,7 @@ Where no embedder is at hand words alone tell, and a rewording stays in more oft
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,27 +37,53 @@ class _Reading:
 def same_as_earlier(texts: Sequence[str], embed: Embed | None = None) -> list[int | None]:
     """For each text the place of the first one that says the same; None where none before it does."""
     readings, rarity = [_read(text) for text in texts], rarity_in(texts)
-    vectors = embed(texts) if embed and texts else None
+    rivals = [*_rivals(readings, rarity)]
+    cosine = _cosines(texts, rivals, embed) if embed else lambda *_: 0.0
     first: dict[tuple[str, ...], int] = {}
-    holding: dict[str, list[int]] = defaultdict(list)
     found: list[int | None] = []
     for place, reading in enumerate(readings):
         same = first.get(reading.plain)
         if same is None:
-            near = {other for word in reading.words if len(holding[word]) <= COMMON for other in holding[word]}
-            alike = (other for other in sorted(near) if _says_same(reading, readings[other], rarity))
-            same = next(alike, None)
-        if same is None and vectors is not None and place:
-            cosines = vectors[:place] @ vectors[place]
-            places = np.flatnonzero(cosines >= SAME_MEANING)
-            alike = (int(at) for at in places if found[at] is None and _means_same(reading, readings[at], rarity))
-            same = next(alike, None)
-        if same is None:
-            for word in reading.words:
-                holding[word].append(place)
+            alike = (
+                rival.earlier
+                for rival in rivals[place]
+                if rival.words >= SAME_WORDS or cosine(place, rival.earlier) >= SAME_MEANING
+            )
+            same = next((found[earlier] if found[earlier] is not None else earlier for earlier in alike), None)
         first.setdefault(reading.plain, place if same is None else same)
         found.append(same)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Rival:
+    """An earlier text about the same."""
+
+    earlier: int
+    words: float  # the share of telling words that both hold, of the text that has more of its own
+
+
+def _rivals(readings: Sequence[_Reading], rarity: Rarity) -> Iterator[list[_Rival]]:
+    """For each text the earlier ones that may say the same, in their order."""
+    holding: dict[str, list[int]] = defaultdict(list)
+    for place, reading in enumerate(readings):
+        near = {other for word in reading.words if len(holding[word]) <= COMMON for other in holding[word]}
+        there = [other for other in sorted(near) if _may_be_same(reading, readings[other])]
+        shares = [(other, _shares(reading, readings[other], rarity)) for other in there]
+        yield [_Rival(other, min(both)) for other, both in shares if max(both) >= MEANING_WORDS]
+        for word in reading.words:
+            holding[word].append(place)
+
+
+def _cosines(texts: Sequence[str], rivals: Sequence[Sequence[_Rival]], embed: Embed) -> Callable[[int, int], float]:
+    """How alike two of the texts are in meaning; only those are embedded that words alone leave open."""
+    pairs = {
+        (place, rival.earlier) for place, found in enumerate(rivals) for rival in found if rival.words < SAME_WORDS
+    }
+    places = sorted({place for pair in pairs for place in pair})
+    vectors = embed([texts[place] for place in places]) if places else np.zeros((0, 1), dtype=np.float32)
+    row = {place: number for number, place in enumerate(places)}
+    return lambda one, other: float(vectors[row[one]] @ vectors[row[other]]) if (one, other) in pairs else 0.0
 
 
 def _read(text: str) -> _Reading:
@@ -69,14 +95,6 @@ def _read(text: str) -> _Reading:
         frozenset(one.casefold().strip(" .") for one in firm),
         bool(NEGATION.search(text) or INSTEAD.search(text)),
     )
-
-
-def _says_same(one: _Reading, other: _Reading, rarity: Rarity) -> bool:
-    return _may_be_same(one, other) and min(_shares(one, other, rarity)) >= SAME_WORDS
-
-
-def _means_same(one: _Reading, other: _Reading, rarity: Rarity) -> bool:
-    return _may_be_same(one, other) and max(_shares(one, other, rarity)) >= MEANING_WORDS
 
 
 def _may_be_same(one: _Reading, other: _Reading) -> bool:

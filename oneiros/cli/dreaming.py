@@ -114,7 +114,7 @@ def apply(
     if not wanted:
         raise UsageError("no open hunk is meant", remedy=f"`oneiros review --list` names those of {proposal}")
     consent = person_asked(environment)
-    with signed(environment, decisions):
+    with signed(environment, decisions), decisions.together():
         for one in wanted:
             _tell(decisions.accept(one.id, consent), "taken up in")
 

@@ -84,7 +84,7 @@ def _sum(imported: Imported) -> str:
 def _json(imported: Imported) -> dict[str, object]:
     taken = imported.taken
     counts = {field.name: getattr(taken, field.name) for field in dataclasses.fields(taken) if field.name != "updates"}
-    offered = [
+    hunks = [
         {
             "target": update.place.target,
             "title": update.place.title,
@@ -95,5 +95,5 @@ def _json(imported: Imported) -> dict[str, object]:
         for update in taken.updates
     ]
     problems = [str(problem) for problem in imported.found.problems]
-    told = {"offered": offered, "others": imported.found.others, "problems": problems}
+    told = {"offered": len(hunks), "hunks": hunks, "others": imported.found.others, "problems": problems}
     return {**counts, **told, "references": imported.references, "seconds": round(imported.seconds, 2)}
