@@ -35,7 +35,7 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
-            from oneiros.cli.telling import add_commands
+            from oneiros.cli.review.telling import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -53,7 +53,7 @@ GROUPS = {
         Row("search", "Find by meaning alone, whatever words are used.", "searching"),
         Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
         Row("read", "Print a topic or session, or lines of it.", "reading"),
-        Row("topics", "List the approved topics.", "reading"),
+        Row("topics", "List the approved topics; rename, join or cut them.", "reading"),
     ),
     "Set up": (
         Row("init", "Make a memory, choose its model, and index what is there.", "founding"),
