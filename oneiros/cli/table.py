@@ -71,7 +71,7 @@ GROUPS = {
         Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
     "Decide what is known": (
-        Row("remember", "Say what is true: shown where it goes, and taken up at once with your consent.", "telling"),
+        Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),

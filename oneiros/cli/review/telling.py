@@ -37,7 +37,10 @@ def remember(
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
     editor: Annotated[bool, typer.Option("--editor", help="write it in your editor, a statement a line")] = False,
 ) -> None:
-    """Say what is true: shown where it goes, and taken up at once with your consent."""
+    """Say what is true: it is shown, and taken up with your consent.
+
+    What it contradicts in a topic gives way to it.
+    """
     environment: Environment = context.obj
     if editor:
         text = edited(text, environment.variables)
