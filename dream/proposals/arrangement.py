@@ -22,6 +22,7 @@ from memory_server.layers.footnotes import REFERENCE, find_footnotes
 from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
 
+MOST_NAMED = 4  # topics from which on they are counted
 Texts = Mapping[str, str]  # by path, every file of layer 1
 
 
@@ -101,7 +102,8 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
     files[path] = None if is_empty else head + relinked(_body(left, kept), path, path, moves)
     homes = {path: (*([] if is_empty else [path]), *names)}
-    return _arranged(texts, f"Split {path} into {len(names)}", files, moves, homes)
+    made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
+    return _arranged(texts, f"Split {made} off {path}", files, moves, homes)
 
 
 def _arranged(
@@ -169,6 +171,9 @@ class _Parts:
 def _parts(text: str) -> _Parts:
     parsed = parse_frontmatter(text)
     code, label = code_lines(parsed.body), ""
+    told = parsed.body.rstrip("\r\n")
+    if len(split_lines(told)) in code_lines(f"{told}\nx"):
+        raise UsageError("a code block is never closed", remedy="Close it")
     lines: list[str] = []
     notes: dict[str, str] = {}
     for number, line in enumerate(split_lines(parsed.body)):

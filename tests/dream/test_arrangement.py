@@ -1,8 +1,14 @@
 """Topics renamed, joined and cut: what their texts, links and footnotes become, and the way back."""
 
+import re
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dream.decisions.accept import Decisions
 from dream.proposals.arrangement import merged, moved, split
@@ -89,6 +95,31 @@ def test_what_was_split_is_the_same_when_it_is_merged_again() -> None:
     again = merged(parts, ["topics/notes.md", "topics/a.md"], "topics/notes.md", TODAY)
 
     assert again.files["topics/notes.md"] == texts["topics/notes.md"]
+
+
+LINES = (
+    *("# One", "## Two", "## Six", "### Three", "Plain.[^a]", "- Item [x](b.md).[^b]", "", "```\n# code\n```", "```"),
+    *("[^a]: A.", "[^b]: B."),
+)
+BODIES = st.lists(st.sampled_from(LINES), max_size=14).map(lambda lines: "".join(f"{line}\n" for line in lines))
+
+
+def said_in(texts: Iterable[str | None]) -> Counter[str]:
+    """What stands in texts besides headings, footnotes and blank lines; links and labels are left out."""
+    lines = (re.sub(r"\]\([^)]*\)|\[\^[^\]]*\]", "", line) for text in texts for line in (text or "").splitlines())
+    return Counter(line for line in lines if line.strip() and not line.startswith(("#", ": ")))
+
+
+@given(BODIES, BODIES)
+def test_nothing_that_is_said_is_lost_or_doubled(one: str, other: str) -> None:
+    texts = {"topics/a.md": one, "topics/b.md": other}
+
+    with suppress(UsageError):  # a code block without an end; below also nothing to cut, or two names alike
+        joined = merged(texts, ["topics/a.md", "topics/b.md"], "topics/c.md", TODAY)
+        assert said_in(joined.files.values()) == said_in(texts.values())
+    with suppress(UsageError):
+        cut = split(texts, "topics/a.md", TODAY)
+        assert said_in({**texts, **cut.files}.values()) == said_in(texts.values())
 
 
 @pytest.fixture

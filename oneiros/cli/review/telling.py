@@ -15,6 +15,7 @@ from dream.records import Hunk
 from dream.run import Suggested
 from memory_server.errors import UsageError
 from memory_server.escaping import shown_line
+from memory_server.language.sentences import sentence_spans
 from memory_server.layers.sessions import project_name
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.review.sitting import edited
@@ -33,9 +34,9 @@ def add_commands(app: typer.Typer) -> None:
 
 def remember(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="one statement; without it a line each from stdin")] = "",
+    text: Annotated[str, typer.Argument(help="a sentence or several; without it from stdin")] = "",
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
-    editor: Annotated[bool, typer.Option("--editor", help="write it in your editor, a statement a line")] = False,
+    editor: Annotated[bool, typer.Option("--editor", help="write it in your editor")] = False,
 ) -> None:
     """Say what is true: it is shown, and taken up with your consent.
 
@@ -46,7 +47,7 @@ def remember(
         text = edited(text, environment.variables)
     elif not text and not sys.stdin.isatty():
         text = sys.stdin.read()
-    said = [line for line in text.splitlines() if line.strip()]
+    said = [line[first:end] for line in text.splitlines() for first, end in sentence_spans(line)]
     if not said:
         raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
     _take_up(environment, said, topic=topic)
