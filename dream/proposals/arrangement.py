@@ -62,7 +62,7 @@ def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> A
         body, notes = _told_apart(_without_title(part.lines, title), part.notes, whole.notes)
         section = "".join(_shifted(body, 1))
         lines = split_lines(relinked(section, path, into, moves))
-        whole.lines = [*_trimmed(whole.lines), "\n", f"## {title}\n", "\n", *_trimmed(lines)]
+        whole.lines = [*_ended(whole.lines), "\n", f"## {title}\n", "\n", *_trimmed(lines)]
         whole.notes |= notes
     files: dict[str, str | None] = {into: head + _body(whole.lines, whole.notes)}
     files |= dict.fromkeys(parts)
@@ -92,15 +92,23 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     is_empty = not any(line.strip() and not depth_of(line) for line in left)
     moves = Moves({path: names[0]} if is_empty else {}, anchors)
     files: dict[str, str | None] = {}
+    kept = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
         head, founded = _founded(name, one.heading, today, whole)
         lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
-        text = _body(lines, _used(lines, whole.notes))
-        files[name] = head + relinked(text, path, name, moves)
-    gone = set(whole.notes) - set(_used(left, whole.notes))
-    kept = {label: note for label, note in whole.notes.items() if label not in gone or not _is_used(label, files)}
+        notes = _used(lines, whole.notes)
+        files[name] = head + relinked(_body(lines, notes), path, name, moves)
+        kept -= set(notes)
+    kept |= set(_used(left, whole.notes))
     head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
-    files[path] = None if is_empty else head + relinked(_body(left, kept), path, path, moves)
+    files[path] = (
+        None
+        if is_empty
+        else head
+        + relinked(
+            _body(left, {label: note for label, note in whole.notes.items() if label in kept}), path, path, moves
+        )
+    )
     homes = {path: (*([] if is_empty else [path]), *names)}
     made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
     return _arranged(texts, f"Split {made} off {path}", files, moves, homes)
@@ -259,17 +267,16 @@ def _used(lines: Sequence[str], notes: Mapping[str, str]) -> dict[str, str]:
     return {label: note for label, note in notes.items() if label in used}
 
 
-def _is_used(label: str, files: Mapping[str, str | None]) -> bool:
-    return any(f"[^{label}]" in (text or "") for text in files.values())
+def _ended(lines: Sequence[str]) -> list[str]:
+    """Without blank lines at the end."""
+    return list(lines[: max((number for number, line in enumerate(lines, start=1) if line.strip()), default=0)])
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:
     """Without blank lines at both ends."""
-    told = [number for number, line in enumerate(lines) if line.strip()]
-    return list(lines[told[0] : told[-1] + 1]) if told else []
+    return _ended(lines[next((number for number, line in enumerate(lines) if line.strip()), 0) :])
 
 
 def _body(lines: Sequence[str], notes: Mapping[str, str]) -> str:
-    """Lines with footnotes behind them; a blank line before the first stays where there is one."""
-    gap = ["\n"] if lines and not lines[0].strip() else []
-    return "".join([*gap, *_trimmed(lines), *(["\n", *notes.values()] if notes else [])])
+    """Lines with footnotes behind them."""
+    return "".join([*_ended(lines), *(["\n", *notes.values()] if notes else [])])

@@ -53,7 +53,9 @@ def test_a_merged_topic_becomes_a_section_with_footnotes_of_its_own() -> None:
 
     text = found.files[MAIL] or ""
     assert found.files[RELAY] is None and next(iter(found.files)) == MAIL
-    assert "modified: 2026-03-02" in text and "title: Mail" in text
+    assert text.startswith(
+        "---\ntitle: Mail\ncreated: 2026-01-01\nmodified: 2026-03-02\n---\n\n# Mail\n\nSMTP is old.[^1]"
+    )
     assert "\n\n## Relay\n\nIt needs TLS.[^1-2]\n\n```\n# no heading [x](mail.md)\n```\n\n[^1]: By hand.\n" in text
     assert text.endswith("[^a]: person in session s, entry e\n[^1-2]: Another.\n") and "[relay](mail.md#tls)" in text
 
