@@ -1,1 +1,1 @@
-"""The review: hunk by hunk on a terminal, or all of them in an editor."""
+"""What a person decides at a terminal: the review, what they say directly, and how topics are arranged."""
