@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.contradiction import contradiction_of, share_of
-from dream.records import Hunk, State
+from dream.records import Hunk, Relation, State
 from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem
@@ -49,7 +49,7 @@ class Part(StrEnum):
 
     OUTSIDE = "changes outside of review, and unsigned decisions"
     CONTRADICTION = "contradictions"
-    DRIFT = "old decisions gone against"
+    DRIFT = "old decisions gone against, and older words"
     EVIDENCE = "statements whose evidence is gone"
     PROPOSALS = "proposals waiting for a decision"
     STALE = "stale topics"
@@ -105,10 +105,12 @@ def _said_after(hunk: Hunk, day: dt.date) -> bool:
 
 
 def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
-    """Decisions of long ago that somebody went against without a reason: no update, but a person should know."""
+    """What is asked about and no update: decisions of long ago gone against without a reason, and older words."""
     for hunk in hunks:
         if hunk.state is State.FLAGGED:
-            what = f"it was gone against without a reason: “{shown_line(hunk.text)[:120]}”"
+            is_earlier = hunk.update.relation is Relation.EARLIER
+            how = "older words say otherwise" if is_earlier else "it was gone against without a reason"
+            what = f"{how}: “{shown_line(hunk.text)[:120]}”"
             line = hunk.update.place.after_line
             yield Finding(Part.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
 
