@@ -193,7 +193,7 @@ class Memory:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
-        retriever = Retriever(self.indices, self._stemmer, embed)
+        retriever = Retriever(self.indices, self._stemmer, embed, today=self._now().date())
         return Pipeline(retriever, stretches, turns, self.typed_lines, self._unapproved, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:

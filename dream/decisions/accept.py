@@ -45,11 +45,9 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     SourceFile,
     TopicHead,
-    as_document,
+    head_of,
     read_text,
-    summary_of,
     topic_heads,
-    topic_name,
 )
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
@@ -335,10 +333,8 @@ class Decisions:
         heads = [head for head in topic_heads(self.root) if head.path != target.path]
         if target.new is None:
             return heads
-        parsed = parse_frontmatter(target.new)
-        document = as_document(SourceFile(SourcePath(target.path), Layer.TOPIC), parsed)
-        name = topic_name(document.path)
-        return [*heads, TopicHead(name, document.title, document.date, summary_of(parsed), document.path)]
+        source = SourceFile(SourcePath(target.path), Layer.TOPIC)
+        return [*heads, head_of(source, parse_frontmatter(target.new))]
 
     # -- what a plan is made of ---------------------------------------------------------------------------------
 
