@@ -179,6 +179,13 @@ class Memory:
         with repairable(self.root.derived), self.indices.search_lock.searching():
             return self.pipeline().answer(question)
 
+    def nearness(self, text: str, others: Sequence[str]) -> list[float]:
+        """How near some texts are to one in meaning, on the scale of this memory: 0 is a typical unrelated pair."""
+        with repairable(self.root.derived), self.indices.search_lock.searching():
+            scale = self.pipeline().retriever.calibration.meaning
+        asked = self.embed_query(text).vector
+        return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
+
     def pipeline(
         self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
     ) -> Pipeline:

@@ -5,7 +5,7 @@ import re
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall, both_ends
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import pointers_to, recalled
+from oneiros.hooks.pointers import bearing_on
 
 MAX_POINTERS = 3
 MAX_PROMPT_CHARS = 2_000  # from its beginning and its end: a pasted file says little of what is asked
@@ -34,7 +34,8 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     constant = [(key, line) for key, line, is_meant in _recognised(asks) if is_meant and key not in shown_before]
     pointers = []
     if len(asks.split()) >= LEAST_WORDS:
-        pointers = pointers_to(recalled(memory, both_ends(asks, MAX_PROMPT_CHARS, " ")), shown_before)[:MAX_POINTERS]
+        found = bearing_on(memory, both_ends(asks, MAX_PROMPT_CHARS, " "))
+        pointers = [pointer for pointer in found if pointer.key not in shown_before][:MAX_POINTERS]
     lines = [line for _, line in constant]
     if pointers:
         lines += [HEAD, *(pointer.line for pointer in pointers)]
