@@ -36,14 +36,14 @@ from oneiros.hooks.after_tool import answer_after_tool
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, both_ends, parse_call
 from oneiros.hooks.pointers import looked_up, pointer_line, statements
-from oneiros.hooks.prompt import MAX_POINTERS, MAX_PROMPT_CHARS, answer_prompt
+from oneiros.hooks.prompt import MAX_PROMPT_CHARS, answer_prompt
 
 TOPICS, LABELS = (Path(__file__).with_name(name) for name in ("pointer_topics.tsv", "pointer_labels.tsv"))
 CHOSEN_ON = ("cipher-box", "claude-code-log")  # projects; the rule did not see the prompts of the others
 FOLDERS = {"entireio-skills": "dream_real"}  # of the prompts; else the transcripts
 POINTER = re.compile(r"^- .*? \((?:topics/\S+|lessons\.md):\d+\): (.*)$", re.MULTILINE)
 CALLS_EACH = 150  # tool calls of a project, and as many errors
-LEAST_SHARE = 0.75  # of the rule before: of the best passage's score
+LEAST_SHARE, MOST_BEFORE = 0.75, 3  # of the rule before: of the best passage's score, and how many at most
 BUDGET = 2_000
 
 
@@ -152,7 +152,7 @@ def pushed_before(memory: Memory, text: str) -> list[str]:
     answer = looked_up(memory, Search.RECALL, clean(both_ends(asks, MAX_PROMPT_CHARS, " ")).split(), 8)
     best = max((hit.score for hit in answer.hits), default=0.0)
     hits = [hit for hit in answer.hits if answer.confidence >= FLOOR and hit.score >= LEAST_SHARE * best]
-    first = [(hit, next(statements(hit.passage), (0, ""))) for hit in hits[:MAX_POINTERS]]
+    first = [(hit, next(statements(hit.passage), (0, ""))) for hit in hits[:MOST_BEFORE]]
     return POINTER.findall("\n".join(pointer_line(hit, *found) for hit, found in first))
 
 

@@ -6,6 +6,7 @@ from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
 from oneiros.hooks.pointers import bearing_on
+from oneiros.hooks.whereabouts import whereabouts
 
 MAX_POINTERS = 2
 MAX_ERROR_CHARS = 300
@@ -27,7 +28,8 @@ def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], ma
     template = error_template(call.tool_output)
     if not template:
         return NOTHING
-    found = sorted(bearing_on(memory, template), key=lambda pointer: pointer.key != "lessons.md")
+    project = whereabouts(call.folder, memory.person).project
+    found = sorted(bearing_on(memory, template, project), key=lambda pointer: pointer.key != "lessons.md")
     keyed = {f"error:{pointer.key}": pointer for pointer in found}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])

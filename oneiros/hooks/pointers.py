@@ -1,10 +1,12 @@
 """Topics that bear on something, as one line each: where they stand and what they say about it.
 
 A topic's passage holds several statements, and that it is near says little of any one of them. So a statement is pushed
-where it shares telling words with what is asked, enough of its own, and is near in meaning on the scale that the memory
-learnt; the figures are of prompts of two projects, and what they reach on two others stands in benchmarks/RESULTS.md.
+where it shares enough of its telling words with what is asked and is near in meaning on the scale that the memory
+learnt. The figures were chosen on prompts of two projects; what they reach on two others stands in
+benchmarks/RESULTS.md.
 """
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -23,9 +25,8 @@ from memory_server.search.question import AllOf, Question, Search, Term
 
 MAX_HITS = 8
 SHARED_WORDS = 2  # telling words that a statement has in common with what is asked
-SHARED_PART = 0.3  # and the part of its own telling words that they are,
-ENOUGH_WORDS = 5  # unless they are so many
-NEAR = 2.4  # scaled cosine; 0 is a typical unrelated pair
+OVERLAP = 0.3  # of the telling words of both: what they share, by the geometric mean of how many each has
+NEAR = 3.2  # scaled cosine; 0 is a typical unrelated pair
 LINE_CHARS = 220
 TITLE_CHARS = 80
 FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
@@ -41,12 +42,12 @@ class Pointer:
     line: str
 
 
-def bearing_on(memory: Memory, text: str) -> list[Pointer]:
-    """The statements of layer 1 that bear on a text, the nearest first, one a topic."""
+def bearing_on(memory: Memory, text: str, project: str) -> list[Pointer]:
+    """The statements of layer 1 that bear on a text, the nearest first, one a topic; none of another project."""
     asked = frozenset(content_words(text))
     found = [
         (hit, line, statement)
-        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS).hits
+        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project).hits
         for line, statement in statements(hit.passage)
         if shares_enough(asked, frozenset(content_words(statement)))
     ]
@@ -62,12 +63,12 @@ def bearing_on(memory: Memory, text: str) -> list[Pointer]:
 
 def shares_enough(asked: frozenset[str], said: frozenset[str]) -> bool:
     """Whether a statement has so many telling words in common with what is asked that it may be about it."""
-    return len(asked & said) >= max(SHARED_WORDS, min(SHARED_PART * len(said), ENOUGH_WORDS))
+    return len(asked & said) >= max(SHARED_WORDS, OVERLAP * math.sqrt(len(asked) * len(said)))
 
 
-def holding(memory: Memory, phrase: str, limit: int) -> list[Pointer]:
-    """The statements of layer 1 in which a text stands letter by letter, one a passage."""
-    hits = looked_up(memory, Search.EXACT, [phrase], limit).hits
+def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
+    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project."""
+    hits = looked_up(memory, Search.EXACT, [phrase], limit, project).hits
     folded = phrase.casefold()
     return [
         Pointer(hit.path, pointer_line(hit, *found))
@@ -76,8 +77,11 @@ def holding(memory: Memory, phrase: str, limit: int) -> list[Pointer]:
     ]
 
 
-def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) -> Answer:
-    """What layer 1 answers to the words of somebody who does not know the query syntax."""
+def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int, project: str = "") -> Answer:
+    """What layer 1 answers to the words of somebody who does not know the query syntax.
+
+    Without what does not hold today, and what belongs to another project than this one.
+    """
     is_phrase = search is Search.EXACT
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
     if not terms:
@@ -85,7 +89,8 @@ def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) 
     text, topics = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,))
     answer = memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit))
     # the lines of MEMORY.md point to the topics and say nothing themselves
-    return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path != "MEMORY.md" and not hit.outside))
+    left_out = {"MEMORY.md", *memory.topics_elsewhere(project)}
+    return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path not in left_out and not hit.outside))
 
 
 def pointer_line(hit: Hit, line: int, statement: str) -> str:

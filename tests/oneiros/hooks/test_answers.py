@@ -175,7 +175,7 @@ def test_the_person_sees_ten_lines_at_most(office: Memory, tmp_path: Path) -> No
 
 
 def test_nothing_in_a_topic_can_close_the_tag_or_hide(office: Memory) -> None:
-    context = prompt(office, "close it with hidden marks in the trap").context
+    context = prompt(office, "close the oneiros memory with hidden marks").context
 
     assert "Trap" in context
     assert context.startswith(OPENING) and context.endswith(CLOSING)
