@@ -42,6 +42,7 @@ class Relation(StrEnum):
     CONTRADICTS = "contradicts"  # same subject and slot, other value
     SUPERSEDES = "supersedes"  # a contradiction that the person announced as a change
     DRIFT = "drift"  # an old decision contradicted without a reason: shown to the person, not offered as an update
+    EARLIER = "earlier"  # older words against what was written or said later: a question, likewise
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +185,16 @@ WEIGHT = {  # what a person wants to see first: what is wrong in a topic before 
     Relation.EXTENDS: 0.1,
     Relation.NEW: 0.1,
     Relation.DRIFT: 0.2,
+    Relation.EARLIER: 0.1,
 }
+QUESTIONS = frozenset({Relation.DRIFT, Relation.EARLIER})  # flagged for the person, and never offered as an update
 
 
 class State(StrEnum):
     """What became of a hunk."""
 
     QUEUED = "queued"  # found, and waiting for a day with room
-    FLAGGED = "flagged"  # against a decision of long ago: shown to the person, offered to nobody
+    FLAGGED = "flagged"  # one of QUESTIONS: asked about in a review, offered to nobody
     PENDING = "pending"  # in a proposal, waiting for a person
     ACCEPTED = "accepted"
     REJECTED = "rejected"

@@ -6,12 +6,14 @@ here. A topic that cannot be read is left out; `validate` reports it.
 
 import datetime as dt
 import re
+import subprocess
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import PurePosixPath
+from types import MappingProxyType
 
 from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
@@ -19,10 +21,11 @@ from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import Rarity, content_words, rarity_in
-from memory_server.layers.footnotes import find_footnotes
-from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from memory_server.layers.mif import parse_date, parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
 from memory_server.root.paths import MemoryRoot
+from memory_server.root.state import SAFE_GIT
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
@@ -31,6 +34,8 @@ FOOTNOTE_REFERENCE = re.compile(r"\[\^[^\]\s]+\]")
 FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
 HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
 LESSONS = SourcePath("lessons.md")
+DAY = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])")  # of a footnote; none stands in an id
+GIT_SECONDS = 30
 SOURCE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
 GIVEN = re.compile(
     r"(?:^|;)(?P<where> *said directly|[^;,]+:\d+(?: of [^;,]+)?)(?:, (?P<day>\d{4}-\d{2}-\d{2}))?(?=;|\s*$)"
@@ -47,6 +52,7 @@ class TopicStatement:
     before: str  # what stands on these lines ahead of the sentence: list sign, other sentences
     after: str  # what stands behind it and behind its footnotes, the line end included
     reading: StatementReading
+    date: dt.date | None = None  # when it was said, as its footnotes tell; else that of its topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ class TopicText:
     text: str
     title: str
     statements: tuple[TopicStatement, ...]
-    date: dt.date | None  # when it was last changed, as its frontmatter says
+    date: dt.date | None  # when it was last changed, as its frontmatter says, else git
     words: frozenset[str]  # stems of everything it says
 
     @property
@@ -85,30 +91,55 @@ def read_topics(root: MemoryRoot) -> Topics:
     for file in files:
         with suppress(ContentError):
             texts[root.relative(file)] = read_text(file)
-    return topics_of(texts)
+    return topics_of(texts, committed_on(root))
 
 
-def topics_of(texts: Mapping[SourcePath, str]) -> Topics:
-    """The topics with these texts, by path."""
+def topics_of(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.date] = MappingProxyType({})) -> Topics:
+    """The topics with these texts, by path; `committed`: the day of a path's last commit."""
     topics = []
     for path in sorted(texts):
         with suppress(ContentError):
-            topics.append(topic_of(path, texts[path]))
+            topics.append(topic_of(path, texts[path], committed.get(path)))
     rarity = rarity_in(statement.text for topic in topics for statement in topic.statements)
     return Topics(tuple(topics), rarity)
 
 
-def topic_of(path: SourcePath, text: str) -> TopicText:
+def committed_on(root: MemoryRoot) -> dict[str, dt.date]:
+    """The day of the last commit of each file of layer 1; nothing where git tells nothing."""
+    command = ["git", "-C", str(root.path), *SAFE_GIT, "-c", "core.quotePath=false", "log", "--relative"]
+    command += ["--format=%cs", "--name-only", "--", "topics", "lessons.md"]  # no name begins with a day
+    try:
+        done = subprocess.run(command, capture_output=True, check=True, timeout=GIT_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    found: dict[str, dt.date] = {}
+    day: dt.date | None = None
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        if date := parse_date(line):
+            day = date
+        elif line and day:
+            found.setdefault(line, day)
+    return found
+
+
+def topic_of(path: SourcePath, text: str, committed: dt.date | None = None) -> TopicText:
     """One topic. Raises ContentError where its frontmatter is broken."""
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
-    statements = tuple(_statements(parsed.body, parsed.body_line))
+    date = parsed.date("modified", "created") or committed
+    said = {label: max(days) for label, note in footnote_texts(text).items() if (days := list(days_in(note)))}
+    statements = tuple(_statements(parsed.body, parsed.body_line, said, date))
     words = frozenset(content_words(f"{name_of(path)} {title} {parsed.body}"))
-    return TopicText(path, text, title, statements, parsed.date("modified", "created"), words)
+    return TopicText(path, text, title, statements, date, words)
 
 
-def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
-    """The sentences of a body; headings, code, footnotes and what stands below a history heading are none."""
+def _statements(
+    body: str, first_line: int, said: Mapping[str, dt.date], date: dt.date | None
+) -> Iterator[TopicStatement]:
+    """The sentences of a body; headings, code, footnotes and what stands below a history heading are none.
+
+    `said`: the day that a footnote names, by its label; `date` that of what has none.
+    """
     for block in _blocks(body):
         text = "".join(line for _, line in block.lines)
         plain = FOOTNOTE_REFERENCE.sub(lambda match: " " * len(match[0]), text)
@@ -121,7 +152,9 @@ def _statements(body: str, first_line: int) -> Iterator[TopicStatement]:
             after = text[notes.end() if notes else end : starts[last + 1]]
             bare = " ".join(plain[start:end].split())
             before = text[starts[first] : start]
-            yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare))
+            days = [said[label] for label in REFERENCE.findall(notes[0] if notes else "") if label in said]
+            on = max(days, default=date)
+            yield TopicStatement(bare, where, block.headings, before, after, read_statement(bare), on)
 
 
 @dataclass(slots=True)
@@ -169,3 +202,8 @@ def footnote_texts(text: str) -> dict[str, str]:
     lines = split_lines(text)
     defined = find_footnotes(text).defined.items()
     return {label: FOOTNOTE_DEFINITION.sub("", lines[places[0]]) for label, places in defined}
+
+
+def days_in(note: str) -> Iterator[dt.date]:
+    """The days that a footnote names."""
+    return (day for found in DAY.findall(note) if (day := parse_date(found)))

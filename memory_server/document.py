@@ -68,6 +68,23 @@ class LineRange:
 
 
 @dataclass(frozen=True, slots=True)
+class Interval:
+    """The days on which a topic holds, both ends included; None: no such end."""
+
+    first: dt.date | None = None
+    last: dt.date | None = None
+
+    def outside(self, day: dt.date) -> str:
+        """`held until 2025-12-31` or `holds from 2026-12-01` where the day lies outside of it; else empty."""
+        if self.last and day > self.last:
+            return f"held until {self.last.isoformat()}"
+        return f"holds from {self.first.isoformat()}" if self.first and day < self.first else ""
+
+
+ALWAYS = Interval()
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One source, read: what it says and what is known about it."""
 
@@ -85,6 +102,7 @@ class Document:
     summary: str = ""  # what its frontmatter says it is about
     head: str = ""  # the text of its frontmatter, fences left out
     identity: str = ""  # the id in its frontmatter
+    interval: Interval = ALWAYS  # of a topic
 
     def about(self) -> str:
         """What is said of the document beside its body: the words of its path, and its frontmatter."""
@@ -171,6 +189,7 @@ class Hit:
     decides: bool = False  # an approved topic that answers, or the highest layer among hits that answer the same
     certainty: Certainty = Certainty.PERHAPS  # never rises down an answer
     unapproved: bool = False  # of layer 1, in a state that nobody has answered for; it decides nothing
+    outside: str = ""  # of a topic outside of its interval: until or from when it holds; it decides nothing
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did

@@ -147,6 +147,11 @@ class Memory:
         self._query_log.close()
 
     @property
+    def today(self) -> dt.date:
+        """The day by the memory's clock."""
+        return self._now().date()
+
+    @property
     def model(self) -> ModelFiles:
         """The embedding model that the indices are made with."""
         return self._model.files
@@ -179,6 +184,19 @@ class Memory:
         with repairable(self.root.derived), self.indices.search_lock.searching():
             return self.pipeline().answer(question)
 
+    def topics_elsewhere(self, project: str) -> set[SourcePath]:
+        """The topics that say they belong to another project than this one; none where no project is told."""
+        sources = self.indices.snapshot().sources.values() if project else ()
+        named = (source for source in sources if source.layer is Layer.TOPIC and source.project)
+        return {source.path for source in named if source.project.casefold() != project.casefold()}
+
+    def nearness(self, text: str, others: Sequence[str]) -> list[float]:
+        """How near some texts are to one in meaning, on the scale of this memory: 0 is a typical unrelated pair."""
+        with repairable(self.root.derived), self.indices.search_lock.searching():
+            scale = self.pipeline().retriever.calibration.meaning
+        asked = self.embed_query(text).vector
+        return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
+
     def pipeline(
         self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
     ) -> Pipeline:
@@ -193,7 +211,7 @@ class Memory:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
             stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
-        retriever = Retriever(self.indices, self._stemmer, embed)
+        retriever = Retriever(self.indices, self._stemmer, embed, today=self.today)
         return Pipeline(retriever, stretches, turns, self.typed_lines, self._unapproved, floor=floor, rerank=rerank)
 
     def _with_what_waits(self, answer: Answer) -> Answer:

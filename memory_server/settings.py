@@ -121,6 +121,12 @@ class PersonSettings:
     hook_bytes: Annotated[int, Meta(ge=0, le=9_000)] = setting(
         2_000, "most bytes that a hook may put before the model; 0: nothing"
     )
+    muted_projects: tuple[str, ...] = setting(
+        (), "projects, by name or folder, in whose sessions hooks put nothing before the model"
+    )
+    muted_pointers: tuple[str, ...] = setting(
+        (), "topics that hooks do not point to: `topics/x.md`, or `project=topics/x.md`; recall finds them"
+    )
     idle_minutes: Amount = setting(30.0, "minutes without a request after which the daemon ends; 0: never")
     http_port: Annotated[int, Meta(ge=0, le=65_535)] = setting(
         0, "port of the daemon on 127.0.0.1; 0: any free one, which `oneiros status` names"

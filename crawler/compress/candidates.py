@@ -6,11 +6,11 @@ among them is `selection.py`'s work.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
+from crawler.tasks import TASK_TOOLS, listed, tasks_of
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import sentences_in, without_markup
@@ -162,7 +162,7 @@ def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
     if isinstance(description, str) and len(description) >= 12:
         weight = 1.2 if turn.tool in AGENT_TOOLS else 0.9
         yield DigestCandidate(SectionName.WORK, clip(without_markup(description), 120), turn.entries[:1], weight)
-    for key in ("subject", "activeForm", "query"):
+    for key in ("query",) if turn.tool in TASK_TOOLS else ("subject", "activeForm", "query"):  # tasks tell themselves
         value = arguments.get(key)
         if isinstance(value, str) and len(value) >= 12:
             yield DigestCandidate(SectionName.WORK, clip(without_markup(value), 140), turn.entries[:1])
@@ -192,24 +192,10 @@ def _choices(turn: Turn) -> Iterator[DigestCandidate]:
 
 
 def _tasks(turns: Sequence[Turn]) -> Iterator[DigestCandidate]:
-    """The tasks of the assistant's lists, open where the last list of the same agent leaves them so."""
-    tasks: dict[tuple[str, str], DigestCandidate] = {}
-    for turn in turns:
-        items = listed(arguments_of(turn).get("todos")) if turn.role is Role.TOOL else []
-        if items:
-            tasks |= {
-                key: replace(task, section=SectionName.WORK) for key, task in tasks.items() if key[0] == turn.agent
-            }
-        for item in items:
-            if isinstance(text := item.get("content"), str):
-                section = SectionName.WORK if item.get("status") == "completed" else SectionName.OPEN
-                tasks[turn.agent, text] = DigestCandidate(section, clip(without_markup(text), 140), turn.entries[:1])
-    yield from tasks.values()
-
-
-def listed(value: object) -> list[dict[str, Any]]:
-    """The objects of a list in a call's arguments, which may have any shape."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    """The tasks that the assistant listed, open where the last word on them leaves them so."""
+    for task in tasks_of(turns):
+        section = SectionName.OPEN if task.is_open else SectionName.WORK
+        yield DigestCandidate(section, clip(without_markup(task.text), 140), (task.entry,))
 
 
 def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[DigestCandidate]:

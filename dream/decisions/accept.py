@@ -47,11 +47,9 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     SourceFile,
     TopicHead,
-    as_document,
+    head_of,
     read_text,
-    summary_of,
     topic_heads,
-    topic_name,
 )
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
@@ -461,13 +459,8 @@ class Decisions:
         """The heads of all topics, as if the targets were written already."""
         paths = {one.path for one in targets}
         heads = [head for head in topic_heads(self.root) if head.path not in paths]
-        for one in targets:
-            if one.new is not None:
-                parsed = parse_frontmatter(one.new)
-                document = as_document(SourceFile(SourcePath(one.path), Layer.TOPIC), parsed)
-                name = topic_name(document.path)
-                heads.append(TopicHead(name, document.title, document.date, summary_of(parsed), document.path))
-        return heads
+        new = {SourcePath(one.path): one.new for one in targets if one.new is not None}
+        return heads + [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
 
     # -- what a plan is made of ---------------------------------------------------------------------------------
 

@@ -5,7 +5,10 @@ What speaks against what, `contradiction.py` tells; here it becomes a relation a
 
 import datetime as dt
 import re
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
 from dream.records import Candidate, Kind, Place, Relation, Update
@@ -13,7 +16,7 @@ from dream.statements.reading import StatementReading, read_statement
 from dream.topics import LESSONS, Topics, TopicStatement, TopicText
 from memory_server.document import LineRange, SourcePath
 from memory_server.language.cues import folded
-from memory_server.language.words import Rarity, content_words
+from memory_server.language.words import Rarity, content_words, rarity_in
 
 CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
@@ -24,7 +27,10 @@ DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
 BELONGS_FROM = 0.35  # share of a statement's telling words that a topic must hold to take it in unasked
 SAFE_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MAX_NAME = 60
-AGAINST = frozenset({Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT})
+SHOWN_CHARS = 120  # of the words that took the place of others
+AGAINST = frozenset({Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT, Relation.EARLIER})
+LEAST_SHARED = 2  # telling words of two statements that may be about one thing
+MAX_HOLDERS = 60  # statements that hold a word; a commoner one says nothing about the subject
 SENTENCES = {
     Relation.NEW: "No topic speaks of this.",
     Relation.KNOWN: "says this already.",
@@ -32,6 +38,7 @@ SENTENCES = {
     Relation.CONTRADICTS: "says otherwise: {}.",
     Relation.SUPERSEDES: "said otherwise, and the person announced a change: {}.",
     Relation.DRIFT: "records a decision of long ago; this goes against it without a reason: {}.",
+    Relation.EARLIER: "was written after these words were said, and says otherwise: {}.",
 }  # behind the place of the statement that it was compared with; filled with what speaks against it
 REASON = folded(r"\b(?:because|since|so that|due to|given that|in order to|as it|the reason|otherwise)\b")
 
@@ -112,17 +119,49 @@ def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement
 
 
 def _relation_against(candidate: Candidate, match: Match) -> Relation:
+    said, written = day_of(candidate), match.statement.date
+    if said and written and said < written:
+        return Relation.EARLIER
     words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
     if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
         return Relation.SUPERSEDES
     decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
-    is_drift = decides and _is_old(candidate, match.topic) and not REASON.search(words)
+    is_old = bool(said and written and said - written > dt.timedelta(days=DRIFT_DAYS))
+    is_drift = decides and is_old and not REASON.search(words)
     return Relation.DRIFT if is_drift else Relation.CONTRADICTS
 
 
-def _is_old(candidate: Candidate, topic: TopicText) -> bool:
-    when = next((quote.time for quote in candidate.quotes if quote.time), None)
-    return bool(when and topic.date and when.date() - topic.date > dt.timedelta(days=DRIFT_DAYS))
+def day_of(candidate: Candidate) -> dt.date | None:
+    """When a statement was last said."""
+    return max((quote.time.date() for quote in candidate.quotes if quote.time), default=None)
+
+
+def outdated(updates: Sequence[Update]) -> dict[int, Update]:
+    """Those of some updates that another one speaks against which was said later: the newer counts.
+
+    By their place; each as a question that says what took its place.
+    """
+    readings = [read_statement(update.candidate.text, update.candidate.context) for update in updates]
+    rarity = rarity_in(update.candidate.text for update in updates)
+    holders: dict[str, list[int]] = defaultdict(list)
+    for place, reading in enumerate(readings):
+        for word in reading.words:
+            holders[word].append(place)
+    telling = (places for places in holders.values() if len(places) <= MAX_HOLDERS)
+    shared = Counter(pair for places in telling for pair in combinations(places, 2))
+    found: dict[int, Update] = {}
+    for pair in sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED):
+        old, new = sorted(pair, key=lambda place: day_of(updates[place].candidate) or dt.date.max)
+        before, after = day_of(updates[old].candidate), day_of(updates[new].candidate)
+        if before is None or after is None or before >= after or {old, new} & found.keys():
+            continue
+        against = contradiction_of(readings[new], readings[old], rarity)
+        if against.score >= CONTRADICTS_FROM:
+            why = (
+                f"said otherwise on {after.isoformat()}, “{updates[new].candidate.text[:SHOWN_CHARS]}”: {against.why}."
+            )
+            found[old] = replace(updates[old], relation=Relation.EARLIER, why=why)
+    return found
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:

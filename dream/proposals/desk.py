@@ -9,11 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from dream.judge.compare import outdated
 from dream.judge.learned import Learned, learned_since
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
 from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
-from dream.records import Hunk, Kind, Relation, State, Update, hash_of, identity_of
+from dream.records import QUESTIONS, Hunk, Kind, Relation, State, Update, hash_of, identity_of
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -65,9 +66,24 @@ class ProposalDesk:
             self._store.save_queue([*self._store.queue(), *fresh.values()])
         return list(fresh.values())
 
+    def ask_about_older(self) -> None:
+        """Makes a question of every waiting hunk that a newer open one speaks against."""
+        waiting = [hunk for hunk in self._store.hunks() if hunk.state in (State.QUEUED, State.PENDING)]
+        older = {waiting[place].id: update for place, update in outdated([hunk.update for hunk in waiting]).items()}
+        queue = self._store.queue()
+        asked = [
+            replace(hunk, update=older[hunk.id], state=State.FLAGGED)
+            if hunk.id in older and hunk.state is State.QUEUED
+            else hunk
+            for hunk in queue
+        ]
+        if asked != list(queue):
+            self._store.save_queue(asked)
+
     def offer(self, today: dt.date) -> Offer:
         """Puts open hunks in order, withdraws old ones, and offers as many new ones as the day has room for."""
         gone = self._tend(today)
+        self.ask_about_older()
         kept, proposals = self._store.queue(), self._store.proposals()
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
@@ -187,7 +203,7 @@ def _hunk_on(text: str | None, update: Update, today: dt.date) -> Hunk:
         base=hash_of(text),
         anchor=anchor.rstrip("\r\n"),
         heading=_heading_above(text or "", place.after_line),
-        state=State.FLAGGED if update.relation is Relation.DRIFT else State.QUEUED,
+        state=State.FLAGGED if update.relation in QUESTIONS else State.QUEUED,
     )
 
 

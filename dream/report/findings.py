@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.contradiction import contradiction_of, share_of
-from dream.records import Hunk, State
+from dream.records import Hunk, Relation, State
 from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem
@@ -20,7 +20,7 @@ from memory_server.escaping import shown_line
 from memory_server.language.words import Rarity, content_words
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.sessions import id8_of
-from memory_server.layers.topics import shortened
+from memory_server.layers.topics import TopicHead, shortened
 from memory_server.layers.validate import LINK_TARGET, ValidationRule
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.question import with_commands
@@ -41,6 +41,7 @@ MAX_HOLDERS = 60  # statements that hold a word; a commoner one says nothing abo
 QUOTED_CHARS = 90
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
+ENDS_WITHIN_DAYS, WEEK_DAYS = 14, 7  # topics named before their end, and for a week behind it
 QUESTION_CHARS = 100
 
 
@@ -49,10 +50,10 @@ class Part(StrEnum):
 
     OUTSIDE = "changes outside of review, and unsigned decisions"
     CONTRADICTION = "contradictions"
-    DRIFT = "old decisions gone against"
+    DRIFT = "old decisions gone against, and older words"
     EVIDENCE = "statements whose evidence is gone"
     PROPOSALS = "proposals waiting for a decision"
-    STALE = "stale topics"
+    STALE = "stale topics, and those that end"
     LINKS = "dead links and pointers"
     PAGE = "problems of MEMORY.md"
     QUERIES = "questions without an answer"
@@ -100,15 +101,27 @@ def stale_topics(topics: Topics, hunks: Sequence[Hunk], stale_days: int, today: 
             yield Finding(Part.STALE, topic.path, 1, what, "decide about them: oneiros review")
 
 
+def ending_topics(heads: Sequence[TopicHead], today: dt.date) -> Iterator[Finding]:
+    """Topics that hold for some days more, by what their frontmatter says, and those that have just ended."""
+    for head in sorted(heads, key=lambda one: (one.interval.last or today, one.path)):
+        left = (head.interval.last - today).days if head.interval.last else ENDS_WITHIN_DAYS + 1
+        if -WEEK_DAYS < left <= ENDS_WITHIN_DAYS:
+            ends = f"it holds until {head.interval.last}" if left >= 0 else f"it held until {head.interval.last}"
+            step = "set validUntil or ttl anew if it still holds, else take it out"
+            yield Finding(Part.STALE, head.path, 1, ends, step)
+
+
 def _said_after(hunk: Hunk, day: dt.date) -> bool:
     return any(words.time is not None and words.time.date() > day for words in hunk.evidence)
 
 
 def old_decisions(hunks: Sequence[Hunk]) -> Iterator[Finding]:
-    """Decisions of long ago that somebody went against without a reason: no update, but a person should know."""
+    """What is asked about and no update: decisions of long ago gone against without a reason, and older words."""
     for hunk in hunks:
         if hunk.state is State.FLAGGED:
-            what = f"it was gone against without a reason: “{shown_line(hunk.text)[:120]}”"
+            is_earlier = hunk.update.relation is Relation.EARLIER
+            how = "older words say otherwise" if is_earlier else "it was gone against without a reason"
+            what = f"{how}: “{shown_line(hunk.text)[:120]}”"
             line = hunk.update.place.after_line
             yield Finding(Part.DRIFT, hunk.target, line, what, "say which holds: oneiros review")
 

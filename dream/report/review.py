@@ -20,6 +20,7 @@ from dream.report.findings import (
     Part,
     contradictions,
     dead_links,
+    ending_topics,
     lost_evidence,
     old_decisions,
     outside_changes,
@@ -29,7 +30,7 @@ from dream.report.findings import (
     unsigned_decisions,
 )
 from dream.topics import read_topics
-from memory_server.layers.topics import shortened
+from memory_server.layers.topics import shortened, topic_heads
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 
@@ -102,6 +103,7 @@ class WeeklyReview:
         yield from lost_evidence(topics, self._archive)
         yield from self._waiting(today)
         yield from stale_topics(topics, hunks, self._memory.person.dream_stale_days, today)
+        yield from ending_topics(topic_heads(root), today)
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
         yield from unanswered(asked)

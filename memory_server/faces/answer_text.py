@@ -78,6 +78,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "more_lines": [[lines.first, lines.last] for lines in hit.more_lines],
         "decides": hit.decides,
         "unapproved": hit.unapproved,
+        "outside": hit.outside,
         "replaced_by": hit.replaced_by,
         "standing": hit.standing or "",
         "settled_at": hit.settled_at,
@@ -120,6 +121,7 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         decides=hit["decides"],
         certainty=Certainty(hit.get("certainty", Certainty.PERHAPS)),
         unapproved=hit.get("unapproved", False),
+        outside=hit.get("outside", ""),
         replaced_by=hit["replaced_by"],
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
         settled_at=hit.get("settled_at", 0),
@@ -155,6 +157,8 @@ def _head(number: int, hit: Hit) -> str:
     marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
     if hit.unapproved:
         marks.append("unapproved")
+    if hit.outside:
+        marks.append(hit.outside)
     if hit.standing:
         marks.append(standing_shown(hit))
     if hit.replaced_by:

@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_server.document import Chunk, ChunkId, Document, Filter, Layer, LineRange, SourcePath, Standing
+from memory_server.document import (
+    Chunk,
+    ChunkId,
+    Document,
+    Filter,
+    Interval,
+    Layer,
+    LineRange,
+    SourcePath,
+    Standing,
+)
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
@@ -50,6 +60,7 @@ class StoredSource:
     tags: tuple[str, ...]
     supersedes: tuple[str, ...]
     identity: str  # the id in its frontmatter; empty where it has none
+    interval: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +167,14 @@ class Ledger:
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
             "insert into source(id, path, layer, title, date, kind, project, machine, tags, supersedes, size,"
-            " modified_ns, content_hash, identity, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            " modified_ns, content_hash, identity, holds_from, holds_until, body)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
                 document.layer,
                 document.title,
-                document.date.isoformat() if document.date else None,
+                _iso(document.date),
                 document.kind,
                 document.project,
                 document.machine,
@@ -173,6 +184,8 @@ class Ledger:
                 state.modified_ns,
                 state.content_hash,
                 document.identity,
+                _iso(document.interval.first),
+                _iso(document.interval.last),
                 body,
             ),
         ).fetchall()
@@ -310,7 +323,8 @@ class Ledger:
     def stored_sources(self) -> Mapping[int, StoredSource]:
         """The heads of all sources by their number."""
         rows = self.connection.execute(
-            "select id, path, layer, title, date, kind, project, tags, supersedes, identity from source"
+            "select id, path, layer, title, date, kind, project, tags, supersedes, identity, holds_from, holds_until"
+            " from source"
         )
         return {row[0]: _stored_source(row) for row in rows}
 
@@ -418,7 +432,7 @@ def _stored_chunk(row: Sequence[Any]) -> StoredChunk:
 
 
 def _stored_source(row: Sequence[Any]) -> StoredSource:
-    number, path, layer, title, date, kind, project, tags, supersedes, identity = row
+    number, path, layer, title, date, kind, project, tags, supersedes, identity, *holds = row
     return StoredSource(
         number,
         SourcePath(path),
@@ -430,7 +444,12 @@ def _stored_source(row: Sequence[Any]) -> StoredSource:
         tuple(json.loads(tags)),
         tuple(json.loads(supersedes)),
         identity,
+        Interval(*(dt.date.fromisoformat(day) if day else None for day in holds)),
     )
+
+
+def _iso(day: dt.date | None) -> str | None:
+    return day.isoformat() if day else None
 
 
 def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:

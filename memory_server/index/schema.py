@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
 """
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -24,6 +24,8 @@ create table source(
     modified_ns integer not null,
     content_hash text not null,
     identity text not null,
+    holds_from text,
+    holds_until text,
     body text not null
 );
 create index source_filter on source(layer, path, project, machine, kind, date, tags);

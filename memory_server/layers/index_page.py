@@ -102,6 +102,17 @@ def with_pointers(text: str, heads: Sequence[TopicHead], settings: MemorySetting
     return before + begin + shown + end + after
 
 
+def own_lines(text: str) -> list[str]:
+    """The lines of the page that a person wrote: not the pointers, nor the title, comments and empty lines.
+
+    Raises ContentError where the markers are not one pair.
+    """
+    lines, markers = split_lines(text), find_markers(text)
+    kept = lines if markers is None else [*lines[: markers.begin], *lines[markers.end + 1 :]]
+    bare = [line.rstrip() for line in kept if line.strip() and not line.lstrip().startswith("<!--")]
+    return bare[1:] if bare[:1] == [NEW_PAGE.strip()] else bare
+
+
 def find_markers(text: str) -> Markers | None:
     """The pair of markers outside code; None where there are none. Raises ContentError where they are no pair."""
     code = code_lines(text)
@@ -124,7 +135,8 @@ def find_markers(text: str) -> Markers | None:
 def pointer(head: TopicHead, summary_chars: int = SUMMARY_CHARS) -> str:
     """One line of the index: `- [title](topics/name.md): summary`."""
     summary = shortened(_plain(head.summary), summary_chars) if summary_chars else ""
-    return f"- [{_plain(head.title, TITLE_CHARS)}]({target_of(head.path)}){': ' if summary else ''}{summary}"
+    until = f" (until {head.interval.last})" if head.interval.last else ""
+    return f"- [{_plain(head.title, TITLE_CHARS)}]({target_of(head.path)}){until}{': ' if summary else ''}{summary}"
 
 
 def target_of(path: SourcePath) -> str:
@@ -139,7 +151,12 @@ def _plain(text: str, max_chars: int = SUMMARY_CHARS) -> str:
 
 
 def _fitting(heads: Sequence[TopicHead], *, max_lines: int, max_chars: int, newline: str) -> str:
-    """As many pointers as fit, and as much of their summaries; the last line tells of topics that are left out."""
+    """As many pointers as fit, and as much of their summaries; the last line tells of topics that are left out.
+
+    Nothing where the person's own lines leave no room: what pushes the last of them out would be cut by the client.
+    """
+    if max_lines < 1:
+        return ""
     shown = len(heads) if len(heads) <= max_lines else max(max_lines - 1, 0)
     for width in SUMMARY_WIDTHS:
         block = _block(heads, shown, width, newline)
@@ -147,7 +164,8 @@ def _fitting(heads: Sequence[TopicHead], *, max_lines: int, max_chars: int, newl
             return block
     while shown and len(_block(heads, shown, 0, newline)) > max_chars:
         shown -= 1
-    return _block(heads, shown, 0, newline)
+    block = _block(heads, shown, 0, newline)
+    return block if len(block) <= max_chars else ""
 
 
 def _block(heads: Sequence[TopicHead], shown: int, width: int, newline: str) -> str:

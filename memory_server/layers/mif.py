@@ -5,6 +5,7 @@ camelCase; an edit replaces the one value by its position. All scalars are read 
 version and a boolean of `on`. What the fields must look like is said in `mif.schema.json`; `validate.py` checks it.
 """
 
+import calendar
 import datetime as dt
 import re
 from bisect import bisect_right
@@ -16,6 +17,7 @@ from typing import TypeAlias
 
 import yaml
 
+from memory_server.document import ALWAYS, Interval
 from memory_server.errors import ContentError
 
 Value: TypeAlias = "str | Sequence[Value] | Mapping[str, Value]"
@@ -27,6 +29,7 @@ LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r)")
 CLOSING = re.compile(r"(?:(?<=\n)|(?<=\r))(?:---|\.\.\.)[ \t]*(?:\r\n|\n|\r|\Z)")
 KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
+DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
 
@@ -60,6 +63,18 @@ class Frontmatter:
     def date(self, *keys: str) -> dt.date | None:
         """The first of these fields (`created`, `temporal.validFrom`) that holds a date or a timestamp, as a date."""
         return next((date for key in keys if (date := parse_date(self._text_at(key)))), None)
+
+    def interval(self) -> Interval:
+        """The days on which this holds: from validFrom to validUntil, or to the end of ttl, whichever is earlier.
+
+        A ttl runs from `modified`, else `recordedAt`, else `created`. What cannot be read does not count, nor an end
+        before its beginning; `validate` names both.
+        """
+        first, until = self.date("temporal.validFrom", "validFrom"), self.date("temporal.validUntil", "validUntil")
+        begun = self.date("modified", "temporal.recordedAt", "created")
+        lived = days_after(begun, self._text_at("temporal.ttl") or self.text("ttl")) if begun else None
+        last = min((day for day in (until, lived) if day), default=None)
+        return ALWAYS if first and last and last < first else Interval(first, last)
 
     def _text_at(self, dotted: str) -> str:
         value: Value = self.fields
@@ -142,6 +157,21 @@ def parse_date(text: str) -> dt.date | None:
     try:
         return dt.date.fromisoformat(text.strip()[:10])
     except ValueError:
+        return None
+
+
+def days_after(day: dt.date, duration: str) -> dt.date | None:
+    """The day after an ISO 8601 duration such as P90D or P1Y6M; None where it is none. Hours do not reach a day."""
+    match = DURATION.fullmatch(duration.strip())
+    if match is None:
+        return None
+    years, months, weeks, days = (int(part or 0) for part in match.groups())
+    months += 12 * years + day.month - 1
+    try:
+        year, month = day.year + months // 12, months % 12 + 1
+        last = calendar.monthrange(year, month)[1]
+        return day.replace(year=year, month=month, day=min(day.day, last)) + dt.timedelta(days=7 * weeks + days)
+    except (ValueError, OverflowError):  # beyond the calendar: for ever
         return None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.chunking import split_lines
-from memory_server.document import Document, Layer, SourcePath
+from memory_server.document import ALWAYS, Document, Interval, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
@@ -48,6 +48,9 @@ class TopicHead:
     date: dt.date | None
     summary: str  # what the frontmatter says, else its first sentence
     path: SourcePath
+    interval: Interval = ALWAYS
+    project: str = ""
+    keep: bool = False  # the person wants it at every session start
 
 
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
@@ -133,8 +136,22 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
         parsed = parse_frontmatter(read_text(root.file(source.path)))
     except ContentError as error:
         return TopicHead(name, "(unreadable)", None, error.what, source.path)
+    return head_of(source, parsed)
+
+
+def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
+    """What a list says of a topic with this frontmatter and body."""
     document = as_document(source, parsed)
-    return TopicHead(name, document.title, document.date, summary_of(parsed), source.path)
+    return TopicHead(
+        topic_name(source.path),
+        document.title,
+        document.date,
+        summary_of(parsed),
+        source.path,
+        document.interval,
+        document.project,
+        parsed.text("keep").casefold() in ("true", "yes", "on"),
+    )
 
 
 def summary_of(parsed: Frontmatter) -> str:
@@ -193,6 +210,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
         identity=parsed.text("id"),
+        interval=parsed.interval() if source.layer is Layer.TOPIC else ALWAYS,
     )
 
 

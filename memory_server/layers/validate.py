@@ -38,7 +38,12 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
 LINK_TARGET = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
-INTERVALS = (("temporal.validFrom", "temporal.validUntil"), ("start", "end"), ("created", "modified"))
+INTERVALS = (
+    ("temporal.validFrom", "temporal.validUntil"),
+    ("validFrom", "validUntil"),
+    ("start", "end"),
+    ("created", "modified"),
+)
 OWN_TARGETS = ("topics/", "sessions/", "episodes/", "lessons.md")  # where a link must lead to a source
 
 

@@ -144,19 +144,21 @@ class Pipeline:
         unless = () if question.search is Search.EXACT else question.excluded()  # which sees to it itself
         hits = typing.kept(self.retriever.hits(candidates, unless))
         hits = grouped(hits, MAX_LIMIT if question.types else question.per_source)[: 3 * most_hits(question)]
-        hits += typing.deciding(hits)
+        hits += [hit for hit in typing.deciding(hits) if not hit.outside]
         hits, replaced = self._with_approval(hits)
         ordered = with_precedence(hits, self.retriever.alikeness(hits), replaced)[: most_hits(question)]
         return Answer(ordered, self._note(question, is_found=bool(ordered)), found.terms, found.confidence)
 
     def _with_approval(self, hits: Sequence[Hit]) -> tuple[list[Hit], Mapping[SourcePath, SourcePath]]:
-        """Hits marked where nobody has answered for them, and what replaces their sources: never what is so marked."""
+        """Hits marked where nobody has answered for them, and what replaces their sources: never what is so marked,
+        nor what does not hold today.
+        """
         superseded = self.retriever.snapshot.superseded
         replaced = {hit.path: superseded[hit.path] for hit in hits if hit.path in superseded}
         topics = {*(hit.path for hit in hits if hit.layer is Layer.TOPIC), *replaced.values()}
-        unapproved = self._unapproved(topics)
+        unapproved, outside = self._unapproved(topics), self.retriever.outside(replaced.values())
         marked = [replace(hit, unapproved=True) if hit.path in unapproved else hit for hit in hits]
-        return marked, {old: new for old, new in replaced.items() if new not in unapproved}
+        return marked, {old: new for old, new in replaced.items() if new not in unapproved and new not in outside}
 
     def _found(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)
@@ -213,10 +215,11 @@ class Pipeline:
         In a tiny memory, whose scores say little, the first of the layers; where nothing but topics was found, their
         order stands.
         """
+        first = [hit for hit in above if not hit.outside][:1]
         if is_tiny(self.retriever):
-            return above[:1]
+            return first
         if all(hit.layer is Layer.TOPIC for hit in answer.hits):
-            return [hit for hit in above[:1] if fit(hit) >= ANSWERS]
+            return [hit for hit in first if fit(hit) >= ANSWERS]
         return self._topics_alone(question.of_layers(Layer.TOPIC), above)
 
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:

@@ -40,14 +40,14 @@ def with_precedence(
 ) -> tuple[Hit, ...]:
     """Hits, best first, in which a higher layer precedes a lower one that answers the same thing.
 
-    Such a higher hit is marked as deciding; one that nobody approved decides nothing. The lower one says what replaces
-    it where the higher is not older, or where `replaced` names its source. Hits that answer different things keep
-    their order.
+    Such a higher hit is marked as deciding; one that nobody approved, or that does not hold today, decides nothing. The
+    lower one says what replaces it where the higher is not older, or where `replaced` names its source. Hits that
+    answer different things keep their order.
     """
     deciding: dict[int, int] = {}  # place of a lower hit -> place of the hit that decides over it
     ranks = [hit.layer.rank for hit in hits]
     for low, hit in enumerate(hits):
-        higher = [place for place, rank in enumerate(ranks) if rank < ranks[low] and not hits[place].unapproved]
+        higher = [place for place, rank in enumerate(ranks) if rank < ranks[low] and may_decide(hits[place])]
         above = [place for place in higher if alike(hits[place], hit)]
         if above:
             deciding[low] = min(above, key=lambda place: (ranks[place], place))
@@ -58,6 +58,11 @@ def with_precedence(
             if wanted not in ordered:
                 ordered.append(wanted)
     return tuple(marked[place] for place in ordered)
+
+
+def may_decide(hit: Hit) -> bool:
+    """Whether a hit is of an approved state that holds today."""
+    return not (hit.unapproved or hit.outside)
 
 
 def _marked(
@@ -83,8 +88,8 @@ def asks_topics(question: Question) -> bool:
 
 
 def is_topic_page(hit: Hit) -> bool:
-    """Whether a hit is of a topic or the lessons; the index page points to topics and says nothing itself."""
-    return hit.layer is Layer.TOPIC and hit.path != INDEX_PAGE
+    """Whether a hit is of a topic or the lessons and holds today; the index page points to topics and says nothing."""
+    return hit.layer is Layer.TOPIC and hit.path != INDEX_PAGE and not hit.outside
 
 
 def sessions_of(hits: Sequence[Hit]) -> list[Hit]:

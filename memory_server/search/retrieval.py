@@ -4,8 +4,9 @@ Which layers may answer is said by the question's filter. Nothing here decides w
 `pipeline.py`.
 """
 
+import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
@@ -13,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Hit, Layer, Reason
+from memory_server.document import ChunkId, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
@@ -84,8 +85,11 @@ class Retriever:
         stemmer: Stemmer,
         embed_query: Callable[[str], Embedded],
         weights: Mapping[str, float] = RERANK_WEIGHTS,
+        *,
+        today: dt.date | None = None,
     ):
-        """`weights`: of the features by which the best passages are reranked."""
+        """`weights`: of the features by which the best passages are reranked. `today` tells what holds no longer."""
+        self._today = today
         self._indices = indices
         self._weights = weights
         self._stemmer = stemmer
@@ -241,10 +245,17 @@ class Retriever:
     def hits(self, candidates: Sequence[RankedPassage], unless: Sequence[Term] = ()) -> list[Hit]:
         """Candidates as hits in their order, without those that hold one of some terms, or are gone since then."""
         return [
-            hit_of(candidate, chunk, self.snapshot.sources[chunk.source])
+            hit_of(candidate, chunk, self.snapshot.sources[chunk.source], self._today)
             for candidate, chunk in self.read(candidates)
             if not any(holds(term, f"{chunk.context}\n{chunk.passage}") for term in unless)
         ]
+
+    def outside(self, paths: Collection[SourcePath]) -> frozenset[SourcePath]:
+        """Those of some sources that do not hold today."""
+        if self._today is None or not paths:
+            return frozenset()
+        sources = (source for source in self.snapshot.sources.values() if source.path in paths)
+        return frozenset(source.path for source in sources if source.interval.outside(self._today))
 
     def alikeness(self, hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
         """Tells whether two of these hits say so much the same that they answer the same question.
@@ -306,7 +317,7 @@ class Retriever:
         return (chunk.id, re.sub(r"[^\w\s]", " ", chunk.passage)[:500]) if chunk else None
 
 
-def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource) -> Hit:
+def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource, today: dt.date | None = None) -> Hit:
     """A candidate with what is stored of its passage and source."""
     return Hit(
         chunk=chunk.id,
@@ -321,6 +332,7 @@ def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource) -
         type=source.kind,
         tags=source.tags,
         parts=candidate.parts,
+        outside=source.interval.outside(today) if today else "",
         standing=chunk.standing,
         settled_at=chunk.settled_at,
     )

@@ -15,7 +15,7 @@ from dream.decisions.page import Chosen
 from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.rendering import hunk_json
-from dream.records import Hunk, State
+from dream.records import Hunk, Relation, State
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
 from memory_server.errors import UsageError
@@ -257,13 +257,16 @@ def review(
     talk(ASKED_ONCE_BY_KEY if environment.person.signing_key else ASKED_ONCE)
     with signed(environment, decisions):
         sitting.ask_about_doubts(decisions.unexplained())
-        sitting.ask_about_flags([hunk for hunk in queue if hunk.state is State.FLAGGED])
+        flagged = [hunk for hunk in queue if hunk.state is State.FLAGGED]
+        older = [hunk for hunk in flagged if hunk.update.relation is Relation.EARLIER]
+        sitting.ask_about_flags([hunk for hunk in flagged if hunk not in older])
         if page:
             sitting.run_on_page(chosen_on_page(environment))
         elif editor and hunks:
             sitting.run_in_editor(hunks)
         else:
             sitting.run(hunks)
+        sitting.ask_about_flags(older)
     unsigned = "" if environment.person.signing_key or not sitting.accepted else " They are unsigned: oneiros key new"
     talk(f"{sitting.accepted} accepted, {sitting.rejected} rejected, {sitting.skipped} left for later.{unsigned}")
     if not hunks:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dream.decisions.key import SOFTWARE
+from memory_server.document import SourcePath
 from memory_server.embedding.model import (
     DEFAULT_MODEL,
     MODELS,
@@ -20,6 +21,7 @@ from memory_server.embedding.model import (
     model_card,
 )
 from memory_server.errors import UsageError
+from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
@@ -43,6 +45,7 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros init --example")(init)
     app.command(epilog="\b\nExample: oneiros trust ./memory")(trust)
     app.command(epilog="\b\nExample: oneiros config embedding_share 0.5")(config)
+    app.command(epilog="\b\nExample: oneiros mute topics/mail.md --project shop")(mute)
 
 
 def init(
@@ -133,10 +136,20 @@ def config(
     context: typer.Context,
     key: Annotated[str | None, typer.Argument(show_default=False)] = None,
     value: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    off: Annotated[bool, typer.Option("--off", help="with mute: let them speak again")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show or change a setting: yours, and the memory's own few."""
+    """Show or change a setting: yours, and the memory's own few.
+
+    `oneiros config mute PROJECT`: hooks put nothing before the model in the sessions of a project, by name or folder.
+    """
     environment: Environment = context.obj
+    if key == "mute" and value:
+        change_muted(environment, "muted_projects", value, off=off)
+        return
+    key = "muted_projects" if key == "mute" else key
+    if off:
+        raise UsageError("--off goes with mute", remedy="oneiros config mute PROJECT --off")
     root = environment.choice.root
     person, memory = environment.person, read_memory_settings(root.settings)
     values = dataclasses.asdict(person) | dataclasses.asdict(memory)
@@ -168,6 +181,30 @@ def config(
     talk(f"{key} = {value}, in {file}")
     if key == "model":
         talk("Every passage will be embedded anew: oneiros reindex")
+
+
+def mute(
+    context: typer.Context,
+    topic: Annotated[str, typer.Argument(help="a topic, as a pointer names it: topics/mail.md, or mail")],
+    project: Annotated[str, typer.Option(help="only in the sessions of this project")] = "",
+    off: Annotated[bool, typer.Option("--off", help="let hooks point to it again")] = False,
+) -> None:
+    """Let hooks point to a topic no longer; recall still finds it."""
+    environment: Environment = context.obj
+    path = topic if topic == "lessons.md" else f"topics/{topic_name(SourcePath(topic.partition(':')[0]))}.md"
+    if not off and not require_memory(environment.choice.root).file(SourcePath(path)).is_file():
+        raise UsageError(f"there is no {path}", remedy="`oneiros topics` lists the names")
+    change_muted(environment, "muted_pointers", f"{project}={path}" if project else path, off=off)
+
+
+def change_muted(environment: Environment, key: str, rule: str, *, off: bool) -> None:
+    """Adds a rule to one of the person's lists of what is muted, or takes it out."""
+    rules: tuple[str, ...] = getattr(environment.person, key)
+    if off and rule not in rules:
+        raise UsageError(f"{rule} is not muted", remedy=f"`oneiros config {key}` lists what is")
+    kept = tuple(one for one in rules if one != rule)
+    change_setting(environment.person_file, key, kept if off else (*kept, rule), follow=True)
+    talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 
 def chosen_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:

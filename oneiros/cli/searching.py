@@ -36,6 +36,7 @@ LEGEND = """\b
 How sure a hit is: sure (an approved topic answers, or it stands there as written),
 likely (it fits well), perhaps (it is near). decides: believe it over what stands below.
 unapproved: a topic that nobody approved yet; the last line says how.
+held until, holds from: a topic outside of its interval; it decides nothing.
 you, Claude, agreed, done, dropped: who said it, and how it ended.
 """
 SYNTAX = """\b
@@ -172,6 +173,7 @@ def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
             "  decides" if hit.decides else "",
             f"  {standing_shown(hit)}" if hit.standing else "",
             "  unapproved" if hit.unapproved else "",
+            f"  {hit.outside}" if hit.outside else "",
             f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]

@@ -64,6 +64,7 @@ GROUPS = {
         Row("trust", "Let a memory inside a repository take effect, or no longer.", "founding"),
         Row("key", "Your key, which signs what you decide.", "key"),
         Row("config", "Show or change a setting: yours, and the memory's own few.", "founding"),
+        Row("mute", "Let hooks point to a topic no longer; recall still finds it.", "founding"),
         Row("setup", "Let Claude Code load MEMORY.md, and the shell complete.", "setup"),
         Row("uninstall", "Remove what lies outside of your memories, which stay.", "setup"),
     ),

@@ -5,7 +5,8 @@ import re
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import pointers_to, recalled
+from oneiros.hooks.pointers import bearing_on
+from oneiros.hooks.whereabouts import whereabouts
 
 MAX_POINTERS = 2
 MAX_ERROR_CHARS = 300
@@ -27,8 +28,9 @@ def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], ma
     template = error_template(call.tool_output)
     if not template:
         return NOTHING
-    hits = sorted(recalled(memory, template), key=lambda hit: hit.path != "lessons.md")
-    keyed = {f"error:{pointer.key}": pointer for pointer in pointers_to(hits, ())}
+    project = whereabouts(call.folder, memory.person).project
+    found = sorted(bearing_on(memory, template, project), key=lambda pointer: pointer.key != "lessons.md")
+    keyed = {f"error:{pointer.key}": pointer for pointer in found}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])
     context = tagged([HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""

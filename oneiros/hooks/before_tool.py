@@ -11,7 +11,8 @@ from pathlib import PurePosixPath
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import Pointer, holding, pointers_to
+from oneiros.hooks.pointers import Pointer, holding
+from oneiros.hooks.whereabouts import whereabouts
 
 MAX_PATHS = 4  # of one call
 MAX_POINTERS = 2
@@ -24,12 +25,13 @@ PATH = re.compile(r"[\w./~+-]*(?:/[\w.+-]+|\.[A-Za-z]\w{0,7})")
 def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
     """Pointers to what names a file of the call, once a session."""
     found: list[Pointer] = []
+    project = whereabouts(call.folder, memory.person).project
     for path in list(paths_of(call))[:MAX_PATHS]:
         for name in names_of(path):
-            hits = holding(memory, name, COMMON + 1).hits
-            if 0 < len(hits) <= COMMON:
+            hints = holding(memory, name, COMMON + 1, project)
+            if 0 < len(hints) <= COMMON:
                 seen = shown_before | {pointer.key for pointer in found}
-                found += pointers_to(hits, seen)
+                found += [hint for hint in hints if hint.key not in seen]
                 break
     found = found[:MAX_POINTERS]
     if not found:

@@ -17,6 +17,7 @@ from oneiros.hooks.injection import NOTHING, HookAnswer, token_count
 from oneiros.hooks.prompt import answer_prompt, asks_to_remember
 from oneiros.hooks.receipts import Receipts, receipts_file
 from oneiros.hooks.session_start import ReviewLines, answer_session_start
+from oneiros.hooks.whereabouts import whereabouts
 from oneiros.ingest.queue import IngestQueue, Note
 
 logger = logging.getLogger(__name__)
@@ -69,9 +70,11 @@ class Hooks:
         if call.event == "UserPromptSubmit" and asks_to_remember(call.prompt):
             self._note(call, has_ended=False)
         answer = ONCE_A_SESSION.get(call.event)
-        if answer is None or not budget:
+        where = whereabouts(call.folder, self._memory.person)
+        if answer is None or not budget or where.is_quiet(self._memory.person):
             return NOTHING
-        return answer(self._memory, call, self._receipts.shown(call.session_id), budget)
+        muted = {key for path in where.muted(self._memory.person) for key in (path, f"error:{path}")}
+        return answer(self._memory, call, self._receipts.shown(call.session_id) | muted, budget)
 
     def _is_repeated(self, call: HookCall, answer: HookAnswer) -> bool:
         """Whether a session that is resumed is given the bytes it was given before, of which the client adds none."""

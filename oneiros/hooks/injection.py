@@ -40,15 +40,24 @@ NOTHING = HookAnswer()
 
 def tagged(lines: Sequence[str], max_bytes: int) -> str:
     """As many of the lines as fit, inside the tag; empty where not even the first does."""
-    left = min(max_bytes, HARD_STOP_CHARS) - len(OPENING) - len(CLOSING) - 2
+    kept = fitting(list(map(safe, lines)), room_of(max_bytes))
+    return "\n".join([OPENING, *kept, CLOSING]) if kept else ""
+
+
+def room_of(max_bytes: int) -> int:
+    """The bytes that are left for lines inside the tag."""
+    return min(max_bytes, HARD_STOP_CHARS) - len(OPENING) - len(CLOSING) - 2
+
+
+def fitting(lines: Sequence[str], room: int) -> list[str]:
+    """The first lines that fit into so many bytes, with their line breaks."""
     kept = []
-    for line in map(safe, lines):
-        size = len(line.encode()) + 1
-        if size > left:
+    for line in lines:
+        room -= len(line.encode()) + 1
+        if room < 0:
             break
         kept.append(line)
-        left -= size
-    return "\n".join([OPENING, *kept, CLOSING]) if kept else ""
+    return kept
 
 
 def safe(text: str) -> str:

@@ -1,19 +1,32 @@
-"""Topics that bear on something, as one line each: where they stand and what they say about it."""
+"""Topics that bear on something, as one line each: where they stand and what they say about it.
 
+A topic's passage holds several statements, and that it is near says little of any one of them. So a statement is pushed
+where it shares enough of its telling words with what is asked and is near in meaning on the scale that the memory
+learnt. The figures were chosen on prompts of two projects; what they reach on two others stands in
+benchmarks/RESULTS.md.
+"""
+
+import math
 import re
-from collections.abc import Collection, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
+from memory_server.chunking import split_lines
 from memory_server.document import Answer, Filter, Hit, Layer
 from memory_server.escaping import shown_line
+from memory_server.language.sentences import sentence_spans
+from memory_server.language.words import content_words
 from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
 from memory_server.search.query import clean
 from memory_server.search.question import AllOf, Question, Search, Term
-from memory_server.search.ranking.ranking import FLOOR
 
 MAX_HITS = 8
-LEAST_SHARE = 0.75  # of the best hit's score; what is far behind it only shares a word
+SHARED_WORDS = 2  # telling words that a statement has in common with what is asked
+OVERLAP = 0.3  # of the telling words of both: what they share, by the geometric mean of how many each has
+NEAR = 3.2  # scaled cosine; 0 is a typical unrelated pair
 LINE_CHARS = 220
 TITLE_CHARS = 80
 FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
@@ -29,22 +42,46 @@ class Pointer:
     line: str
 
 
-def recalled(memory: Memory, text: str) -> tuple[Hit, ...]:
-    """What layer 1 knows about a text, the best first; nothing where it does not bear on it."""
-    answer = looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS)
-    if answer.confidence < FLOOR:  # which a tiny memory does not apply by itself
-        return ()
-    best = max((hit.score for hit in answer.hits), default=0.0)
-    return tuple(hit for hit in answer.hits if hit.score >= LEAST_SHARE * best)
+def bearing_on(memory: Memory, text: str, project: str) -> list[Pointer]:
+    """The statements of layer 1 that bear on a text, the nearest first, one a topic; none of another project."""
+    asked = frozenset(content_words(text))
+    found = [
+        (hit, line, statement)
+        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project).hits
+        for line, statement in statements(hit.passage)
+        if shares_enough(asked, frozenset(content_words(statement)))
+    ]
+    if not found:
+        return []
+    near = memory.nearness(text, [statement for _, _, statement in found])
+    best: dict[str, Pointer] = {}
+    for place in sorted(range(len(found)), key=lambda place: -near[place]):
+        if near[place] >= NEAR:
+            best.setdefault(found[place][0].path, Pointer(found[place][0].path, pointer_line(*found[place])))
+    return list(best.values())
 
 
-def holding(memory: Memory, phrase: str, limit: int) -> Answer:
-    """The passages of layer 1 in which a text stands letter by letter."""
-    return looked_up(memory, Search.EXACT, [phrase], limit)
+def shares_enough(asked: frozenset[str], said: frozenset[str]) -> bool:
+    """Whether a statement has so many telling words in common with what is asked that it may be about it."""
+    return len(asked & said) >= max(SHARED_WORDS, OVERLAP * math.sqrt(len(asked) * len(said)))
 
 
-def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) -> Answer:
-    """What layer 1 answers to the words of somebody who does not know the query syntax."""
+def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
+    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project."""
+    hits = looked_up(memory, Search.EXACT, [phrase], limit, project).hits
+    folded = phrase.casefold()
+    return [
+        Pointer(hit.path, pointer_line(hit, *found))
+        for hit in hits
+        if (found := next((one for one in statements(hit.passage) if folded in one[1].casefold()), None))
+    ]
+
+
+def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int, project: str = "") -> Answer:
+    """What layer 1 answers to the words of somebody who does not know the query syntax.
+
+    Without what does not hold today, and what belongs to another project than this one.
+    """
     is_phrase = search is Search.EXACT
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
     if not terms:
@@ -52,27 +89,26 @@ def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int) 
     text, topics = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,))
     answer = memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit))
     # the lines of MEMORY.md point to the topics and say nothing themselves
-    return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path != "MEMORY.md"))
+    left_out = {"MEMORY.md", *memory.topics_elsewhere(project)}
+    return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path not in left_out and not hit.outside))
 
 
-def pointers_to(hits: Sequence[Hit], shown_before: Collection[str]) -> list[Pointer]:
-    """A pointer to each hit's source that was not shown before."""
-    return [Pointer(hit.path, pointer_line(hit)) for hit in hits if hit.path not in shown_before]
+def pointer_line(hit: Hit, line: int, statement: str) -> str:
+    """`- Mail (topics/mail.md:12): The relay listens on port 2525.`; `line` is of the passage, from 0."""
+    said = shortened(shown_line(statement), LINE_CHARS)
+    place = f"{shown_line(hit.path)}:{min(hit.lines.first + line, hit.lines.last)}"
+    return f"- {shortened(shown_line(hit.title), TITLE_CHARS)} ({place}): {said}"
 
 
-def pointer_line(hit: Hit) -> str:
-    """`- Mail (topics/mail.md:12): The relay listens on port 2525.`"""
-    statement = shortened(shown_line(first_statement(hit.passage)), LINE_CHARS)
-    return f"- {shortened(shown_line(hit.title), TITLE_CHARS)} ({shown_line(hit.path)}:{hit.lines.first}): {statement}"
-
-
-def first_statement(passage: str) -> str:
-    """The first paragraph or list item of a passage, without marks of Markdown that mean nothing on a line."""
+def statements(passage: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a passage, each with the line on which it begins, from 0, without marks of Markdown."""
     kept: list[str] = []
-    for line in passage.splitlines():
-        if not line.strip() or NOT_A_STATEMENT.match(line) or (kept and MARK.match(line)):
-            if kept:
-                break
-            continue
-        kept.append(MARK.sub("", line).strip())
-    return FOOTNOTE.sub("", " ".join(kept))
+    for number, line in enumerate([*split_lines(passage), ""]):
+        is_end = not line.strip() or bool(NOT_A_STATEMENT.match(line))
+        if kept and (is_end or MARK.match(line)):
+            text, starts = " ".join(kept), [*accumulate((len(one) + 1 for one in kept), initial=0)]
+            for start, end in sentence_spans(text):
+                yield number - len(kept) + bisect_right(starts, start) - 1, text[start:end]
+            kept = []
+        if not is_end:
+            kept.append(FOOTNOTE.sub("", MARK.sub("", line)).strip())

@@ -5,9 +5,10 @@ import re
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall, both_ends
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
-from oneiros.hooks.pointers import pointers_to, recalled
+from oneiros.hooks.pointers import bearing_on
+from oneiros.hooks.whereabouts import whereabouts
 
-MAX_POINTERS = 3
+MAX_POINTERS = 1  # the nearest; a second one was right less often, see benchmarks/RESULTS.md
 MAX_PROMPT_CHARS = 2_000  # from its beginning and its end: a pasted file says little of what is asked
 LEAST_WORDS = 2  # `yes`, `go on` are no questions
 MAX_BYTES = 2_000  # some 500 tokens
@@ -34,7 +35,9 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
     constant = [(key, line) for key, line, is_meant in _recognised(asks) if is_meant and key not in shown_before]
     pointers = []
     if len(asks.split()) >= LEAST_WORDS:
-        pointers = pointers_to(recalled(memory, both_ends(asks, MAX_PROMPT_CHARS, " ")), shown_before)[:MAX_POINTERS]
+        project = whereabouts(call.folder, memory.person).project
+        found = bearing_on(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
+        pointers = [pointer for pointer in found if pointer.key not in shown_before][:MAX_POINTERS]
     lines = [line for _, line in constant]
     if pointers:
         lines += [HEAD, *(pointer.line for pointer in pointers)]

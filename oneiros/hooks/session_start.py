@@ -1,7 +1,8 @@
 """SessionStart: how the memory stands, for the person; what it says at rank 1, for the model.
 
-What the model is given depends on the memory and on the pages that the client loads, on nothing else, so that a resumed
-session is given the same bytes. What the person sees is of the moment.
+What the model is given depends on the memory, on the project, folder and branch, and on the pages that the client
+loads, so that a resumed session is given the same bytes; of time it depends only where a topic begins or ends to hold
+on a day. What the person sees is of the moment.
 """
 
 import concurrent.futures
@@ -12,12 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_server.errors import OneirosError
-from memory_server.layers.index_page import pointer
-from memory_server.layers.topics import read_text, topic_heads
+from memory_server.language.words import content_words
+from memory_server.layers.index_page import own_lines, pointer, target_of
+from memory_server.layers.topics import TopicHead, read_text, topic_heads
 from memory_server.memory import Memory
+from memory_server.root.paths import MemoryRoot
 from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import HookAnswer, tagged
+from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, tagged
+from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 HEALTH_SECONDS = 2.0  # a model that is still being loaded is not waited for
 MAX_LINES = 10
@@ -28,6 +32,9 @@ READING = (
 )
 LESSONS = "Lessons, to be checked before a task:"
 TOPICS = "Topics:"
+SUMMARY_CHARS = 90
+MORE_TOPICS = "- %d more topics stand behind recall."
+MORE_LINES = '(%d more lines: read_memory("MEMORY"))'
 FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
@@ -43,7 +50,12 @@ class ReviewLines(Protocol):
 def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: int, review: ReviewLines) -> HookAnswer:
     """Both answers."""
     files = ClaudeFiles(home, Path(call.folder or home))
-    context = tagged([READING, *review.for_model(), *context_lines(memory, files)], max_bytes)
+    lines = [READING, *review.for_model()]
+    where = whereabouts(call.folder, memory.person)
+    if not where.is_quiet(memory.person):
+        room = room_of(max_bytes) - sum(len(safe(line).encode()) + 1 for line in lines)
+        lines += context_lines(memory, files, where, room)
+    context = tagged(lines, max_bytes)
     return HookAnswer(
         context=context,
         to_person="\n".join(person_lines(memory, review.for_person)[:MAX_LINES]),
@@ -51,17 +63,59 @@ def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: 
     )
 
 
-def context_lines(memory: Memory, files: ClaudeFiles) -> list[str]:
-    """The lessons, and the topics where the client does not load MEMORY.md by an import anyway."""
-    lines: list[str] = []
+def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: int) -> list[str]:
+    """The person's own lines of MEMORY.md, the lessons, and the topics that matter here first, in `room` bytes.
+
+    Where the client loads MEMORY.md by an import, what stands on it is not repeated.
+    """
+    page = page_text(memory.root)
+    is_loaded = bool(files.imports_of(memory.root.index_page))
+    lines = [] if is_loaded else within(own_lines_of(page), room // 2, MORE_LINES)
     lessons = lesson_lines(memory)
-    if lessons:
-        lines += [LESSONS, *lessons]
-    if not files.imports_of(memory.root.index_page):
-        heads = [head for head in topic_heads(memory.root) if head.path.startswith("topics/")]
-        if heads:
-            lines += [TOPICS, *(pointer(head, 90) for head in heads)]
+    lines += [LESSONS, *lessons] if lessons else []
+    heads = [head for head in topic_heads(memory.root) if head.path.startswith("topics/")]
+    muted = where.muted(memory.person)
+    told = [
+        head
+        for head in sorted(heads, key=lambda head: order_here(head, where))
+        if head.path not in muted and not head.interval.outside(memory.today)
+        if not (is_loaded and f"({target_of(head.path)})" in page)
+    ]
+    left = room - sum(len(safe(line).encode()) + 1 for line in lines)
+    if told:
+        lines += within([TOPICS, *(pointer(head, SUMMARY_CHARS) for head in told)], left, MORE_TOPICS)
     return lines
+
+
+def within(lines: Sequence[str], room: int, more: str) -> list[str]:
+    """As many of the lines as fit, the last one telling how many do not."""
+    lines = [safe(line) for line in lines]
+    kept = fitting(lines, room)
+    if len(kept) == len(lines):
+        return kept
+    kept = fitting(lines, room - len(more) - len(str(len(lines))))
+    return [*kept, more % (len(lines) - len(kept))]
+
+
+def order_here(head: TopicHead, where: Whereabouts) -> tuple[bool, bool, bool, bool, str]:
+    """What a topic is sorted by: marked to be kept, of this project, about this folder or branch, of none."""
+    said = frozenset(content_words(f"{head.name} {head.title}".replace("/", " ").replace("-", " ")))
+    is_ours = bool(where.project) and head.project.casefold() == where.project.casefold()
+    return not head.keep, not is_ours, not (said & where.words), bool(head.project), head.name
+
+
+def page_text(root: MemoryRoot) -> str:
+    try:
+        return read_text(root.index_page)
+    except OneirosError:
+        return ""
+
+
+def own_lines_of(page: str) -> list[str]:
+    try:
+        return own_lines(page)
+    except OneirosError:
+        return []  # its markers are broken; `validate` says so
 
 
 def lesson_lines(memory: Memory) -> list[str]:

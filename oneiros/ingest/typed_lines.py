@@ -4,14 +4,14 @@ Behind the ingest in the daemon: it never stands in a session's way, and what is
 """
 
 import datetime as dt
-import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from crawler.archive.store import Archive
 from crawler.facts import facts_of
 from crawler.recorder import DigestLine, DigestType, digest_lines
-from crawler.transcripts.turns import Role, Turn
+from crawler.tasks import tasks_of
+from crawler.transcripts.turns import Turn
 from memory_server.errors import ContentError
 from memory_server.index.typed_lines import TypedLine, TypedLines
 from memory_server.layers.blackboard import Blackboard, Handoff, SessionNotes
@@ -23,7 +23,6 @@ from oneiros.ingest.settings import archive_of
 MAX_NOTES = 12
 MAX_TASKS = 20
 MARK_EDGE = "\n"  # between a state of the archive and the model that wrote lines from it; a state never holds one
-TASK_TOOLS = ("TodoWrite",)
 
 
 class Recorder:
@@ -123,19 +122,8 @@ def notes_of(lines: Sequence[DigestLine]) -> list[str]:
 
 
 def open_tasks(turns: Sequence[Turn]) -> list[str]:
-    """What the assistant's last list of tasks holds that is not done."""
-    for turn in reversed(turns):
-        if turn.role is Role.TOOL and turn.tool in TASK_TOOLS:
-            try:
-                tasks = json.loads(turn.arguments).get("todos", [])
-            except (ValueError, AttributeError):
-                return []
-            return [
-                f"{task.get('status', '')}: {task.get('content', '')}"
-                for task in tasks
-                if isinstance(task, dict) and task.get("status") != "completed"
-            ][:MAX_TASKS]
-    return []
+    """The assistant's tasks that are not done; those of sub-agents are theirs."""
+    return [f"{task.status}: {task.text}" for task in tasks_of(turns) if task.is_open and not task.agent][:MAX_TASKS]
 
 
 def handoff_of(session: CompressedSession, tasks: Sequence[str], now: dt.datetime) -> Handoff:

@@ -194,6 +194,21 @@ def test_a_task_is_open_as_the_last_list_leaves_it(tmp_path: Path) -> None:
     assert lines(session, "Open items") == ["Restart the relay"]
 
 
+def test_a_task_with_a_number_is_open_until_an_update_ends_it(tmp_path: Path) -> None:
+    _, session = compress(
+        tmp_path,
+        person(1, "The relay hangs on a stale socket, please mend it."),
+        assistant(2, call("TaskCreate", "c1", subject="Find the stale socket")),
+        result(3, "c1", "Task #1 created successfully: Find the stale socket"),
+        assistant(4, call("TaskCreate", "c2", subject="Restart the relay")),
+        result(5, "c2", "Task #2 created successfully: Restart the relay"),
+        assistant(6, call("TaskUpdate", "c3", taskId="1", status="completed")),
+        result(7, "c3", "Updated task #1 status"),
+    )
+
+    assert lines(session, "Open items") == ["Restart the relay"]
+
+
 def test_a_digest_names_settings_and_secrets_and_never_a_secrets_value(tmp_path: Path) -> None:
     value = "ghp_" + "a1B2" * 9
     _, session = compress(

@@ -20,7 +20,7 @@ from dream.decisions.page import Chosen
 from dream.decisions.presence import Consent, How
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, hunk_lines
-from dream.records import Hunk
+from dream.records import Hunk, Relation
 from memory_server.errors import ContentError, OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.machine.files import replace_file
@@ -39,6 +39,16 @@ a - accept this hunk and the rest of this topic
 f - accept this hunk and the rest of the file that it was written in
 q - quit
 """
+OLD_DECISION = (
+    "An old decision was gone against.",
+    "Does the new word hold [y], or the old decision [n]; later [s]? ",
+    "the old decision stands",
+)
+OLDER_WORDS = (
+    "Older words say otherwise.",
+    "Do the older words hold [y], or what came after them [n]; later [s]? ",
+    "what came later stands",
+)
 AROUND = 2  # turns shown before and after the quoted one
 REASON_CHARS = 500
 END = "\x04"  # what is typed to end the input
@@ -57,6 +67,7 @@ class TerminalReview:
         self._consent: Consent | None = None
         self._manner: How | None = None  # of consent, where it is not only the word
         self._whole_topic = self._whole_file = ""  # of which all hunks are accepted without asking
+        self._has_quit = False
         self.accepted = self.rejected = self.skipped = 0
 
     def run(self, hunks: Sequence[Hunk]) -> None:
@@ -67,6 +78,7 @@ class TerminalReview:
                 self._show(left[0], f"[{len(hunks) - len(left) + 1}/{len(hunks)}]")
                 if not self._decide(left[0]):
                     self.skipped += len(left)
+                    self._has_quit = True
                     break
                 left = self._without_whole(left[1:])
 
@@ -130,15 +142,21 @@ class TerminalReview:
                     talk(str(error))
 
     def ask_about_flags(self, hunks: Sequence[Hunk]) -> None:
-        """Asks about decisions of long ago that somebody went against without a reason."""
-        for hunk in hunks:
-            self._show(hunk, "An old decision was gone against.")
-            answer = self._ask("Does the new word hold [y], or the old decision [n]; later [s]? ")
+        """Asks about decisions of long ago that somebody went against without a reason, and about older words."""
+        for number, hunk in enumerate(hunks):
+            if self._has_quit:
+                self.skipped += len(hunks) - number
+                return
+            is_earlier = hunk.update.relation is Relation.EARLIER
+            head, question, stands = OLDER_WORDS if is_earlier else OLD_DECISION
+            self._show(hunk, head)
+            answer = self._ask(question)
             if answer == "y":
                 self._accept(hunk)
             elif answer == "n":
-                self._reject(hunk, "the old decision stands")
+                self._reject(hunk, stands)
             else:
+                self._has_quit = answer in ("q", END)
                 self.skipped += 1
 
     def _show(self, hunk: Hunk, count: str) -> None:

@@ -189,7 +189,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
             "dream_history",
             "dream_commit",
         ),
-        *("hook_bytes", "idle_minutes", "http_port", "memory_ceiling_mb"),
+        *("hook_bytes", "muted_projects", "muted_pointers", "idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]
 
@@ -562,3 +562,23 @@ def test_doctor_names_a_chain_of_decisions_that_was_removed(shell: Shell, own: P
     told = [one["detail"] for one in shell.json("doctor")["checks"] if one["check"] == "approval"]
 
     assert "the chain of decisions is not as it was left: it was removed, and 1 decisions with it" in told
+
+
+def test_a_project_is_muted_and_heard_again(shell: Shell, own: Path) -> None:
+    assert shell("config", "mute", "shop")[0] == 0
+    assert shell("config", "mute", "garden")[0] == 0
+    assert shell("config", "mute", "shop", "--off")[0] == 0
+
+    assert shell.json("config", "mute") == {"muted_projects": ["garden"]}
+    assert shell("config", "mute", "shop", "--off")[0] == 2
+    assert shell("config", "answer_tokens", "1500", "--off")[0] == 2
+
+
+def test_a_topic_is_muted_as_its_pointer_names_it(shell: Shell, own: Path) -> None:
+    assert shell("mute", "topics/mail.md:6")[0] == 0
+    assert shell("mute", "mail", "--project", "shop")[0] == 0
+    assert shell("mute", "nosuch")[0] == 2
+
+    assert shell.json("config", "muted_pointers") == {"muted_pointers": ["topics/mail.md", "shop=topics/mail.md"]}
+    assert shell("mute", "mail", "--off")[0] == 0
+    assert shell.json("config", "muted_pointers") == {"muted_pointers": ["shop=topics/mail.md"]}

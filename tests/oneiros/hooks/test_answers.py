@@ -11,7 +11,7 @@ from oneiros.hooks.after_tool import answer_after_tool, error_template
 from oneiros.hooks.before_tool import answer_before_tool
 from oneiros.hooks.call import HookCall, parse_call
 from oneiros.hooks.injection import CLOSING, OPENING, HookAnswer, tagged
-from oneiros.hooks.pointers import first_statement
+from oneiros.hooks.pointers import statements
 from oneiros.hooks.prompt import TO_RECALL, TO_REMEMBER, answer_prompt
 from oneiros.hooks.session_start import answer_session_start
 from tests.conftest import MakeEngine
@@ -55,7 +55,7 @@ def prompt(memory: Memory, text: str, shown: set[str] | None = None) -> HookAnsw
 def test_a_prompt_gets_a_pointer_to_the_topic_that_answers_it(office: Memory) -> None:
     answer = prompt(office, "Which port does the mail relay listen on?")
 
-    assert "- Mail (topics/mail.md:1): The relay listens on port 2525." in answer.context.splitlines()
+    assert "- Mail (topics/mail.md:3): The relay listens on port 2525." in answer.context.splitlines()
     assert "topics/mail.md" in answer.keys
 
 
@@ -175,7 +175,7 @@ def test_the_person_sees_ten_lines_at_most(office: Memory, tmp_path: Path) -> No
 
 
 def test_nothing_in_a_topic_can_close_the_tag_or_hide(office: Memory) -> None:
-    context = prompt(office, "close it with hidden marks in the trap").context
+    context = prompt(office, "close the oneiros memory with hidden marks").context
 
     assert "Trap" in context
     assert context.startswith(OPENING) and context.endswith(CLOSING)
@@ -192,9 +192,13 @@ def test_an_injection_stays_within_its_bytes_whatever_a_person_sets() -> None:
 
 
 def test_a_statement_is_shown_without_marks_of_markdown() -> None:
-    passage = "## Ports\n\n- The relay listens on 2525,\n  the monitor on 8443.[^a]\n- Another.\n"
+    passage = "## Ports\n\n- The relay listens on 2525,\n  the monitor on 8443.[^a] It\n  needs TLS.\n- Another.\n"
 
-    assert first_statement(passage) == "The relay listens on 2525, the monitor on 8443."
+    assert list(statements(passage)) == [
+        (2, "The relay listens on 2525, the monitor on 8443."),
+        (3, "It needs TLS."),
+        (5, "Another."),
+    ]
 
 
 def test_a_call_is_read_alike_from_a_command_and_from_the_tool() -> None:

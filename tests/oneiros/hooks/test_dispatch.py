@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from memory_server.memory import Memory
+from memory_server.settings import PersonSettings
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.receipts import read_receipts, receipts_file
 from oneiros.ingest.queue import IngestQueue
-from tests.memories import write_topic
+from tests.memories import recall, write_topic
 
 
 class Waiting:
@@ -79,3 +80,51 @@ def test_with_no_bytes_allowed_nothing_is_injected(hooks: Hooks, memory: Memory)
 
     assert hooks.answer("UserPromptSubmit", PROMPT) == ""
     assert "additionalContext" not in hooks.answer("SessionStart", {"session_id": "s"})
+
+
+def test_a_muted_topic_is_not_pushed_and_still_found(hooks: Hooks, memory: Memory, tmp_path: Path) -> None:
+    memory.person = PersonSettings(muted_pointers=("topics/mail.md",))
+
+    assert hooks.answer("UserPromptSubmit", PROMPT) == ""
+    assert "topics/mail.md" not in hooks.answer("SessionStart", {"session_id": "s"})
+    assert recall(memory, "on which port does the relay listen").hits[0].path == "topics/mail.md"
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_pushed"), [("shop=topics/mail.md", False), ("SHOP=topics/mail.md", False), ("b=topics/mail.md", True)]
+)
+def test_a_topic_is_muted_in_one_project(
+    hooks: Hooks, memory: Memory, tmp_path: Path, rule: str, is_pushed: bool
+) -> None:
+    memory.person = PersonSettings(muted_pointers=(rule,))
+
+    answer = hooks.answer("UserPromptSubmit", {**PROMPT, "cwd": str(tmp_path / "shop")})
+
+    assert bool(answer) == is_pushed
+
+
+@pytest.mark.parametrize("rule", ["shop", "Shop", "FOLDER/shop"])
+def test_nothing_is_put_before_the_model_in_a_muted_project(
+    hooks: Hooks, memory: Memory, tmp_path: Path, rule: str
+) -> None:
+    memory.person = PersonSettings(muted_projects=(rule.replace("FOLDER", str(tmp_path)),))
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    (tmp_path / "shop" / "api").mkdir()
+    there = {"cwd": str(tmp_path / "shop" / "api")}
+
+    started = hooks.answer("SessionStart", {"session_id": "s", **there})
+
+    assert hooks.answer("UserPromptSubmit", {**PROMPT, **there}) == ""
+    assert "Topics:" not in started and "Waiting for you" in started  # the person is still told
+    assert hooks.answer("UserPromptSubmit", {**PROMPT, "cwd": str(tmp_path)}) != ""
+
+
+def test_a_topic_of_another_project_or_time_is_not_pushed(hooks: Hooks, memory: Memory, tmp_path: Path) -> None:
+    asked = {**PROMPT, "cwd": str(tmp_path / "shop")}
+    before = hooks.answer("UserPromptSubmit", asked)
+    for number, fields in enumerate(({"project": "garden"}, {"validUntil": "2025-12-31"}), start=1):
+        write_topic(memory, "mail", "# Mail\n\nThe relay listens on port 2525.\n", **fields)
+        memory.reindex()
+
+        assert hooks.answer("UserPromptSubmit", {**asked, "session_id": f"other{number}"}) == ""
+    assert before != ""
