@@ -1,6 +1,6 @@
 """The first day: from an empty home to statements in topics, by the commands that a person types.
 
-    python -m benchmarks.first_day --data ../shared/data [--json FILE]
+    python -m benchmarks.first_day [--data ../shared/data] [--json [FILE]]
 
 A home gets the transcripts of four projects and the rule files of eight public ones. `minutes`: from the start of
 `oneiros init --all` to the end of `oneiros dream apply`, by which a person at a terminal takes up what `oneiros import`
@@ -43,18 +43,22 @@ def main() -> None:
     """Measures, prints and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", nargs="?", const="-", help="figures to FILE, or to the output alone")
+    parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
     arguments = parser.parse_args()
-    print(machine_text(), "load", *(f"{load:.1f}" for load in os.getloadavg()))
+    arguments.vectors.mkdir(parents=True, exist_ok=True)
+    if arguments.json != "-":
+        print(machine_text(), "load", *(f"{load:.1f}" for load in os.getloadavg()))
     house = House()
     try:
         found = first_day(house, arguments.data)
     finally:
         house.close()
-    found |= topics_measured(arguments.data) | pointers_measured(arguments.data)
-    print(json.dumps(found, indent=2))
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    found |= topics_measured(arguments.data) | pointers_measured(arguments.data, arguments.vectors.resolve())
+    text = json.dumps(found, indent=2)
+    print(text)
+    if arguments.json and arguments.json != "-":
+        Path(arguments.json).write_text(text + "\n", encoding="utf-8")
 
 
 def first_day(house: House, data: Path) -> dict[str, Any]:
