@@ -8,6 +8,7 @@ a quote of a session, a passage of a file that a person wrote, or what a person 
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,6 +19,7 @@ import msgspec
 from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
 
+UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
 LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it
 
 
@@ -92,9 +94,9 @@ class Written(msgspec.Struct, frozen=True, tag="written"):
         """Where they stand, by the project where the file lies in a folder of that name: `docs/build.md:12 of app`."""
         parts = PurePosixPath(self.file).parts
         if not project or project not in parts[:-1]:
-            return f"{self.file}:{self.line}"
+            return f"{_plain(self.file)}:{self.line}"
         below = parts[len(parts) - parts[::-1].index(project, 1) :]
-        return f"{'/'.join(below)}:{self.line} of {project}"
+        return f"{_plain('/'.join(below))}:{self.line} of {_plain(project)}"
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):
@@ -115,6 +117,11 @@ class Told(msgspec.Struct, frozen=True, tag="told"):
     def place_in(self, project: str) -> str:  # noqa: ARG002  as of words that stand somewhere
         """In a footnote's words, how it came here."""
         return "said directly"
+
+
+def _plain(name: str) -> str:
+    """A name of a file as a footnote holds it: nothing in it can pass for a further source."""
+    return UNSAFE_IN_NAME.sub(lambda match: f"%{ord(match[0]):02X}", name)
 
 
 Given = Written | Told

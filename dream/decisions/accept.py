@@ -6,7 +6,7 @@ it stands, and the hunk finds its place anew or is refused. What nobody has answ
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -21,9 +21,10 @@ from dream.decisions.repository import Repository, find_repository
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
-from dream.proposals.desk import ProposalDesk
+from dream.proposals.arrangement import Arrangement, Texts
+from dream.proposals.desk import ProposalDesk, home_of
 from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
-from dream.proposals.rendering import accepting, adopting, reverting
+from dream.proposals.rendering import accepting, adopting, arranging, reverting
 from dream.proposals.store import (
     Approval,
     Event,
@@ -40,6 +41,7 @@ from dream.proposals.store import (
 from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
+from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.index_page import NEW_PAGE, with_pointers
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
@@ -72,13 +74,22 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Rewritten:
     """A file that a decision is about: its text before and behind, None where there is none, and the way back."""
 
     path: str
     old: str | None
     new: str | None
     splices: tuple[Splice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arranged:
+    """What came of topics renamed, joined or cut."""
+
+    name: str  # by which it is undone
+    what: str
+    commit: str = ""
 
 
 class Decisions:
@@ -182,6 +193,54 @@ class Decisions:
         self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
 
+    def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
+        """What would become of the topics. Raises where a name is none of layer 1, or a file of it is in doubt."""
+        with self.locked():
+            return self._arrangement(wanted)
+
+    def arrange(self, wanted: Callable[[Texts], Arrangement], consent: Consent) -> Arranged:
+        """Renames, joins or cuts topics: files, links, pointers and open hunks at once. Raises as `accept` does."""
+        with self.locked() as journal:
+            found = self._arrangement(wanted)
+            olds = {path: self._text(path) for path in found.files}
+            written = [
+                Rewritten(path, olds[path], new, splices_between(olds[path] or "", new or ""))
+                for path, new in found.files.items()
+            ]
+            plan = self._plan_to_arrange(Event.ARRANGED, found.what, written, found.homes, consent)
+            journal.carry_out(plan)
+            self._show_all(plan)
+        self._level()
+        return Arranged(plan.approval.name, found.what, self._commit_of(plan))
+
+    def arranged(self, name: str) -> Approval | None:
+        """The decision by which topics were renamed, joined or cut, by its name or the beginning of it."""
+        found = [one for one in self.store.approvals() if one.event is Event.ARRANGED and one.name.startswith(name)]
+        return found[0] if name and len(found) == 1 else None
+
+    def put_back(self, arranged: Approval, consent: Consent) -> Arranged:
+        """Undoes it: to the last byte where the files have not changed since. Raises ContentError where they have."""
+        with self.locked() as journal:
+            if not self._log.chain.entry_of(arranged):
+                what = "its way back is not the one that was decided"
+                raise ContentError(what, where=arranged.name, remedy="Arrange the topics by hand")
+            if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
+                raise ContentError("it is undone already", where=arranged.name)
+            written = []
+            for change in arranged.files:
+                if change.path != self.root.index_page.name:
+                    self._require_no_doubt(change.path, is_new=False)
+                    now = self._text(change.path)
+                    written.append(Rewritten(change.path, now, self._without(now, change, is_whole=True)))
+            left = [one.path for one in written if one.new is not None]
+            homes = {one.path: tuple(left) for one in written}
+            what = f"Undo: {arranged.text}"
+            plan = self._plan_to_arrange(Event.REVERTED, what, written, homes, consent, arranged)
+            journal.carry_out(plan)
+            self._show_all(plan)
+        self._level()
+        return Arranged(arranged.name, what, self._commit_of(plan))
+
     def unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
         return self.doubts()[0]
@@ -240,7 +299,7 @@ class Decisions:
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
         texts = {path: self._text(path) for path in paths}
-        written = [Written(path, text, text) for path, text in texts.items()]
+        written = [Rewritten(path, text, text) for path, text in texts.items()]
         approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
         entry = self._log.entry(approval, consent)
         plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
@@ -305,7 +364,7 @@ class Decisions:
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
         new = placed(old, hunk, place, manner)
         founded = new_file(hunk, place, manner) if old is None else old
-        written = self._with_index_page(Written(hunk.target, old, new, splices_between(founded, new)))
+        written = self._with_index_page([Rewritten(hunk.target, old, new, splices_between(founded, new))])
         decided = replace(hunk, state=State.ACCEPTED, decided=self.now(), update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
         approval = Approval(
@@ -326,13 +385,14 @@ class Decisions:
         return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
 
     def _plan_to_revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
-        self._require_no_doubt(hunk.target)
+        target = self._file_with(accepted.label, hunk.target)
+        self._require_no_doubt(target)
         if accepted.files and any(one.splices for one in accepted.files) and not self._log.chain.entry_of(accepted):
             what = "its way back is not the one that was decided"
             raise ContentError(what, where=f"hunk {hunk.id}", remedy="Edit the topic by hand")
         change = next(change for change in accepted.files if change.path == hunk.target)
-        now = target_text(self.root, hunk.target)
-        written = self._with_index_page(Written(hunk.target, now, self._without(now, change)), accepted)
+        now = self._text(target)
+        written = self._with_index_page([Rewritten(target, now, self._without(now, change))], accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self.now())
         approval = Approval(
             Event.REVERTED, self.now(), changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
@@ -340,40 +400,74 @@ class Decisions:
         message = self._message(reverting(decided, approval))
         return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
 
-    def _without(self, now: str | None, change: FileChange) -> str | None:
-        """A file without a change of it."""
+    def _arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
+        found = wanted({path: self._text(path) or "" for path in approved_files(self.root)})
+        for path, text in found.files.items():
+            if path != self.root.index_page.name:
+                self._require_no_doubt(path, is_new=text is not None)
+        return found
+
+    def _plan_to_arrange(
+        self,
+        event: Event,
+        what: str,
+        written: Sequence[Rewritten],
+        homes: Mapping[str, Sequence[str]],
+        consent: Consent,
+        undone: Approval | None = None,
+    ) -> Plan:
+        """The plan of files that change together, with the open hunks on them."""
+        texts = {one.path: one.new for one in written if one.new is not None}
+        hunks = [hunk for hunk in self.store.hunks() if hunk.is_open and hunk.target in homes]
+        moved = []
+        for hunk in hunks:
+            home = home_of(hunk, {path: texts[path] for path in homes[hunk.target]})
+            if home != hunk.target:
+                moved.append((hunk.id, self.desk.followed(hunk, home, texts[home])))
+        name = undone.name if undone else ""
+        files = self._with_index_page(list(written), undone)
+        approval = Approval(event, self.now(), changes_of(files), name, text=what, nonce=new_nonce())
+        message = self._message(arranging(what, [one.path for one in files], approval))
+        return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
+
+    def _without(self, now: str | None, change: FileChange, *, is_whole: bool = False) -> str | None:
+        """A file without a change of it. `is_whole`: what the change made goes as a file or not at all."""
         if not change.splices:
             raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
-        if now is not None and hash_of(now) == change.after:
-            return undone(now, change.splices) if change.before else None
-        left = taken_out(now, change.splices) if now is not None else None
+        if hash_of(now) == change.after:
+            return undone(now or "", change.splices) if change.before else None
+        left = taken_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
         if left is None:
             what = "later changes stand where this one was made"
             raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
         return dated(left, self.now().date())
 
-    def _with_index_page(self, target: Written, accepted: Approval | None = None) -> list[Written]:
-        """The target with the index page behind it, where its pointers change too."""
+    def _with_index_page(self, targets: Sequence[Rewritten], accepted: Approval | None = None) -> list[Rewritten]:
+        """The targets with the index page behind them, where its pointers change too."""
         page, old = self.root.index_page.name, self._text(self.root.index_page.name)
+        own = next((one.new for one in targets if one.path == page), old)
+        targets = [one for one in targets if one.path != page]
         if old is not None and self._log.approvals().doubt_about(page, old):
-            return [target]  # its own lines are in doubt: they must not ride along in a commit
+            return targets  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
             new = undone(old, undo.splices)
         else:
             limits = read_memory_settings(self.root.settings)
-            new = with_pointers(old if old is not None else NEW_PAGE, self._heads_with(target), limits)
-        return [target] if new == old else [target, Written(page, old, new, splices_between(old or "", new))]
+            new = with_pointers(own if own is not None else NEW_PAGE, self._heads_with(targets), limits)
+        return targets if new == old else [*targets, Rewritten(page, old, new, splices_between(old or "", new))]
 
-    def _heads_with(self, target: Written) -> list[TopicHead]:
-        """The heads of all topics, as if the target were written already."""
-        heads = [head for head in topic_heads(self.root) if head.path != target.path]
-        if target.new is None:
-            return heads
-        parsed = parse_frontmatter(target.new)
-        document = as_document(SourceFile(SourcePath(target.path), Layer.TOPIC), parsed)
-        name = topic_name(document.path)
-        return [*heads, TopicHead(name, document.title, document.date, summary_of(parsed), document.path)]
+    def _heads_with(self, targets: Sequence[Rewritten]) -> list[TopicHead]:
+        """The heads of all topics, as if the targets were written already."""
+        paths = {one.path for one in targets}
+        heads = [head for head in topic_heads(self.root) if head.path not in paths]
+        for one in targets:
+            if one.new is not None:
+                parsed = parse_frontmatter(one.new)
+                document = as_document(SourceFile(SourcePath(one.path), Layer.TOPIC), parsed)
+                name = topic_name(document.path)
+                heads.append(TopicHead(name, document.title, document.date, summary_of(parsed), document.path))
+        return heads
 
     # -- what a plan is made of ---------------------------------------------------------------------------------
 
@@ -394,8 +488,19 @@ class Decisions:
         if self._levels_at_once:
             self._level()
 
-    def _require_no_doubt(self, target: str) -> None:
-        checked_target(self.root, target)
+    def _file_with(self, label: str, path: str) -> str:
+        """The file in which a footnote stands; this one, where it does, since it may have been renamed or cut."""
+        paths = (path, *approved_files(self.root)) if label else ()
+        return next((one for one in paths if label in find_footnotes(self._text(one) or "").defined), path)
+
+    def _show_all(self, plan: Plan) -> None:
+        """Writes the pages of the proposals whose hunks were moved anew."""
+        for hunk in {hunk.proposal: hunk for _, hunk in plan.moved}.values():
+            self._show_again(hunk)
+
+    def _require_no_doubt(self, target: str, *, is_new: bool = True) -> None:
+        """Raises ContentError where nobody has answered for a file, or it is none that may be written to."""
+        (checked_target if is_new else checked_path)(self.root, target)
         if doubt := self._log.approvals().doubt_about(target, self._text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
@@ -441,9 +546,9 @@ def checked_wording(text: str, redactor: Redactor) -> str:
     return text
 
 
-def planned(written: Sequence[Written]) -> tuple[PlannedFile, ...]:
+def planned(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
     return tuple(PlannedFile(one.path, hash_of(one.old), one.new) for one in written)
 
 
-def changes_of(written: Sequence[Written]) -> tuple[FileChange, ...]:
+def changes_of(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
     return tuple(change_of(one.path, one.old, one.new, one.splices) for one in written)

@@ -42,6 +42,7 @@ class Plan:
     hunks: tuple[Hunk, ...]  # as they are to be saved
     message: str  # of the commit; empty where none is wanted
     entry: ChainEntry | None = None  # in the chain; None in a plan from before there was one
+    moved: tuple[tuple[str, Hunk], ...] = ()  # hunks whose file has another name, by the id that they had
 
 
 class Journal:
@@ -82,8 +83,8 @@ class Journal:
         entry = plan.entry or entry_for(approval, "")
         added = self._log.chain.add([replace(entry, files=digests_of(approval))])
         logger.debug("entry added")
-        for hunk in plan.hunks:
-            self._store.save_hunk(hunk)
+        for was, hunk in (*((hunk.id, hunk) for hunk in plan.hunks), *plan.moved):
+            self._store.save_hunk(hunk, was)
             logger.debug("hunk saved")
         self._file.unlink()
         logger.debug("struck out")

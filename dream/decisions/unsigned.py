@@ -30,7 +30,7 @@ KEY_STEP = "If that was not you, put your own back into your settings and look a
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Announced:
     """What the person was told of already, each with the time at which they first were."""
 
     entries: Mapping[str, Time] = field(default_factory=dict)  # by the hash of what was then the last of the chain
@@ -63,7 +63,7 @@ class UnsignedDecisions:
         entries = {name: told.entries.get(name, now) for name in hashes if name in told.entries or name == hashes[-1]}
         commits = {name: told.commits.get(name, now) for name in self._commits}
         gone = {name: told.gone.get(name, now) for name in {*told.entries, *told.gone}.difference(hashes)}
-        replace_file(self._file, msgspec.json.encode(Told(entries, commits, gone)))
+        replace_file(self._file, msgspec.json.encode(Announced(entries, commits, gone)))
 
     def _untold(self, now: dt.datetime, since: dt.datetime) -> list[Doubt]:
         """What the person was not told of before that time."""
@@ -76,11 +76,11 @@ class UnsignedDecisions:
         is_cut = bool(gone) and not self._chain.is_begun_anew
         return [*self._about_chain(max(places, default=0), is_cut=is_cut), *self._about_commits(commits)]
 
-    def _told(self) -> Told:
+    def _told(self) -> Announced:
         try:
-            return msgspec.json.decode(read_record(self._file), type=Told)
+            return msgspec.json.decode(read_record(self._file), type=Announced)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return Told()
+            return Announced()
 
     def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:
         """What is wrong with it, and what stands unsigned behind a place."""

@@ -6,7 +6,7 @@ the hunks whenever these change. Hunks whose target changed find their place ane
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dream.judge.learned import Learned, learned_since
@@ -15,6 +15,7 @@ from dream.proposals.rendering import diff_steps, files_diff, proposal_page
 from dream.proposals.store import Proposal, ProposalStore, target_text
 from dream.records import Hunk, Kind, Relation, State, Update, hash_of, identity_of
 from memory_server.chunking import code_lines, split_lines
+from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -106,20 +107,17 @@ class ProposalDesk:
 
     def hunk_of(self, update: Update, today: dt.date) -> Hunk:
         """An update as a hunk, on its file as it is."""
-        place, candidate = update.place, update.candidate
-        text = target_text(self._root, place.target)
-        lines = split_lines(text or "")
-        anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
-        return Hunk(
-            id=identity_of(candidate.evidence, place.target),
-            update=update,
-            text=candidate.text.strip(),
-            found=today,
-            base=hash_of(text),
-            anchor=anchor.rstrip("\r\n"),
-            heading=_heading_above(text or "", place.after_line),
-            state=State.FLAGGED if update.relation is Relation.DRIFT else State.QUEUED,
-        )
+        return _hunk_on(target_text(self._root, update.place.target), update, today)
+
+    def followed(self, hunk: Hunk, target: SourcePath, text: str) -> Hunk:
+        """An open hunk whose file has become another one, or a part of it, with this text: placed there, or retired."""
+        update = replace(hunk.update, place=replace(hunk.update.place, target=target))
+        place = anchored(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
+        known = {one.id for one in self._store.hunks()}
+        name = identity_of(hunk.evidence, target)
+        if place is None or name in known:
+            return replace(hunk, state=State.RETIRED, reason=f"its topic has become {target}, where it does not fit")
+        return _as_it_stood(_hunk_on(text, replace(update, place=place), hunk.found), replace(hunk, id=name))
 
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
@@ -162,14 +160,41 @@ class ProposalDesk:
         place = anchored(text, hunk)
         if place is None:
             return replace(hunk, state=State.RETIRED, reason="its topic has changed so that it fits no longer")
-        return replace(
-            self.hunk_of(replace(hunk.update, place=place), hunk.found),
-            id=hunk.id,
-            text=hunk.text,
-            state=hunk.state,
-            proposal=hunk.proposal,
-            proposed=hunk.proposed,
-        )
+        return _as_it_stood(self.hunk_of(replace(hunk.update, place=place), hunk.found), hunk)
+
+
+def _hunk_on(text: str | None, update: Update, today: dt.date) -> Hunk:
+    """An update as a hunk, on a text of its file."""
+    place, candidate = update.place, update.candidate
+    lines = split_lines(text or "")
+    anchor = lines[place.after_line - 1] if 0 < place.after_line <= len(lines) else ""
+    return Hunk(
+        id=identity_of(candidate.evidence, place.target),
+        update=update,
+        text=candidate.text.strip(),
+        found=today,
+        base=hash_of(text),
+        anchor=anchor.rstrip("\r\n"),
+        heading=_heading_above(text or "", place.after_line),
+        state=State.FLAGGED if update.relation is Relation.DRIFT else State.QUEUED,
+    )
+
+
+def _as_it_stood(placed: Hunk, hunk: Hunk) -> Hunk:
+    """A hunk in its new place, as far as it was offered under its name."""
+    return replace(placed, id=hunk.id, text=hunk.text, state=hunk.state, proposal=hunk.proposal, proposed=hunk.proposed)
+
+
+def home_of(hunk: Hunk, texts: Mapping[str, str]) -> SourcePath:
+    """Which of these files holds what a hunk replaces or follows; its own, else the first, where none does."""
+
+    def likeness(path: str) -> tuple[bool, bool, bool]:
+        text, place = texts[path], hunk.update.place
+        wanted = place.old_text.strip() or hunk.anchor.strip()
+        lines = {line.strip() for line in split_lines(text)}
+        return bool(wanted) and wanted in text, hunk.heading.strip() in lines, path == hunk.target
+
+    return SourcePath(max(texts, key=likeness))
 
 
 def rests_on_same(hunk: Hunk, known: Hunk) -> bool:

@@ -225,6 +225,11 @@ def adopting(paths: Sequence[str], approval: Approval) -> str:
     return _message(subject, paths, approval)
 
 
+def arranging(what: str, paths: Sequence[str], approval: Approval) -> str:
+    """The message for topics that were renamed, joined or cut, or put back as they were."""
+    return _message(what, paths, approval)
+
+
 def _evidence(hunk: Hunk) -> str:
     return f"Evidence: {provenance_of(hunk)}."
 

@@ -45,12 +45,13 @@ FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
 
 
 class Event(StrEnum):
-    """What a person decided; the first four answer for a state of files."""
+    """What a person decided; the first five answer for a state of files."""
 
     FOUND = "found"  # it was there when approvals were first kept; nobody was asked
     ADOPTED = "adopted"  # a change made elsewhere, looked at and taken over
     ACCEPTED = "accepted"
     REVERTED = "reverted"
+    ARRANGED = "arranged"  # topics renamed, joined or cut
     REJECTED = "rejected"
     SIGNED = "signed"  # decisions made before
     BEGUN = "begun"  # a new chain behind one that was not as it was left
@@ -161,14 +162,15 @@ class ProposalStore:
         """Writes the hunks of a proposal; what a person reads of them is `proposal.py`'s to write."""
         replace_file(self.folder / proposal.name / "hunks.json", _json(proposal.hunks))
 
-    def save_hunk(self, hunk: Hunk) -> None:
-        """Replaces one hunk where it stands; one of a proposal that does not have it is added."""
+    def save_hunk(self, hunk: Hunk, was: str = "") -> None:
+        """Replaces one hunk where it stands, also under the name that it had; one that its proposal lacks is added."""
+        names = {hunk.id, was}
         if hunk.proposal:
             kept = _read(self.folder / hunk.proposal / "hunks.json", tuple[Hunk, ...], ())
-            hunks = tuple(hunk if other.id == hunk.id else other for other in kept)
+            hunks = tuple(hunk if other.id in names else other for other in kept)
             self.save_proposal(Proposal(hunk.proposal, hunks if hunk in hunks else (*hunks, hunk)))
         else:
-            self.save_queue([hunk if other.id == hunk.id else other for other in self.queue()])
+            self.save_queue([hunk if other.id in names else other for other in self.queue()])
 
     def approvals(self) -> list[Approval]:
         """Every yes, oldest first."""

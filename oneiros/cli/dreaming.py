@@ -119,9 +119,14 @@ def apply(
 
 
 def revert(context: typer.Context, hunk: HunkName) -> None:
-    """Take an accepted hunk out of its topic again."""
+    """Take an accepted hunk out of its topic again, or put topics back that were moved, merged or split."""
     environment: Environment = context.obj
     decisions = decisions_of(environment)
+    if arranged := decisions.arranged(hunk):
+        with signed(environment, decisions):
+            done = decisions.put_back(arranged, person_asked(environment))
+        talk(f"{done.what}{f', commit {done.commit[:8]}' if done.commit else ''}.")
+        return
     name = decisions.store.hunk(hunk).id
     with signed(environment, decisions):
         _tell(decisions.revert(name, person_asked(environment)), "taken out of")

@@ -1,7 +1,7 @@
 """Reading: `read` and `topics`. The daemon is asked first; where none answers, the memory is opened here."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import typer
@@ -14,13 +14,19 @@ from oneiros.client import Client, DaemonLost
 
 PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
 MOST_LINES = 1 << 31  # a larger number is beyond the end of every source
+Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path")]
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "text")
 
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: oneiros read mail:12-30")(read)
-    app.command(epilog="\b\nExample: oneiros topics --json")(topics)
+    group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    group.callback()(topics)
+    group.command("mv", epilog="\b\nExample: oneiros topics mv 1 mail")(move)
+    group.command(epilog="\b\nExample: oneiros topics merge mail relay --into mail")(merge)
+    group.command(epilog="\b\nExample: oneiros topics split notes --heading Backups")(split)
+    app.add_typer(group, name="topics", epilog="\b\nExample: oneiros topics --json")
 
 
 def read(
@@ -49,7 +55,9 @@ def read(
 
 
 def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
-    """List the approved topics."""
+    """List the approved topics; rename, join or cut them."""
+    if context.invoked_subcommand:
+        return
     try:
         found = Client.of(context.obj).ask("GET", "/api/topics")
     except DaemonLost:
@@ -67,3 +75,34 @@ def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     talk(f"{len(own)} topics{beside}. Read one: oneiros read {heads[0]['name']}" if heads else "No topics yet.")
+
+
+def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:
+    """Give a topic another name; links, pointers and open hunks follow."""
+    _arranging().move(context.obj, topic, name)
+
+
+def merge(
+    context: typer.Context,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="two or more")],
+    into: Annotated[str, typer.Option(help="the name of the topic that they become, one of theirs or a new one")],
+) -> None:
+    """Make one topic of several, a section each."""
+    _arranging().merge(context.obj, topics, into)
+
+
+def split(
+    context: typer.Context,
+    topic: Topic,
+    heading: Annotated[str, typer.Option(help="only the section with this heading", show_default=False)] = "",
+    into: Annotated[str, typer.Option(help="the name of that section's topic", show_default=False)] = "",
+) -> None:
+    """Make the sections of a topic topics of their own."""
+    _arranging().split_topic(context.obj, topic, heading, into)
+
+
+def _arranging() -> Any:
+    """What decides about topics, which takes a second to load and which a list of them does not need."""
+    from oneiros.cli.review import arranging
+
+    return arranging

@@ -35,9 +35,9 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
-            from oneiros.cli.telling import add_commands
+            from oneiros.cli.review.telling import add_commands
         case "importing":
-            from oneiros.cli.deciding.importing import add_commands
+            from oneiros.cli.review.importing import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -55,7 +55,7 @@ GROUPS = {
         Row("search", "Find by meaning alone, whatever words are used.", "searching"),
         Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
         Row("read", "Print a topic or session, or lines of it.", "reading"),
-        Row("topics", "List the approved topics.", "reading"),
+        Row("topics", "List the approved topics; rename, join or cut them.", "reading"),
     ),
     "Set up": (
         Row("init", "Make a memory, choose its model, and index what is there.", "founding"),
@@ -73,7 +73,7 @@ GROUPS = {
         Row("forget", "Remove a session from every file and index.", "ingest"),
     ),
     "Decide what is known": (
-        Row("remember", "Say what is true: shown where it goes, and taken up at once with your consent.", "telling"),
+        Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
         Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
 
-PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong".split())
+PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import".split())
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots machine ingest_allow ingest_deny deny_words reference_roots reference_endings "
@@ -41,13 +41,14 @@ def person_words(program: str, words: Sequence[str]) -> str:
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
-    if not said or options & {"--help", "-h"} or ("--dry-run" in options and said[0] in ("forget", "uninstall")):
+    if not said or options & {"--help", "-h"} or ("--dry-run" in options and said[0] in ("forget", "import", "uninstall")):
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
         or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)
+        or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
     )
     return " ".join(("oneiros", *said[: 2 if said[0] == "config" else 1])) if is_theirs else ""

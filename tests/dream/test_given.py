@@ -14,6 +14,7 @@ from dream.judge.rejections import Rejections
 from dream.proposals.rendering import hunk_json, said_lines
 from dream.proposals.store import ProposalStore
 from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, identity_of
+from dream.topics import sources_of_footnotes
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.redaction import Redactor
@@ -139,6 +140,19 @@ def test_a_hunk_from_a_file_is_kept_accepted_blamed_and_reverted(tmp_path: Path,
     assert [(one.where, one.time) for one in named.sources] == [
         ("docs/build.md:3 of app", dt.datetime(2026, 3, 1, tzinfo=dt.UTC))
     ]
+
+
+def test_a_file_name_names_no_further_source(tmp_path: Path, root: MemoryRoot) -> None:
+    name = "a; person in session s, entry e; said directly [^x]:.md"
+    (tmp_path / name).write_text(RULE, encoding="utf-8")
+    decisions = decisions_in(tmp_path, root)
+    [hunk] = proposed(decisions, founding(resting_on(Written(f"~/{name}", 1, RULE))))
+
+    decisions.accept(hunk.id, PERSON)
+
+    text = (root.topics / "builds.md").read_text(encoding="utf-8")
+    assert "]: ~/a%3B person in session s%2C entry e%3B said directly %5B%5Ex%5D%3A.md:1\n" in text
+    assert not any(sources_of_footnotes(text).values())
 
 
 def test_a_hunk_whose_file_changed_cannot_be_accepted(tmp_path: Path, root: MemoryRoot) -> None:

@@ -15,7 +15,7 @@ from dream.extract import find_candidates
 from dream.progress import DreamProgress
 from dream.records import Candidate, Kind, State
 from dream.run import Bounds, Dream
-from memory_server.errors import ContentError
+from memory_server.errors import ContentError, UsageError
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -214,13 +214,28 @@ def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> N
     assert again.refusals == () and again.hunk is None
 
 
+def test_a_suggestion_names_the_line_that_it_corrects(house: House) -> None:
+    write_topic(house.root, "mail", "# Mail\n\n- The relay is down.\n- The press runs at night.\n")
+    house.ingest(*said("The press runs at noon.", session=ONE), session=ONE)
+    session = Evidence(house.archive).session(ONE)
+    true = quote_of(session, session.spoken[0], 0, len("The press runs at noon."))
+    made = Candidate("The press runs at noon.", Kind.CORRECTION, (true,), 0.7, "proposed by the assistant", "claude")
+
+    taken = house.dreamer().suggest(made, "topics/mail.md:4")
+
+    assert taken.hunk is not None and taken.hunk.state is State.PENDING
+    assert taken.hunk.update.place.old_text == "- The press runs at night.\n"
+    with pytest.raises(UsageError, match="holds no statement"):
+        house.dreamer().suggest(made, "mail:1")
+
+
 @pytest.mark.parametrize(
     ("true", "forged"),
     [
         ("before deploying", "after deploying"),  # in quote and statement alike
         ('"role": "person"', '"role": "assistant"'),
         (ONE, TWO),
-        ("topics/before-billing.md", "topics/secrets.md"),
+        ("topics/billing-database.md", "topics/secrets.md"),
     ],
 )
 def test_a_hunk_that_was_altered_on_the_disk_is_not_accepted(house: House, true: str, forged: str) -> None:

@@ -13,7 +13,10 @@ pytestmark = pytest.mark.faults
 
 REPOSITORY = Path(__file__).parent.parent.parent
 MOST = 64  # points of one change at least; with all changes and the few points of a decision 540
-SCENARIOS = ("archive", "append", "forget", "reindex", "rebuild", "model", "migration", "accept", "revert")
+SCENARIOS = (
+    *("archive", "append", "forget", "reindex", "rebuild", "model", "migration"),
+    *("accept", "revert", "remember", "move", "merge"),
+)
 
 
 @pytest.fixture(scope="session")

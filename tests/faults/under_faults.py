@@ -104,6 +104,13 @@ def proposal(home: Home) -> None:
     proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
 
 
+def two_topics(home: Home) -> None:
+    proposal(home)
+    write_topic(memory_at(home), "backups", "# Backups\n\nBackups run after [mail](mail.md).\n", title="Backups")
+    git(memory_at(home), "add", ".")
+    git(memory_at(home), "commit", "--quiet", "-m", "Write of backups")
+
+
 def accepted(home: Home) -> None:
     proposal(home)
     accept(home)
@@ -150,6 +157,9 @@ SCENARIOS = {
     "migration": Scenario(earlier, command("reindex"), LEVEL),
     "accept": Scenario(proposal, accept, DECIDED),
     "revert": Scenario(accepted, revert, DECIDED),
+    "remember": Scenario(proposal, command("remember", "The relay needs TLS.", "--topic", "mail"), DECIDED),
+    "move": Scenario(proposal, command("topics", "mv", "mail", "post"), DECIDED),
+    "merge": Scenario(two_topics, command("topics", "merge", "mail", "backups", "--into", "mail"), DECIDED),
 }
 
 

@@ -34,7 +34,7 @@ def test_a_wrong_word_takes_nothing_up(house: House) -> None:
 
 
 def test_with_a_key_a_no_takes_nothing_up_and_a_yes_is_signed(keyed: House) -> None:
-    asked = r"Take this up \[y,n\]\? "
+    asked = r"Do this \[y,n\]\? "
 
     refused = at_terminal(keyed, [(asked, "n\n")], "remember", SAID)
     before = topic(keyed)

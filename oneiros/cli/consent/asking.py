@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dream.decisions.accept import Decisions
 from dream.decisions.key import sign, verify
-from dream.decisions.presence import Consent, How, person_at_terminal, require_terminal
+from dream.decisions.presence import Consent, How, ask_on_terminal, person_at_terminal, require_terminal
 from memory_server.errors import NeedsRepair, OneirosError, UsageError
 from oneiros.cli.terminal.output import talk
 from oneiros.environment import Environment
@@ -27,6 +27,14 @@ def person_asked(environment: Environment) -> Consent:
         return person_at_terminal(environment.variables)
     require_terminal(os.getpid(), environment.variables)
     return Consent(How.KEY)
+
+
+def agreed(environment: Environment) -> Consent:
+    """Consent to what was just shown: the word, or a yes that the key signs."""
+    consent = person_asked(environment)
+    if consent.how is How.KEY and ask_on_terminal("Do this [y,n]? ").strip().casefold()[:1] != "y":
+        raise UsageError("that was no yes", remedy="Nothing was decided")
+    return consent
 
 
 @contextmanager

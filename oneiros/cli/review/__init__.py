@@ -1,1 +1,1 @@
-"""The review: hunk by hunk on a terminal, or all of them in an editor."""
+"""What a person decides at a terminal: the review, what they say or wrote down, and how topics are arranged."""

@@ -8,7 +8,6 @@ import typer
 
 from crawler.archive.choice import git_common_directory
 from dream.decisions.accept import Decisions
-from dream.decisions.presence import Consent, How, ask_on_terminal
 from dream.judge.gate import RefusalReason
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, hunk_lines
@@ -16,8 +15,9 @@ from dream.records import Hunk
 from dream.run import Suggested
 from memory_server.errors import UsageError
 from memory_server.escaping import shown_line
+from memory_server.language.sentences import sentence_spans
 from memory_server.layers.sessions import project_name
-from oneiros.cli.consent.asking import person_asked, signed
+from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.review.sitting import edited
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of, dream_on
@@ -34,17 +34,20 @@ def add_commands(app: typer.Typer) -> None:
 
 def remember(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="one statement; without it a line each from stdin")] = "",
+    text: Annotated[str, typer.Argument(help="a sentence or several; without it from stdin")] = "",
     topic: Annotated[str, typer.Option(help="the topic it goes to", show_default=False)] = "",
-    editor: Annotated[bool, typer.Option("--editor", help="write it in your editor, a statement a line")] = False,
+    editor: Annotated[bool, typer.Option("--editor", help="write it in your editor")] = False,
 ) -> None:
-    """Say what is true: shown where it goes, and taken up at once with your consent."""
+    """Say what is true: it is shown, and taken up with your consent.
+
+    What it contradicts in a topic gives way to it.
+    """
     environment: Environment = context.obj
     if editor:
         text = edited(text, environment.variables)
     elif not text and not sys.stdin.isatty():
         text = sys.stdin.read()
-    said = [line for line in text.splitlines() if line.strip()]
+    said = [line[first:end] for line in text.splitlines() for first, end in sentence_spans(line)]
     if not said:
         raise UsageError(NOTHING, remedy="Write it behind the command in quotes, or use --editor")
     _take_up(environment, said, topic=topic)
@@ -73,7 +76,7 @@ def _take_up(environment: Environment, said: Sequence[str], *, topic: str = "", 
     if not hunks:
         raise typer.Exit(1)
     _show(decisions, hunks)
-    consent = _consent(environment)
+    consent = agreed(environment)
     with signed(environment, decisions):
         for hunk in hunks:
             decided = decisions.take_up(hunk, consent)
@@ -99,11 +102,3 @@ def _show(decisions: Decisions, hunks: Sequence[Hunk]) -> None:
     for hunk in hunks:
         step = steps.get(hunk.id)
         data("\n".join(hunk_lines(hunk, step.before if step else None, step.after if step else None)))
-
-
-def _consent(environment: Environment) -> Consent:
-    """Consent to what was shown: the word, or a yes that the key signs."""
-    consent = person_asked(environment)
-    if consent.how is How.KEY and ask_on_terminal("Take this up [y,n]? ").strip().casefold()[:1] != "y":
-        raise UsageError("that was no yes", remedy="Nothing was decided")
-    return consent

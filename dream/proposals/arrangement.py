@@ -1,0 +1,282 @@
+"""Topics renamed, joined and cut: the texts of layer 1 before, and what they are to be.
+
+Statements, footnotes and code stay as they are written; headings change their level where a topic becomes a section, or
+a section a topic. Pure text in and out; who decides and how it is written is `decisions/accept.py`'s.
+"""
+
+import datetime as dt
+import posixpath
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dream.judge.compare import topic_path
+from dream.proposals.links import Moves, anchor_of, relinked
+from dream.proposals.placing import NAMESPACE, depth_of
+from dream.topics import HISTORY_HEADINGS
+from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.document import SourcePath
+from memory_server.errors import UsageError
+from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field
+from memory_server.layers.topics import bare_heading, first_heading, name_in_words
+
+MOST_NAMED = 4  # topics from which on they are counted
+Texts = Mapping[str, str]  # by path, every file of layer 1
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """What is to become of the files of layer 1."""
+
+    what: str  # in words
+    files: Mapping[str, str | None]  # those that change, new ones first; None: it goes
+    homes: Mapping[str, tuple[str, ...]]  # where a topic's statements may be found, by the path it had
+
+
+def moved(texts: Texts, old: str, new: str) -> Arrangement:
+    """A topic under another name."""
+    _require_new(texts, new)
+    files = {new: relinked(texts[old], old, new, Moves({old: new})), old: None}
+    return _arranged(texts, f"Move {old} to {new}", files, Moves({old: new}), {old: (new,)})
+
+
+def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> Arrangement:
+    """Several topics as one, a section each; one of them that gives its name keeps its text and comes first."""
+    if len(set(sources)) < 2:
+        raise UsageError("one topic is nothing to merge", remedy="Name two or more, and `--into` a name")
+    if into not in sources:
+        _require_new(texts, into)
+    order = [path for path in (into, *sources) if path in sources]
+    parts = {path: _parts(texts[path]) for path in dict.fromkeys(order)}
+    if into in parts:
+        whole = parts.pop(into)
+        head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
+    else:
+        head, whole = _founded(into, name_in_words(SourcePath(into)).capitalize(), today, next(iter(parts.values())))
+    moves = Moves(dict.fromkeys(parts, into))
+    whole = _Parts(head, split_lines(relinked(whole.text, into, into, moves)), dict(whole.notes), whole.fields)
+    for path, part in parts.items():
+        title = part.title(path)
+        body, notes = _told_apart(_without_title(part.lines, title), part.notes, whole.notes)
+        section = "".join(_shifted(body, 1))
+        lines = split_lines(relinked(section, path, into, moves))
+        whole.lines = [*_ended(whole.lines), "\n", f"## {title}\n", "\n", *_trimmed(lines)]
+        whole.notes |= notes
+    files: dict[str, str | None] = {into: head + _body(whole.lines, whole.notes)}
+    files |= dict.fromkeys(parts)
+    homes = dict.fromkeys(sources, (into,))
+    return _arranged(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
+
+
+def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str = "") -> Arrangement:
+    """The sections of a topic as topics of their own, or the one section with this heading.
+
+    What stands before the first of them stays; where nothing does, the old topic goes.
+    """
+    whole = _parts(texts[path])
+    sections = [one for one in whole.sections() if not heading or one.heading.casefold() == heading.casefold()]
+    if not sections:
+        known = ", ".join(one.heading for one in whole.sections()) or "it has none"
+        what = f"{path} has no section {heading!r}" if heading else f"{path} has no sections"
+        raise UsageError(what, remedy=f"Its headings: {known}")
+    names = [into or posixpath.join(posixpath.dirname(path), posixpath.basename(one.path)) for one in sections]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise UsageError(f"two sections would be {name}", remedy="Take one at a time: --heading X --into NAME")
+        _require_new(texts, name)
+    anchors = {(path, anchor): name for one, name in zip(sections, names, strict=True) for anchor in one.anchors}
+    taken = {number for one in sections for number in range(one.first, one.end)}
+    left = [line for number, line in enumerate(whole.lines) if number not in taken]
+    is_empty = not any(line.strip() and not depth_of(line) for line in left)
+    moves = Moves({path: names[0]} if is_empty else {}, anchors)
+    files: dict[str, str | None] = {}
+    kept = set(whole.notes)
+    for one, name in zip(sections, names, strict=True):
+        head, founded = _founded(name, one.heading, today, whole)
+        lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
+        notes = _used(lines, whole.notes)
+        files[name] = head + relinked(_body(lines, notes), path, name, moves)
+        kept -= set(notes)
+    kept |= set(_used(left, whole.notes))
+    head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
+    files[path] = (
+        None
+        if is_empty
+        else head
+        + relinked(
+            _body(left, {label: note for label, note in whole.notes.items() if label in kept}), path, path, moves
+        )
+    )
+    homes = {path: (*([] if is_empty else [path]), *names)}
+    made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
+    return _arranged(texts, f"Split {made} off {path}", files, moves, homes)
+
+
+def _arranged(
+    texts: Texts, what: str, files: Mapping[str, str | None], moves: Moves, homes: Mapping[str, tuple[str, ...]]
+) -> Arrangement:
+    """With the links of all other files behind it."""
+    others = {path: relinked(text, path, path, moves) for path, text in texts.items() if path not in files}
+    changed = {path: text for path, text in others.items() if text != texts[path]}
+    return Arrangement(what, {**files, **changed}, homes)
+
+
+def _require_new(texts: Texts, path: str) -> None:
+    if path in texts:
+        raise UsageError(f"{path} is there already", remedy="Choose another name, or merge the topics")
+
+
+# -- a topic in its parts -------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Section:
+    """The lines of a section, from its heading to the next of its depth; counted from 0 in the body."""
+
+    heading: str
+    depth: int
+    first: int
+    end: int
+    anchors: tuple[str, ...]  # of its own heading and those below it
+
+    @property
+    def path(self) -> str:
+        return topic_path(self.heading)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """A topic: its frontmatter, its body without footnotes, and these by their labels."""
+
+    block: str
+    lines: list[str]
+    notes: dict[str, str]
+    fields: Frontmatter
+
+    @property
+    def text(self) -> str:
+        return "".join(self.lines)
+
+    def title(self, path: str) -> str:
+        return self.fields.text("title") or first_heading(self.text) or name_in_words(SourcePath(path))
+
+    def sections(self) -> list[_Section]:
+        """Its sections of the highest level below its own heading; a history of what was so is none."""
+        found = list(_headings(self.lines))
+        below = found[1:] if found and found[0][1] == 1 else found
+        depth = min((depth for _, depth, _ in below), default=0)
+        starts = [one for one in below if one[1] == depth]
+        ends = [*(number for number, _, _ in starts[1:]), len(self.lines)][: len(starts)]
+        made = []
+        for (first, _, heading), end in zip(starts, ends, strict=True):
+            anchors = tuple(anchor_of(text) for number, _, text in below if first <= number < end)
+            made.append(_Section(heading, depth, first, end, anchors))
+        return [one for one in made if one.heading.casefold() not in HISTORY_HEADINGS]
+
+
+def _parts(text: str) -> _Parts:
+    parsed = parse_frontmatter(text)
+    code, label = code_lines(parsed.body), ""
+    told = parsed.body.rstrip("\r\n")
+    if len(split_lines(told)) in code_lines(f"{told}\nx"):
+        raise UsageError("a code block is never closed", remedy="Close it")
+    lines: list[str] = []
+    notes: dict[str, str] = {}
+    for number, line in enumerate(split_lines(parsed.body)):
+        whole = line if line.endswith(("\n", "\r")) else f"{line}\n"
+        definition = FOOTNOTE_DEFINITION.match(line) if number not in code else None
+        if definition:
+            label = definition[0].strip()[2:-2]
+        elif not (label and line.strip() and line.startswith(("    ", "\t"))):  # such a line goes on with the note
+            label = ""
+        if label:
+            notes[label] = notes.get(label, "") + whole
+        else:
+            lines.append(whole)
+    return _Parts(parsed.block, lines, notes, parsed)
+
+
+def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Line, depth and text of each heading outside code."""
+    code = code_lines("".join(lines))
+    for number, line in enumerate(lines):
+        if number not in code and (depth := depth_of(line)):
+            yield number, depth, bare_heading(line.strip().lstrip("#"))
+
+
+def _founded(path: str, title: str, today: dt.date, source: _Parts) -> tuple[str, _Parts]:
+    """The head and the heading of a topic made of others; without a frontmatter where its source has none."""
+    lines = ["\n", f"# {title}\n"] if source.block else [f"# {title}\n"]
+    if not source.block:
+        return "", _Parts("", lines, {}, source.fields)
+    fields = {
+        "id": str(uuid.uuid5(NAMESPACE, f"{path} {title} {today}")),
+        "type": source.fields.text("type") or "semantic",
+        "title": title,
+        "created": str(source.fields.date("created") or today),
+        "modified": today.isoformat(),
+    }
+    project = source.fields.text("project")
+    head = new_frontmatter(fields | ({"project": project} if project else {}))
+    held = source.fields.fields.get("provenance")
+    for key in ("sourceType", "trustLevel"):
+        if isinstance(held, Mapping) and isinstance(held.get(key), str):
+            head = set_field(head, f"provenance.{key}", str(held[key]))
+    return head, _Parts(head, lines, {}, source.fields)
+
+
+def _without_title(lines: Sequence[str], title: str) -> list[str]:
+    """The lines without a first heading that says the title."""
+    first = next(iter(_headings(lines)), None)
+    if first is None or first[1] != 1 or first[2] != title:
+        return list(lines)
+    return [*lines[: first[0]], *lines[first[0] + 1 :]]
+
+
+def _shifted(lines: Sequence[str], by: int) -> list[str]:
+    """The lines with their headings so many levels deeper, six at most."""
+    depths = {number: depth for number, depth, _ in _headings(lines)}
+    return [
+        re.sub(r"#+", "#" * max(1, min(6, depths[number] + by)), line, count=1) if number in depths else line
+        for number, line in enumerate(lines)
+    ]
+
+
+def _told_apart(
+    lines: list[str], notes: Mapping[str, str], taken: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Lines and footnotes under labels that stand for nothing else yet."""
+    labels = {}
+    for label in notes:
+        names = (label, *(f"{label}-{number}" for number in range(2, 1_000)))
+        free = (name for name in names if taken.get(name, notes[label]) == notes[label])
+        labels[label] = next(name for name in free if name == label or name not in notes)
+    code = code_lines("".join(lines))
+
+    def renamed(text: str) -> str:
+        return REFERENCE.sub(lambda match: f"[^{labels.get(match[1], match[1])}]", text)
+
+    told = [line if number in code else renamed(line) for number, line in enumerate(lines)]
+    return told, {labels[label]: renamed(note) for label, note in notes.items()}
+
+
+def _used(lines: Sequence[str], notes: Mapping[str, str]) -> dict[str, str]:
+    used = find_footnotes("".join(lines)).used
+    return {label: note for label, note in notes.items() if label in used}
+
+
+def _ended(lines: Sequence[str]) -> list[str]:
+    """Without blank lines at the end."""
+    return list(lines[: max((number for number, line in enumerate(lines, start=1) if line.strip()), default=0)])
+
+
+def _trimmed(lines: Sequence[str]) -> list[str]:
+    """Without blank lines at both ends."""
+    return _ended(lines[next((number for number, line in enumerate(lines) if line.strip()), 0) :])
+
+
+def _body(lines: Sequence[str], notes: Mapping[str, str]) -> str:
+    """Lines with footnotes behind them."""
+    return "".join([*_ended(lines), *(["\n", *notes.values()] if notes else [])])

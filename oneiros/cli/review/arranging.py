@@ -1,0 +1,62 @@
+"""`oneiros topics mv`, `merge` and `split`: what changes is shown, and done with the person's consent."""
+
+from collections.abc import Callable, Sequence
+
+from dream.decisions.accept import Decisions
+from dream.proposals.arrangement import Arrangement, Texts, merged, moved, split
+from dream.proposals.store import checked_path
+from memory_server.errors import UsageError
+from memory_server.layers.topics import topic_name
+from oneiros.cli.consent.asking import agreed, signed
+from oneiros.cli.terminal.output import data, talk
+from oneiros.dreaming import decisions_of
+from oneiros.environment import Environment, now
+
+
+def move(environment: Environment, old: str, new: str) -> None:
+    """Gives a topic another name."""
+    decisions = decisions_of(environment)
+    _arrange(environment, decisions, lambda texts: moved(texts, _path_in(decisions, texts, old), _new_path(new)))
+
+
+def merge(environment: Environment, names: Sequence[str], into: str) -> None:
+    """Makes one topic of several."""
+    decisions, today = decisions_of(environment), now().date()
+
+    def wanted(texts: Texts) -> Arrangement:
+        return merged(texts, [_path_in(decisions, texts, name) for name in names], _new_path(into), today)
+
+    _arrange(environment, decisions, wanted)
+
+
+def split_topic(environment: Environment, name: str, heading: str, into: str) -> None:
+    """Makes sections of a topic topics of their own."""
+    if into and not heading:
+        raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
+    decisions, path, today = decisions_of(environment), _new_path(into) if into else "", now().date()
+    _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
+
+
+def _arrange(environment: Environment, decisions: Decisions, wanted: Callable[[Texts], Arrangement]) -> None:
+    found = decisions.arrangement(wanted)
+    data(found.what)
+    for path, text in found.files.items():
+        data(f"  {path}  {'goes' if text is None else f'{len(text.splitlines())} lines'}")
+    consent = agreed(environment)
+    with signed(environment, decisions):
+        done = decisions.arrange(wanted, consent)
+    talk(f"Done{f', commit {done.commit[:8]}' if done.commit else ''}. Undo it: oneiros dream revert {done.name}")
+
+
+def _new_path(name: str) -> str:
+    return f"topics/{name.removeprefix('topics/').removesuffix('.md')}.md"
+
+
+def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
+    """The path of a topic by its name. Raises UsageError where there is no such one, ContentError for a link."""
+    path = _new_path(name)
+    checked_path(decisions.root, path)
+    if path not in texts:
+        known = ", ".join(topic_name(one) for one in texts if one.startswith("topics/"))  # type: ignore[arg-type]
+        raise UsageError(f"there is no topic named {name!r}", remedy=f"Name one of these: {known}")
+    return path

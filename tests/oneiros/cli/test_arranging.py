@@ -1,0 +1,81 @@
+"""`topics mv`, `merge` and `split` as commands: what they print, what they refuse, and how they are undone."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from oneiros.cli.main import main
+from oneiros.environment import Environment
+from tests.memories import write_topic
+
+Oneiros = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def oneiros(tmp_path: Path, founded: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    """Runs commands on a memory of the test's own, which has two topics."""
+    shutil.copytree(founded, tmp_path / "mem")
+    variables = {"ONEIROS_ROOT": str(tmp_path / "mem"), "XDG_RUNTIME_DIR": str(tmp_path)}
+    environment = Environment(variables, tmp_path, tmp_path)
+    write_topic(environment.choice.root, "1", "# Mail\n\nSMTP.\n\n## Relay\n\nIt listens on port 2525.\n")
+    write_topic(environment.choice.root, "ops", "# Ops\n\nRead [mail](1.md).\n")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments), environment)
+        out, error = capsys.readouterr()
+        return code, out, error
+
+    return run
+
+
+def names(oneiros: Oneiros) -> list[str]:
+    return sorted(line.split()[0] for line in oneiros("topics")[1].splitlines())
+
+
+def test_a_topic_gets_another_name_and_its_old_one_back(oneiros: Oneiros, tmp_path: Path) -> None:
+    before = names(oneiros)
+
+    code, out, error = oneiros("topics", "mv", "1", "mail")
+
+    assert code == 0 and out.splitlines()[0] == "Move topics/1.md to topics/mail.md" and "topics/1.md  goes" in out
+    assert "mail" in names(oneiros) and "1" not in names(oneiros)
+    assert "[mail](mail.md)" in (tmp_path / "mem" / "topics" / "ops.md").read_text(encoding="utf-8")
+    assert "(topics/mail.md)" in (tmp_path / "mem" / "MEMORY.md").read_text(encoding="utf-8")
+    code, _, told = oneiros("dream", "revert", error.split()[-1])
+    assert code == 0 and told.startswith("Undo: Move topics/1.md to topics/mail.md") and names(oneiros) == before
+
+
+def test_topics_are_merged_and_split(oneiros: Oneiros) -> None:
+    before = names(oneiros)
+
+    assert oneiros("topics", "split", "1")[0] == 0 and names(oneiros) == sorted([*before, "relay"])
+    assert oneiros("topics", "merge", "1", "relay", "--into", "topics/1.md")[0] == 0 and names(oneiros) == before
+    assert oneiros("recall", "--no-daemon", "which port does it listen on")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "what"),
+    [
+        (("mv", "nothing", "mail"), 2, "there is no topic named 'nothing'. Name one of these: 1, "),
+        (("mv", "1", "ops"), 2, "topics/ops.md is there already"),
+        (("mv", "1", "../mail"), 1, "is no target"),
+        (("mv", "../../etc/passwd", "mail"), 1, "is no file of layer 1"),
+        (("merge", "1", "--into", "mail"), 2, "nothing to merge"),
+        (("split", "ops"), 2, "has no sections"),
+        (("split", "1", "--into", "mail"), 2, "--heading X"),
+    ],
+)
+def test_what_cannot_be_done_is_told(oneiros: Oneiros, arguments: tuple[str, ...], code: int, what: str) -> None:
+    before = names(oneiros)
+
+    found, _, error = oneiros("topics", *arguments)
+
+    assert (found, what in error, names(oneiros)) == (code, True, before), error
+
+
+def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
+
+    assert oneiros("topics", "--json")[0] == 0
