@@ -22,7 +22,7 @@ from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update,
 from dream.statements.acts import Act, act_of
 from dream.subjects.assigning import BETWEEN_HEADINGS, by_subject
 from dream.topics import Topics, read_topics, topics_of
-from dream.written.cutting import Passage, cut, cut_decision
+from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
 from dream.written.duplicates import Embed, same_as_earlier
 from memory_server.document import LineRange
 from memory_server.language.sentences import sentence_spans
@@ -134,11 +134,14 @@ def _candidates(files: Sequence[WrittenFile], report: TakenOver) -> Iterator[Can
 
 
 def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
-    act = Act.ASSERTS if file.is_decision else act_of(passage.text)
+    lead = passage.lead
+    said: list[Passage | Lead] = [passage, lead] if lead else [passage]
+    text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
+    act = Act.ASSERTS if file.is_decision else act_of(text)
     kind = Kind.DECISION if file.is_decision else Kind.PREFERENCE if act is not Act.ASSERTS else Kind.FACT
     under = f" under {passage.headings[-1]}" if passage.headings else ""
     return Candidate(
-        passage.text,
+        text,
         kind,
         quotes=(),
         confidence=CONFIDENCE,
@@ -146,7 +149,7 @@ def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
         extractor=NAME,
         project=file.project,
         context=BETWEEN_HEADINGS.join(passage.headings),
-        given=(Written(file.shown, passage.line, passage.text, file.day),),
+        given=tuple(Written(file.shown, one.line, one.text, file.day) for one in said),
     )
 
 

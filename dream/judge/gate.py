@@ -217,8 +217,10 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
 
 
 def _is_as_written(candidate: Candidate) -> bool:
-    """Whether a statement is a line of a person's file as it stands there: what they put together stays together."""
-    return any(isinstance(words, Written) and words.text == candidate.text for words in candidate.given)
+    """Whether a statement is a line of a person's file as it stands there, or with the line that leads to it ahead:
+    what they put together stays together.
+    """
+    return any(isinstance(words, Written) and candidate.text.endswith(words.text) for words in candidate.given[:1])
 
 
 def is_deceptive(text: str) -> bool:
@@ -245,7 +247,9 @@ def is_chained(text: str) -> bool:
 
 def beyond_quote(candidate: Candidate) -> list[str]:
     """What a statement says that its words do not: values, a turned negation, what was done away with, other words."""
-    said, text = candidate.evidence[0].text, candidate.text  # further ones are a yes, or other times of the same
+    text, said = candidate.text, candidate.evidence[0].text  # further quotes are a yes, or other times of the same
+    if candidate.given:  # and further words of a file are the line that leads to these
+        said = " ".join(one.text for one in reversed(candidate.given))
     if candidate.kind is Kind.LESSON:
         text = text.removeprefix(LESSON_LEAD)  # a form of ours
     dated = absolute(said, candidate.evidence[0].time)

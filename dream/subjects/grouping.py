@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,7 @@ def grouped(items: Sequence[Item]) -> list[list[int]]:
         return groups
     fixed = np.array([bool(items[group[0]].topic) for group in groups])
     new = sum(not item.topic for item in items)
-    wanted = max(1, int(fixed.sum()) + round(new / PER_TOPIC))
+    wanted = max(1, int(fixed.sum()) + ceil(new / PER_TOPIC))
     member = np.zeros((len(groups), len(items)))
     for number, group in enumerate(groups):
         member[number, group] = 1 / len(group)

@@ -11,14 +11,14 @@ NAME_WORDS = 2
 HEADING_CHARS = 48
 NUMBERING = re.compile(r"^(?:(?:rule|step|part|section|phase)\s+)?\d+(?:\.\d+)*\s*[.):\-–—]*\s+(?=\S)", re.IGNORECASE)
 BEHIND = re.compile(r"\s*(?:\([^)]*\)|\[[^\]]*\]|\s[–—-]\s.*|:\s.*)\s*$")  # what a heading adds to its subject
-MARKS = re.compile(r"[`*_#$<>\"]|[^\w\s&/+.,'()@-]")
+MARKS = re.compile(r"[`*_#$<>\"]|[^\w\s&/+.:,'()@-]")
 SAYS_NOTHING = frozenset(
     """
-    additional agent agents agents.md claude claude.md code common conventions critical core development essential
+    additional agent agents claude code common conventions critical core development essential
     example examples general global guide guidelines hard important info information instructions introduction key
-    main mandatory memory misc miscellaneous more must never note notes other overview please policies practices
-    principles project quick read reference repository required rule rules section sections standards start summary
-    tips todo very what why with working
+    main mandatory md memory misc miscellaneous more must never note notes other overview please policies practices
+    principles project quick read readme reference repository required rule rules section sections standards start
+    summary tips todo very what why with working
     """.split()
 )  # of a heading: words that stand above any subject
 

@@ -2,7 +2,8 @@
 
 A list item is a statement as it stands, a paragraph one for each of its sentences; what a reader of a topic would not
 miss is left out and counted: code blocks, tables, HTML, quoted text, lines that only lead to the next. A line that
-leads to a list stands above the items of it like a heading. Of a record of a decision only the decision is taken.
+leads to a list stands above the items of it like a heading; where it denies them or says when they hold (`Never:`), it
+is part of each. Of a record of a decision only the decision is taken.
 """
 
 import re
@@ -13,6 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from memory_server.errors import ContentError
+from memory_server.language.cues import NEGATION
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.layers.mif import parse_frontmatter
@@ -35,6 +37,11 @@ CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 CATEGORY = re.compile(r"\[[\w -]+\]\s+(?=\S)")  # of an observation: `- [decision] Ports are fixed. #network (mail)`
 TAGS = re.compile(r"(?:\s+#[\w/-]+)+(?:\s+\([^)]*\))?\s*$")
 DECIDED = re.compile(r"decision(?: outcome)?s?|we (?:decided|will).*|entscheidung", re.IGNORECASE)
+TURNS = re.compile(
+    rf"{NEGATION.pattern}|\b(?:avoid|wrong|bad|incorrect|forbidden|instead|anti-?patterns?|except)\b|[❌✗🚫]"
+    r"|^(?:when|if|unless|before|after|while|until|for|on|in|as long as)\b",
+    re.IGNORECASE,
+)  # of a leading line: without it the items would say something else
 GIVEN_UP = re.compile(r"\b(?:superseded|rejected|deprecated|withdrawn)\b", re.IGNORECASE)
 
 
@@ -45,6 +52,15 @@ class Passage:
     text: str  # as the file has it, on one line, without the sign of its list
     line: int  # on which it begins, counted from 1
     headings: tuple[str, ...]  # above it, without the title of the file
+    lead: "Lead | None" = None  # that turns it, or says when it holds
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A line that leads to a list."""
+
+    text: str  # as the file has it, on one line
+    line: int  # counted from 1
 
 
 @dataclass(slots=True)
@@ -63,7 +79,8 @@ def cut(text: str) -> Cut:
         headings = block.headings if not title else (title, *block.headings)
         for said, line in _statements(block):
             if _is_statement(said):
-                found.passages.append(Passage(said, first_line + line, headings))
+                lead = block.lead and Lead(block.lead.text, first_line + block.lead.line)
+                found.passages.append(Passage(said, first_line + line, headings, lead))
             else:
                 found.left_out += 1
     return found
@@ -102,13 +119,14 @@ class _Said:
     line: int  # counted from 0
     is_item: bool
     headings: tuple[str, ...]
+    lead: Lead | None = None  # its line counted from 0
 
 
 def _blocks(body: str, found: Cut) -> Iterator[_Said]:
     tokens = MARKDOWN.parse(body)
     has_title = sum(token.type == "heading_open" and token.tag == "h1" for token in tokens) == 1
     above: list[tuple[int, str]] = []  # depth and text of the headings
-    leads: list[tuple[int, str]] = []  # level and text of lines that lead to a list
+    leads: list[tuple[int, Lead]] = []  # with their levels, in tokens
     skipped = -1  # level of a block whose inside is left out
     for place, token in enumerate(tokens):
         if skipped >= 0:
@@ -124,11 +142,18 @@ def _blocks(body: str, found: Cut) -> Iterator[_Said]:
             leads = [lead for lead in leads if lead[0] < token.level]
             said = tokens[place + 1].content
             if _leads(said, tokens[place + 1 :]):
-                leads.append((token.level, said.strip(" :*_")))
-            headings = (*(text for depth, text in above if depth > has_title), *(text for _, text in leads))
+                leads.append((token.level, Lead(" ".join(said.split()), token.map[0])))
+            over = [lead for level, lead in leads if level < token.level]
+            headings = (*(text for depth, text in above if depth > has_title), *(bare_lead(lead) for lead in over))
             is_item = place > 0 and token.level > 0 and tokens[place - 1].type == "list_item_open"
-            if not said.rstrip().endswith(":"):
-                yield _Said(said, token.map[0], is_item, headings)
+            if not said.rstrip(" *_").endswith(":"):
+                turning = next((lead for lead in reversed(over) if TURNS.search(bare_lead(lead))), None)
+                yield _Said(said, token.map[0], is_item, headings, turning)
+
+
+def bare_lead(lead: Lead) -> str:
+    """What a leading line says, without its marks."""
+    return lead.text.strip(" :*_")
 
 
 def _leads(said: str, behind: Sequence[Token]) -> bool:
@@ -156,4 +181,4 @@ def _statements(block: _Said) -> Iterator[tuple[str, int]]:
 
 def _is_statement(text: str) -> bool:
     told = len(content_words(text)) >= MIN_WORDS and any(letter.isalpha() for letter in text)
-    return told and not text.endswith(("?", ":")) and not POINTS.fullmatch(text.strip(" .*_"))
+    return told and not text.rstrip(" *_").endswith(("?", ":")) and not POINTS.fullmatch(text.strip(" .*_"))

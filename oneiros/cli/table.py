@@ -37,7 +37,7 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
         case "telling":
             from oneiros.cli.review.telling import add_commands
         case "importing":
-            from oneiros.cli.deciding.importing import add_commands
+            from oneiros.cli.review.importing import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":

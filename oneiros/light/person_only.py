@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
 
-PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong".split())
+PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import".split())
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots machine ingest_allow ingest_deny deny_words reference_roots reference_endings "
@@ -41,7 +41,11 @@ def person_words(program: str, words: Sequence[str]) -> str:
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
-    if not said or options & {"--help", "-h"} or ("--dry-run" in options and said[0] in ("forget", "uninstall")):
+    if (
+        not said
+        or options & {"--help", "-h"}
+        or ("--dry-run" in options and said[0] in ("forget", "import", "uninstall"))
+    ):
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS

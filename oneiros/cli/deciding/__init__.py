@@ -1,1 +1,0 @@
-"""Commands by which statements come to be decided about."""

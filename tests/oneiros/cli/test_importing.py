@@ -1,0 +1,129 @@
+"""`import`: what it prints, its keys and exit codes, and a whole file or topic taken at a key."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crawler.archive.store import Archive
+from dream.decisions.presence import Consent, How
+from oneiros.cli.main import main
+from oneiros.cli.review.sitting import TerminalReview
+from oneiros.dreaming import decisions_of
+from oneiros.environment import Environment
+from tests.crawler.builders import person, write_transcript
+
+Oneiros = Callable[..., tuple[int, str, str]]
+RULES = "# App\n\n## Testing\n\n- Run the tests before a push.\n- Tests need no network.\n- Tests use real parts.\n"
+NOTES = """# Notes
+
+## Releases
+
+- A release is tagged on main.
+- Release notes are for users.
+- A release needs two approvals.
+- Nobody cuts a release on a Friday.
+- A release is announced by mail.
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, founded: Path) -> Path:
+    """A home with a project that one conversation is about, and a rule of the person's own."""
+    shutil.copytree(founded, tmp_path / "mem")
+    app = tmp_path / "src" / "app"
+    (app / ".git").mkdir(parents=True)
+    (app / "CLAUDE.md").write_text(RULES, encoding="utf-8")
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude" / "CLAUDE.md").write_text("- Commit messages are short.\n", encoding="utf-8")
+    write_transcript(tmp_path / ".claude" / "projects" / "-app", person(1, "Hello there", cwd=str(app)))
+    return tmp_path
+
+
+def environment_in(home: Path) -> Environment:
+    return Environment({"ONEIROS_ROOT": str(home / "mem"), "XDG_RUNTIME_DIR": str(home)}, home, home)
+
+
+@pytest.fixture
+def oneiros(home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(list(arguments), environment_in(home))
+        out, error = capsys.readouterr()
+        return code, out, error
+
+    return run
+
+
+def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+
+    code, out, error = oneiros("import")
+
+    assert code == 0 and "topics/testing.md  3 statements\n" in out
+    assert "2 files read" in error and "4 offered" in error and "Decide: oneiros review" in error
+    code, _, error = oneiros("import")
+    assert code == 1 and "0 offered; 4 known or offered before" in error
+
+
+def test_a_dry_run_shows_the_statements_and_offers_nothing(oneiros: Oneiros, home: Path) -> None:
+    code, out, _ = oneiros("import", "--dry-run", "src/app")
+
+    assert code == 0 and "  Tests need no network.\n" in out
+    assert not (home / "mem" / "proposals").exists() or oneiros("review", "--list")[0] == 1
+
+
+def test_the_keys_of_the_json_answer_are_these(oneiros: Oneiros) -> None:
+    found = json.loads(oneiros("import", "--json", "src")[1])
+
+    assert list(found) == [
+        *("files", "statements", "left_out", "known", "duplicates", "changed", "refused", "proposal"),
+        *("offered", "hunks", "others", "problems", "references", "seconds"),
+    ]
+    assert found["offered"] == 3
+    assert list(found["hunks"][0]) == ["target", "title", "relation", "text", "written"]
+    assert found["hunks"][0]["written"] == ["~/src/app/CLAUDE.md:5"]
+
+
+def test_a_path_that_is_not_there_is_a_usage_error(oneiros: Oneiros) -> None:
+    code, _, error = oneiros("import", "nowhere.md")
+
+    assert code == 2 and "there is no nowhere.md" in error
+
+
+def test_a_database_of_another_memory_comes_in_as_references(oneiros: Oneiros, home: Path) -> None:
+    with sqlite3.connect(home / "claude-mem.db") as database:
+        database.execute("create table observations (project text, text text, created_at text)")
+        database.execute("insert into observations values ('app', 'The relay listens on 2526.', '2026-03-01')")
+
+    code, out, _ = oneiros("import", "claude-mem.db")
+
+    assert (code, out) == (0, ".oneiros/references/claude-mem/app.md\n")
+    assert "relay listens on 2526" in (home / "mem" / out.strip()).read_text(encoding="utf-8")
+    assert oneiros("import", "src/app/.git")[0] == 1
+
+
+@pytest.mark.parametrize(("key", "accepted"), [("f", 3), ("a", 3), ("y", 1)])
+def test_a_key_takes_a_whole_file_or_topic(
+    oneiros: Oneiros, home: Path, monkeypatch: pytest.MonkeyPatch, key: str, accepted: int
+) -> None:
+    (home / "src" / "app" / "AGENTS.md").write_text(NOTES, encoding="utf-8")
+    oneiros("import", "src")
+    decisions = decisions_of(environment_in(home))
+    hunks = sorted(decisions.store.hunks(), key=lambda hunk: hunk.target, reverse=True)
+    assert [hunk.target for hunk in hunks] == ["topics/testing.md"] * 3 + ["topics/releases.md"] * 5
+    answers = typed(key, "q")
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    sitting = TerminalReview(decisions, Archive(home / "none"), lambda: Consent(How.WORD), {})
+
+    sitting.run(hunks)
+
+    assert (sitting.accepted, sitting.skipped) == (accepted, len(hunks) - accepted)
+    page = (home / "mem" / "proposals" / hunks[0].proposal / "proposal.md").read_text(encoding="utf-8")
+    assert f"8 hunks, {8 - accepted} open" in page
+
+
+def typed(*answers: str) -> Iterator[str]:
+    yield from answers
