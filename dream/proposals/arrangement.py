@@ -100,15 +100,9 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
         files[name] = head + relinked(_body(lines, notes), path, name, moves)
         kept -= set(notes)
     kept |= set(_used(left, whole.notes))
+    body = _body(left, {label: note for label, note in whole.notes.items() if label in kept})
     head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
-    files[path] = (
-        None
-        if is_empty
-        else head
-        + relinked(
-            _body(left, {label: note for label, note in whole.notes.items() if label in kept}), path, path, moves
-        )
-    )
+    files[path] = None if is_empty else head + relinked(body, path, path, moves)
     homes = {path: (*([] if is_empty else [path]), *names)}
     made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
     return _arranged(texts, f"Split {made} off {path}", files, moves, homes)

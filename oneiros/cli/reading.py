@@ -79,7 +79,7 @@ def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
 
 def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:
     """Give a topic another name; links, pointers and open hunks follow."""
-    _arranging().move(context.obj, topic, name)
+    _arranging().move_topic(context.obj, topic, name)
 
 
 def merge(
@@ -88,7 +88,7 @@ def merge(
     into: Annotated[str, typer.Option(help="the name of the topic that they become, one of theirs or a new one")],
 ) -> None:
     """Make one topic of several, a section each."""
-    _arranging().merge(context.obj, topics, into)
+    _arranging().merge_topics(context.obj, topics, into)
 
 
 def split(

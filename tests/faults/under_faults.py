@@ -30,7 +30,7 @@ from oneiros.cli.app import EXIT_BUG
 from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment
 from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
-from tests.dream.builders import PERSON, archive_said, decisions_on, git, proposed, replacing
+from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, git, proposed, replacing
 from tests.earlier import unpack
 from tests.memories import root_at, write_topic
 from tests.states import WordEngine
@@ -132,6 +132,16 @@ def revert(home: Home) -> int:
     return 0
 
 
+def remember(home: Home) -> int:
+    with patch("oneiros.dreaming.now", lambda: NOW):  # the moment of what is told names its footnote
+        return run(home, "remember", "The relay needs TLS.", "--topic", "mail")
+
+
+def merge(home: Home) -> int:
+    with patch("oneiros.cli.review.arranging.now", lambda: NOW):  # the day stands in the frontmatter
+        return run(home, "topics", "merge", "mail", "backups", "--into", "mail")
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A change of a memory, and what a person would do next."""
@@ -157,9 +167,9 @@ SCENARIOS = {
     "migration": Scenario(earlier, command("reindex"), LEVEL),
     "accept": Scenario(proposal, accept, DECIDED),
     "revert": Scenario(accepted, revert, DECIDED),
-    "remember": Scenario(proposal, command("remember", "The relay needs TLS.", "--topic", "mail"), DECIDED),
+    "remember": Scenario(proposal, remember, DECIDED),
     "move": Scenario(proposal, command("topics", "mv", "mail", "post"), DECIDED),
-    "merge": Scenario(two_topics, command("topics", "merge", "mail", "backups", "--into", "mail"), DECIDED),
+    "merge": Scenario(two_topics, merge, DECIDED),
 }
 
 

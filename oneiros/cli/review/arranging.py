@@ -13,13 +13,13 @@ from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment, now
 
 
-def move(environment: Environment, old: str, new: str) -> None:
+def move_topic(environment: Environment, old: str, new: str) -> None:
     """Gives a topic another name."""
     decisions = decisions_of(environment)
     _arrange(environment, decisions, lambda texts: moved(texts, _path_in(decisions, texts, old), _new_path(new)))
 
 
-def merge(environment: Environment, names: Sequence[str], into: str) -> None:
+def merge_topics(environment: Environment, names: Sequence[str], into: str) -> None:
     """Makes one topic of several."""
     decisions, today = decisions_of(environment), now().date()
 
