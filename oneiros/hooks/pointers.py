@@ -70,14 +70,16 @@ def shares_enough(asked: frozenset[str], said: frozenset[str]) -> bool:
 
 
 def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
-    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project."""
-    hits = looked_up(memory, Search.EXACT, [phrase], limit, project).hits
-    folded = phrase.casefold()
-    return [
-        Pointer(hit.path, pointer_line(hit, *found))
-        for hit in hits
-        if (found := next((one for one in statements(hit.passage) if folded in one[1].casefold()), None))
-    ]
+    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project.
+
+    Where it stands in a heading or table, the first statement of the passage.
+    """
+    found = []
+    for hit in looked_up(memory, Search.EXACT, [phrase], limit, project).hits:
+        said = list(statements(hit.passage)) or [(0, "")]
+        holder = next((one for one in said if phrase.casefold() in one[1].casefold()), said[0])
+        found.append(Pointer(hit.path, pointer_line(hit, *holder)))
+    return found
 
 
 def looked_up(
