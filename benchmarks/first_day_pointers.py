@@ -110,8 +110,8 @@ def measured(shared: Path, vectors: Path) -> dict[str, Any]:
         with built_memory(Case(project, files_of(topics, lessons[project])), vectors) as memory:
             for other in said:
                 half = "chosen_on" if {project, other} <= set(CHOSEN_ON) else "held_back"
-                for prompt in prompts[other]:
-                    for rule in RULES:
+                for number, prompt in enumerate(prompts[other]):
+                    for rule in sorted(RULES, reverse=bool(number % 2)):  # the second finds the words' tables read
                         ask(memory, prompt, rule, found[rule, half], ids if other == project else None)
                 count_tools(memory, calls[other], tools, "own" if other == project else "foreign")
     held = found["now", "held_back"].figures()

@@ -40,7 +40,8 @@ def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:
     """Where a session in this folder is at work."""
     if not Path(folder).is_absolute():
         return Whereabouts()
-    identity = Projects(dict(pair.split("=", 1) for pair in person.project_aliases)).of(folder)
+    aliases = {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in person.project_aliases)}
+    identity = Projects(aliases).of(folder)
     branch, top = branch_and_top(Path(folder))
     below = Path(folder).relative_to(top).as_posix() if top else ""
     return Whereabouts(identity, frozenset(content_words(f"{below} {branch}".replace("/", " "))))
