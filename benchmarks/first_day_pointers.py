@@ -8,7 +8,8 @@ would want pushed, if any (`pointer_labels.tsv`; prompts that a statement rests 
 of the other projects, on which nothing should be pushed. The rule was chosen on the first two projects, the others were
 held back. `before` is the rule that pushed the first statement of each passage near the prompt, asked in the same run.
 
-Hints and lessons: calls of tools and their errors out of the same sessions, on the own and on the other memories.
+Hints and lessons: calls of tools and their errors out of the same sessions, on the own and on the other memories. What
+was pushed at them has no labels.
 """
 
 import argparse
@@ -99,18 +100,18 @@ def main() -> None:
 
 def measured(shared: Path, vectors: Path) -> dict[str, Any]:
     """Every figure; `pointer_precision` and `foreign_pointers` are of the projects that were held back."""
-    said = statements_of(shared)
+    said, lessons = statements_of(shared), lessons_of(shared)
     prompts = {project: list(prompts_of(shared, project)) for project in said}
     calls = {project: list(calls_of(shared, project)) for project in said}
     found = {(rule, half): Pushed() for rule in RULES for half in ("chosen_on", "held_back")}
     tools = {(kind, of): [0, 0] for kind in ("hints", "lessons") for of in ("own", "foreign")}
     for project, topics in said.items():
         ids = {text: name for topic in topics.values() for name, text in topic.items()}
-        with built_memory(Case(project, files_of(topics)), vectors) as memory:
+        with built_memory(Case(project, files_of(topics, lessons[project])), vectors) as memory:
             for other in said:
                 half = "chosen_on" if {project, other} <= set(CHOSEN_ON) else "held_back"
-                for prompt in prompts[other]:
-                    for rule in RULES:
+                for number, prompt in enumerate(prompts[other]):
+                    for rule in sorted(RULES, reverse=bool(number % 2)):  # the second finds the words' tables read
                         ask(memory, prompt, rule, found[rule, half], ids if other == project else None)
                 count_tools(memory, calls[other], tools, "own" if other == project else "foreign")
     held = found["now", "held_back"].figures()
@@ -172,6 +173,16 @@ def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[st
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
+def lessons_of(shared: Path) -> dict[str, list[str]]:
+    """By project, the statements that a reader called lessons: they stand in lessons.md too."""
+    labels = {row["id"]: row for row in read_lines(shared / "dream_real" / "labels.jsonl")}
+    found: dict[str, list[str]] = {}
+    for row in table(TOPICS):
+        told = [labels[name] for name in row["statements"].split()]
+        found.setdefault(row["project"], []).extend(str(one["statement"]) for one in told if one["type"] == "lesson")
+    return found
+
+
 def statements_of(shared: Path) -> dict[str, dict[str, dict[str, str]]]:
     """By project and topic, the statements by id."""
     texts = {row["id"]: str(row["statement"]) for row in read_lines(shared / "dream_real" / "labels.jsonl")}
@@ -182,9 +193,9 @@ def statements_of(shared: Path) -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
-def files_of(topics: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str]) -> dict[str, str]:
     """A file a topic, a line a statement."""
-    files = {}
+    files = {"lessons.md": "# Lessons\n\n" + "".join(f"- {text}\n" for text in lessons)} if lessons else {}
     for title, said in topics.items():
         lines = "".join(f"- {text}\n" for text in said.values())
         head = f"---\ntype: semantic\ntitle: {title}\ncreated: 2026-01-01\n---\n\n# {title}\n\n"

@@ -54,7 +54,8 @@ class SessionReader:
                 remedy=f"Read it with `{self.next_step(session_id, 'raw')}`",
             )
         if depth is Depth.FILE:
-            return path.read_text(encoding="utf-8") + f"\nThe entries: {self.next_step(session_id, 'raw')}\n"
+            more = f"\nThe entries: {self.next_step(session_id, 'raw')}\n" if self._has_turns(session_id) else ""
+            return path.read_text(encoding="utf-8") + more
         compressed = read_session(path)
         return one_line(compressed, self.next_step) if depth is Depth.LINE else digest(compressed, self.next_step)
 
@@ -65,10 +66,19 @@ class SessionReader:
             return session if session in found else found[0]
         return resolve_session(self.archive, session)
 
+    def _has_turns(self, session_id: str) -> bool:
+        """Whether the session is archived here: one that came with an example or from elsewhere is not."""
+        return session_id in self.archive.session_ids()
+
     def _raw(self, session_id: str, entry: str, first: int, count: int) -> str:
         if first < 0 or count < 1:
             raise UsageError(
                 "turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20"
+            )
+        if not self._has_turns(session_id):
+            raise ContentError(
+                f"session {session_id} came without its turns",
+                remedy=f"Its file is all there is: `{self.next_step(session_id, 'file')}`",
             )
         all_turns = list(self.archive.turns(session_id))
         full = entry and self.archive.entry(session_id, entry).id

@@ -143,25 +143,30 @@ def outdated(updates: Sequence[Update]) -> dict[int, Update]:
     """
     readings = [read_statement(update.candidate.text, update.candidate.context) for update in updates]
     rarity = rarity_in(update.candidate.text for update in updates)
-    holders: dict[str, list[int]] = defaultdict(list)
-    for place, reading in enumerate(readings):
-        for word in reading.words:
-            holders[word].append(place)
-    telling = (places for places in holders.values() if len(places) <= MAX_HOLDERS)
-    shared = Counter(pair for places in telling for pair in combinations(places, 2))
     found: dict[int, Update] = {}
-    for pair in sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED):
+    for pair in near_pairs(readings):
         old, new = sorted(pair, key=lambda place: day_of(updates[place].candidate) or dt.date.max)
         before, after = day_of(updates[old].candidate), day_of(updates[new].candidate)
         if before is None or after is None or before >= after or {old, new} & found.keys():
             continue
         against = contradiction_of(readings[new], readings[old], rarity)
         if against.score >= CONTRADICTS_FROM:
-            why = (
-                f"said otherwise on {after.isoformat()}, “{updates[new].candidate.text[:SHOWN_CHARS]}”: {against.why}."
-            )
+            words = updates[new].candidate.text[:SHOWN_CHARS]
+            why = f"said otherwise on {after.isoformat()}, “{words}”: {against.why}."
             found[old] = replace(updates[old], relation=Relation.EARLIER, why=why)
     return found
+
+
+def near_pairs(readings: Sequence[StatementReading]) -> list[tuple[int, int]]:
+    """The pairs of statements that share enough telling words to be about one thing, by their places, in order."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for place, reading in enumerate(readings):
+        for word in reading.words:
+            holders[word].append(place)
+    # how many telling words each pair of statements shares
+    telling = (places for places in holders.values() if len(places) <= MAX_HOLDERS)
+    shared = Counter(pair for places in telling for pair in combinations(places, 2))
+    return sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED)
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:

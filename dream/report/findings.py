@@ -2,15 +2,15 @@
 
 import datetime as dt
 import posixpath
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import combinations, pairwise
+from itertools import pairwise
 from urllib.parse import unquote
 
 from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
+from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
 from dream.records import Hunk, Relation, State
 from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
@@ -36,8 +36,6 @@ PAGE_RULES = frozenset(
 )
 SURE_FROM = 0.75  # approved statements stand side by side on purpose: only what is surer than in a chat is shown
 ALIKE_FROM = 0.5  # of what both tell together; two statements about one thing say the rest in much the same words
-LEAST_SHARED = 2  # telling words of both statements; fewer are about two things
-MAX_HOLDERS = 60  # statements that hold a word; a commoner one says nothing about the subject
 QUOTED_CHARS = 90
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
@@ -178,7 +176,7 @@ class _Placed:
 def contradictions(topics: Topics) -> Iterator[Finding]:
     """Pairs of statements, within a topic and across, of which one puts something else in the place of the other."""
     placed = [_Placed(topic, statement) for topic in topics.files for statement in topic.statements]
-    for one, other in _near(placed):
+    for one, other in near_pairs([one.statement.reading for one in placed]):
         earlier, later = placed[one], placed[other]
         if earlier.is_row and later.is_row:
             continue
@@ -195,18 +193,6 @@ def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
     """How much of what two statements tell, they both tell; values are left out, since these may differ."""
     mine, theirs = (placed.statement.reading.words - placed.statement.reading.values for placed in (one, other))
     return share_of(mine & theirs, mine | theirs, rarity)
-
-
-def _near(placed: Sequence[_Placed]) -> list[tuple[int, int]]:
-    """The pairs of statements that share enough telling words, in order."""
-    holders: dict[str, list[int]] = defaultdict(list)
-    for number, one in enumerate(placed):
-        for word in one.statement.reading.words:
-            holders[word].append(number)
-    # how many telling words each pair of statements shares
-    telling = (numbers for numbers in holders.values() if len(numbers) <= MAX_HOLDERS)
-    shared = Counter(pair for numbers in telling for pair in combinations(numbers, 2))
-    return sorted(pair for pair, count in shared.items() if count >= LEAST_SHARED)
 
 
 def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:

@@ -1,4 +1,7 @@
-"""PostToolUse and its failure: an error that a lesson or topic already knows brings that line with it."""
+"""PostToolUse and its failure: an error that a lesson already knows brings that line with it.
+
+Statements of topics are left out: at errors they were as often pushed out of a foreign memory as out of the own one.
+"""
 
 import re
 
@@ -24,13 +27,12 @@ VARIABLE = (  # what differs from one occurrence of an error to the next
 
 
 def answer_after_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
-    """Pointers to what layer 1 knows of the error in a tool's output, lessons first."""
+    """Pointers to what the lessons know of the error in a tool's output."""
     template = error_template(call.tool_output)
     if not template:
         return NOTHING
     project = whereabouts(call.folder, memory.person).project
-    found = sorted(bearing_on(memory, template, project), key=lambda pointer: pointer.key != "lessons.md")
-    keyed = {f"error:{pointer.key}": pointer for pointer in found}
+    keyed = {f"error:{pointer.key}": pointer for pointer in bearing_on(memory, template, project, ("lessons",))}
     fresh = {key: pointer for key, pointer in keyed.items() if key not in shown_before}
     chosen = dict(list(fresh.items())[:MAX_POINTERS])
     context = tagged([HEAD, *(pointer.line for pointer in chosen.values())], max_bytes) if chosen else ""

@@ -5,7 +5,7 @@ close the tag or hide from a reader is written out.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from crawler.transcripts.injected import TAG
@@ -49,11 +49,16 @@ def room_of(max_bytes: int) -> int:
     return min(max_bytes, HARD_STOP_CHARS) - len(OPENING) - len(CLOSING) - 2
 
 
+def size_of(lines: Iterable[str]) -> int:
+    """The bytes of some lines, with their line breaks."""
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
 def fitting(lines: Sequence[str], room: int) -> list[str]:
     """The first lines that fit into so many bytes, with their line breaks."""
     kept = []
     for line in lines:
-        room -= len(line.encode()) + 1
+        room -= size_of([line])
         if room < 0:
             break
         kept.append(line)

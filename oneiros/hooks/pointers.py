@@ -42,12 +42,15 @@ class Pointer:
     line: str
 
 
-def bearing_on(memory: Memory, text: str, project: str) -> list[Pointer]:
-    """The statements of layer 1 that bear on a text, the nearest first, one a topic; none of another project."""
+def bearing_on(memory: Memory, text: str, project: str, topics: tuple[str, ...] = ()) -> list[Pointer]:
+    """The statements of layer 1 that bear on a text, the nearest first, one a topic; none of another project.
+
+    `topics`: of these alone, by name.
+    """
     asked = frozenset(content_words(text))
     found = [
         (hit, line, statement)
-        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project).hits
+        for hit in looked_up(memory, Search.RECALL, clean(text).split(), MAX_HITS, project, topics).hits
         for line, statement in statements(hit.passage)
         if shares_enough(asked, frozenset(content_words(statement)))
     ]
@@ -67,17 +70,26 @@ def shares_enough(asked: frozenset[str], said: frozenset[str]) -> bool:
 
 
 def holding(memory: Memory, phrase: str, limit: int, project: str) -> list[Pointer]:
-    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project."""
-    hits = looked_up(memory, Search.EXACT, [phrase], limit, project).hits
-    folded = phrase.casefold()
-    return [
-        Pointer(hit.path, pointer_line(hit, *found))
-        for hit in hits
-        if (found := next((one for one in statements(hit.passage) if folded in one[1].casefold()), None))
-    ]
+    """The statements of layer 1 in which a text stands letter by letter, one a passage; none of another project.
+
+    Where it stands in a heading or table, the first statement of the passage.
+    """
+    found = []
+    for hit in looked_up(memory, Search.EXACT, [phrase], limit, project).hits:
+        said = list(statements(hit.passage)) or [(0, "")]
+        holder = next((one for one in said if phrase.casefold() in one[1].casefold()), said[0])
+        found.append(Pointer(hit.path, pointer_line(hit, *holder)))
+    return found
 
 
-def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int, project: str = "") -> Answer:
+def looked_up(
+    memory: Memory,
+    search: Search,
+    words: Sequence[str],
+    limit: int,
+    project: str = "",
+    topics: tuple[str, ...] = (),
+) -> Answer:
     """What layer 1 answers to the words of somebody who does not know the query syntax.
 
     Without what does not hold today, and what belongs to another project than this one.
@@ -86,8 +98,8 @@ def looked_up(memory: Memory, search: Search, words: Sequence[str], limit: int, 
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
     if not terms:
         return Answer(())
-    text, topics = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,))
-    answer = memory.look_up(Question(text, AllOf(terms), topics, search, limit=limit))
+    text, wanted = " ".join(term.text for term in terms), Filter(layers=(Layer.TOPIC,), topics=topics)
+    answer = memory.look_up(Question(text, AllOf(terms), wanted, search, limit=limit))
     # the lines of MEMORY.md point to the topics and say nothing themselves
     left_out = {"MEMORY.md", *memory.topics_elsewhere(project)}
     return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path not in left_out and not hit.outside))
@@ -107,7 +119,7 @@ def statements(passage: str) -> Iterator[tuple[int, str]]:
         is_end = not line.strip() or bool(NOT_A_STATEMENT.match(line))
         if kept and (is_end or MARK.match(line)):
             text, starts = " ".join(kept), [*accumulate((len(one) + 1 for one in kept), initial=0)]
-            for start, end in sentence_spans(text):
+            for start, end in sentence_spans(text.replace(";", ",")):  # half a sentence would be shown
                 yield number - len(kept) + bisect_right(starts, start) - 1, text[start:end]
             kept = []
         if not is_end:

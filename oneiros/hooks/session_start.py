@@ -20,7 +20,7 @@ from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, tagged
+from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, size_of, tagged
 from oneiros.hooks.whereabouts import Whereabouts, whereabouts
 
 HEALTH_SECONDS = 2.0  # a model that is still being loaded is not waited for
@@ -33,6 +33,7 @@ READING = (
 LESSONS = "Lessons, to be checked before a task:"
 TOPICS = "Topics:"
 SUMMARY_CHARS = 90
+COUNT_BYTES = 4  # of the digits of a count, beyond the two of its place
 MORE_TOPICS = "- %d more topics stand behind recall."
 MORE_LINES = '(%d more lines: read_memory("MEMORY"))'
 FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -53,8 +54,7 @@ def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: 
     lines = [READING, *review.for_model()]
     where = whereabouts(call.folder, memory.person)
     if not where.is_quiet(memory.person):
-        room = room_of(max_bytes) - sum(len(safe(line).encode()) + 1 for line in lines)
-        lines += context_lines(memory, files, where, room)
+        lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))
     context = tagged(lines, max_bytes)
     return HookAnswer(
         context=context,
@@ -70,31 +70,27 @@ def context_lines(memory: Memory, files: ClaudeFiles, where: Whereabouts, room: 
     """
     page = page_text(memory.root)
     is_loaded = bool(files.imports_of(memory.root.index_page))
-    lines = [] if is_loaded else within(own_lines_of(page), room // 2, MORE_LINES)
-    lessons = lesson_lines(memory)
-    lines += [LESSONS, *lessons] if lessons else []
-    heads = [head for head in topic_heads(memory.root) if head.path.startswith("topics/")]
     muted = where.muted(memory.person)
     told = [
-        head
-        for head in sorted(heads, key=lambda head: order_here(head, where))
-        if head.path not in muted and not head.interval.outside(memory.today)
+        pointer(head, SUMMARY_CHARS)
+        for head in sorted(topic_heads(memory.root), key=lambda head: order_here(head, where))
+        if head.path.startswith("topics/") and head.path not in muted and not head.interval.outside(memory.today)
         if not (is_loaded and f"({target_of(head.path)})" in page)
     ]
-    left = room - sum(len(safe(line).encode()) + 1 for line in lines)
-    if told:
-        lines += within([TOPICS, *(pointer(head, SUMMARY_CHARS) for head in told)], left, MORE_TOPICS)
-    return lines
+    lines = [] if is_loaded else within([], own_lines_of(page), room // 2, MORE_LINES)
+    if lessons := lesson_lines(memory):
+        lines += fitting([LESSONS, *map(safe, lessons)], room - size_of([*lines, MORE_TOPICS, TOPICS]) - COUNT_BYTES)
+    return [*lines, *within([TOPICS], told, room - size_of(lines), MORE_TOPICS)]
 
 
-def within(lines: Sequence[str], room: int, more: str) -> list[str]:
-    """As many of the lines as fit, the last one telling how many do not."""
-    lines = [safe(line) for line in lines]
+def within(head: Sequence[str], lines: Sequence[str], room: int, more: str) -> list[str]:
+    """As many of the lines as fit below their head, the last one telling how many do not."""
+    lines, room = [safe(line) for line in lines], room - size_of(head)
     kept = fitting(lines, room)
-    if len(kept) == len(lines):
-        return kept
-    kept = fitting(lines, room - len(more) - len(str(len(lines))))
-    return [*kept, more % (len(lines) - len(kept))]
+    if len(kept) < len(lines):
+        kept = fitting(lines, room - size_of([more]) - COUNT_BYTES)
+        kept.append(more % (len(lines) - len(kept)))
+    return [*head, *kept] if kept else []
 
 
 def order_here(head: TopicHead, where: Whereabouts) -> tuple[bool, bool, bool, bool, str]:

@@ -10,6 +10,7 @@ from memory_server.layers.sessions import project_name
 from memory_server.settings import PersonSettings
 
 HEAD = "ref: refs/heads/"
+MAX_GIT_CHARS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,10 @@ class Whereabouts:
 
 def whereabouts(folder: str, person: PersonSettings) -> Whereabouts:
     """Where a session in this folder is at work."""
-    if not folder:
+    if not Path(folder).is_absolute():
         return Whereabouts()
-    identity = Projects(dict(pair.split("=", 1) for pair in person.project_aliases)).of(folder)
+    aliases = {old.strip(): new.strip() for old, _, new in (pair.partition("=") for pair in person.project_aliases)}
+    identity = Projects(aliases).of(folder)
     branch, top = branch_and_top(Path(folder))
     below = Path(folder).relative_to(top).as_posix() if top else ""
     return Whereabouts(identity, frozenset(content_words(f"{below} {branch}".replace("/", " "))))
@@ -51,10 +53,18 @@ def branch_and_top(folder: Path) -> tuple[str, Path | None]:
         marker = place / ".git"
         try:
             if marker.is_file():
-                marker = place / marker.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+                marker = place / _line_of(marker).removeprefix("gitdir:").strip()
             if marker.is_dir():
-                head = (marker / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+                head = _line_of(marker / "HEAD")
                 return head.removeprefix(HEAD) if head.startswith(HEAD) else "", place
-        except OSError:
+        except (OSError, ValueError):  # a folder that a client names may be anything
             return "", None
     return "", None
+
+
+def _line_of(file: Path) -> str:
+    """What a small file of git says; a pipe would be waited for."""
+    if not file.is_file():
+        return ""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        return stream.read(MAX_GIT_CHARS).strip()

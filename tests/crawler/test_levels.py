@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.levels import Depth, SessionReader
 from crawler.compress.run import ClosedWhen, compress_closed
@@ -62,3 +63,16 @@ def test_one_entry_leads_to_its_turn(reader: SessionReader) -> None:
 def test_an_unknown_session_is_an_error_that_says_what_to_do(reader: SessionReader) -> None:
     with pytest.raises(ContentError, match="Run `oneiros ingest` first"):
         reader.read("9999", Depth.LINE)
+
+
+def test_a_session_that_came_without_its_turns_is_read_down_to_its_file(tmp_path: Path) -> None:
+    shipped = Path(__file__).parents[2] / "memory" / "sessions" / "compressed"
+    reader = SessionReader(Archive(tmp_path / "archive"), shipped)
+
+    line, digest, file = (reader.read("a1227e93", depth) for depth in (Depth.LINE, Depth.DIGEST, Depth.FILE))
+
+    assert line.startswith("2026-11-12  Filters in the semantic index")
+    assert digest.endswith("The whole file: oneiros drill a1227e93 --depth file\n")
+    assert file.startswith("---\n") and "--depth raw" not in file
+    with pytest.raises(ContentError, match=r"came without its turns.*--depth file"):
+        reader.read("a1227e93", Depth.RAW)

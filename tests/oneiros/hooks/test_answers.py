@@ -114,6 +114,20 @@ def test_what_names_a_file_is_shown_before_a_tool_touches_it(
     assert answer_before_tool(office, call, set(answer.keys), BUDGET) == HookAnswer()
 
 
+def test_the_line_that_names_a_file_is_shown_and_not_the_first_of_its_topic(memory: Memory) -> None:
+    write_topic(memory, "deploy", "# Deploy\n\n- Staging comes first.\n- `scripts/ship.sh` needs the tunnel.\n")
+    write_topic(memory, "page", "# Page\n\n## src/page.html\n\n- It is made by hand.\n")
+    memory.reindex()
+
+    shown = [
+        answer_before_tool(memory, HookCall("PreToolUse", tool="Edit", tool_input={"file_path": path}), set(), BUDGET)
+        for path in ("/x/scripts/ship.sh", "/x/src/page.html")
+    ]
+
+    assert "- Deploy (topics/deploy.md:4): `scripts/ship.sh` needs the tunnel." in shown[0].context
+    assert "- Page (topics/page.md:5): It is made by hand." in shown[1].context
+
+
 def test_a_file_that_no_topic_names_gets_nothing(office: Memory) -> None:
     call = HookCall("PreToolUse", tool="Edit", tool_input={"file_path": "/home/ada/shop/README.md"})
 

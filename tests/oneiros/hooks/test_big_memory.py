@@ -84,6 +84,18 @@ def test_what_matters_here_comes_first_and_what_has_ended_does_not_come(big: Mem
     assert "a-old" not in found
 
 
+def test_lessons_that_fill_all_leave_the_line_that_says_how_many_topics_there_are(big: Memory, tmp_path: Path) -> None:
+    before = big.root.lessons.read_text(encoding="utf-8")
+    big.root.lessons.write_text(before + "- Look, and look again.\n" * 200, encoding="utf-8")
+    try:
+        lines = started(big, tmp_path)
+    finally:
+        big.root.lessons.write_text(before, encoding="utf-8")
+
+    assert lines[-3:-1] == ["Topics:", "- 35 more topics stand behind recall."]
+    assert len("\n".join(lines).encode()) <= BUDGET
+
+
 def test_another_projects_topics_come_last(big: Memory, tmp_path: Path) -> None:
     found = pointed(started(big, tmp_path, budget=9_000))
 

@@ -1,0 +1,70 @@
+"""Where a session is at work, read from git's files."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memory_server.settings import PersonSettings
+from oneiros.hooks.whereabouts import Whereabouts, whereabouts
+
+PERSON = PersonSettings()
+
+
+def repository(folder: Path, head: str = "ref: refs/heads/fix/relay-port\n") -> Path:
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "HEAD").write_text(head, encoding="utf-8")
+    return folder
+
+
+def test_a_folder_below_a_repository_is_of_its_project_and_branch(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "shop") / "packages" / "invoices"
+    folder.mkdir(parents=True)
+
+    where = whereabouts(str(folder), PERSON)
+
+    assert (where.project, where.identity) == ("shop", str(tmp_path / "shop" / ".git"))
+    assert where.words == {"fix", "rela", "port", "packag", "invoic"}
+
+
+def test_a_worktree_is_of_the_project_and_has_its_own_branch(tmp_path: Path) -> None:
+    main = repository(tmp_path / "shop", "ref: refs/heads/main\n")
+    own = main / ".git" / "worktrees" / "w"
+    own.mkdir(parents=True)
+    (own / "commondir").write_text("../..\n", encoding="utf-8")
+    (own / "HEAD").write_text("ref: refs/heads/till\n", encoding="utf-8")
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {own}\n", encoding="utf-8")
+
+    where = whereabouts(str(tmp_path / "w"), PERSON)
+
+    assert where.project == "shop"
+    assert where.words == {"till"}
+
+
+@pytest.mark.parametrize("head", ["4f2c9a\n", "", "ref: refs/tags/v1\n"])
+def test_without_a_branch_there_are_no_words_of_one(tmp_path: Path, head: str) -> None:
+    assert whereabouts(str(repository(tmp_path / "shop", head)), PERSON).words == frozenset()
+
+
+def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "shop" / ".git").mkdir(parents=True)
+    os.mkfifo(tmp_path / "shop" / ".git" / "HEAD")
+
+    assert whereabouts(str(tmp_path / "shop"), PERSON).project == "shop"
+
+
+@pytest.mark.parametrize("folder", ["", "/nonexistent/garden", "/x\0y", "relative"])
+def test_any_folder_is_answered(folder: str) -> None:
+    assert whereabouts(folder, PERSON).words == frozenset()
+
+
+def test_without_a_folder_nothing_is_known() -> None:
+    assert whereabouts("", PERSON) == Whereabouts()
+
+
+def test_an_alias_stands_for_a_project(tmp_path: Path) -> None:
+    old = repository(tmp_path / "shop")
+    person = PersonSettings(project_aliases=(f"{old}/.git=/srv/till/.git",))
+
+    assert whereabouts(str(old), person).project == "till"
