@@ -45,6 +45,7 @@ class TakenOver:
     duplicates: int = 0  # another of the files says the same
     changed: int = 0  # offered in the place of what a file said before
     refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
+    refused_at: list[str] = field(default_factory=list)  # file and line of each, and why
     updates: list[Update] = field(default_factory=list)
     proposal: str = ""  # the name of the new one; empty where there is none
 
@@ -115,6 +116,7 @@ class Takeover:
                     report.known += 1
                 elif refusals := gates[place is not None].check(one):
                     refused.update({str(refusals[0].reason): 1})
+                    report.refused_at.append(f"{one.given[0].place_in('')}: {refusals[0].what}")
                 elif place is not None:
                     report.changed += 1
                     yield Update(one, Relation.SUPERSEDES, place, f"{place.target}: its file says this now.")

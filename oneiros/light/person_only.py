@@ -41,11 +41,8 @@ def person_words(program: str, words: Sequence[str]) -> str:
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
-    if (
-        not said
-        or options & {"--help", "-h"}
-        or ("--dry-run" in options and said[0] in ("forget", "import", "uninstall"))
-    ):
+    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"])
+    if not said or options & {"--help", "-h"} or is_dry:
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS

@@ -170,6 +170,8 @@ def test_secrets_and_injections_are_refused_and_counted(desk: Desk) -> None:
     report = desk.take_over()
 
     assert report.updates == [] and report.refused == {"secret": 1, "injected instruction": 1}
+    assert [place.partition(": ")[0] for place in report.refused_at] == [f"~/src/app/CLAUDE.md:{n}" for n in (1, 2)]
+    assert token not in str(report)
 
 
 def test_an_import_takes_no_room_from_the_hunks_of_the_day(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment
 from oneiros.importing import Imported, import_files
 
-NAMED = 12  # files of others that are named one by one
+NAMED = 12  # files of others, and lines refused, that are named one by one
 CHARS = 110
 
 
@@ -51,6 +51,8 @@ def _show(imported: Imported, *, dry: bool) -> None:
     found, taken = imported.found, imported.taken
     for problem in found.problems:
         talk(str(problem))
+    for place in taken.refused_at[:NAMED]:
+        talk(shown_line(place))
     for name in found.others[:NAMED]:
         talk(f"{shown_line(name)} is left out: git says that somebody else wrote it.")
     if found.others:

@@ -79,7 +79,7 @@ def test_the_keys_of_the_json_answer_are_these(oneiros: Oneiros) -> None:
     found = json.loads(oneiros("import", "--json", "src")[1])
 
     assert list(found) == [
-        *("files", "statements", "left_out", "known", "duplicates", "changed", "refused", "proposal"),
+        *("files", "statements", "left_out", "known", "duplicates", "changed", "refused", "refused_at", "proposal"),
         *("offered", "hunks", "others", "problems", "references", "seconds"),
     ]
     assert found["offered"] == 3
