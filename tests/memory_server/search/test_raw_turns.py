@@ -84,3 +84,13 @@ def test_turns_behind_an_answer_leave_out_the_sessions_that_it_has() -> None:
 
     assert [one.path for one in found.hits] == [statement.path, other.path]
     assert replace(found, hits=()) == Answer((), "weak")
+
+
+def test_the_scores_of_a_session_add_up_over_all_that_found_it() -> None:
+    weaker, stronger = (hit(f"sessions/archive/{name}", Layer.RAW, 0.5) for name in (SESSION, OTHER))
+    said = hit(stronger.path, Layer.RAW, 0.2)
+
+    found = joined(Answer(()), [[weaker, stronger], [said]], 10)
+
+    assert [one.path for one in found.hits] == [stronger.path, weaker.path]
+    assert found.hits[0].score > found.hits[1].score
