@@ -1,10 +1,10 @@
 """Whether recall stays silent where the memory holds no answer, and speaks where it does.
 
 Every memory is asked its own questions and those of the others: of another conversation, or of another project's
-documents. The curve shows, for each floor, how many of its own answered questions a memory would still answer and how
-many foreign ones would get a hit. Beside it the questions that the data sets themselves call unanswerable, which are
-harder: they ask the right memory for what was never said. Every second memory served to choose the floor; its figures
-and those of the others are printed apart.
+documents. The curve shows, for each confidence, how many of its own answered questions a memory would still answer,
+how many foreign ones would get a hit, and what a floor there would cost of hit@10. Below SILENCE nothing is shown,
+below FLOOR what is shown is called a perhaps. Beside it the questions that the data sets themselves call unanswerable,
+which are harder: they ask the right memory for what was never said. Every second memory is printed apart.
 
     python -m benchmarks.silence --format locomo --data ../shared/data/locomo --json out.json
     python -m benchmarks.silence --format docs --data DOCS --queries docs_queries.jsonl --json out.json
@@ -21,9 +21,9 @@ from benchmarks.machine import machine_text
 from benchmarks.systems import built_memory, model_text
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
-from memory_server.search.ranking.ranking import FLOOR
+from memory_server.search.ranking.ranking import FLOOR, SILENCE
 
-FLOORS = (2.2, 2.4, 2.6, 2.7, 2.75, 2.8, 2.85, 2.9, 3.0, 3.2)
+FLOORS = (0.01, 0.02, SILENCE, 0.05, 0.1, 0.2, 0.3, 0.4, FLOOR, 0.6, 0.8)
 FOREIGN_EACH = 50  # questions of each other memory, evenly spread
 NO_FLOOR = float("-inf")
 
@@ -33,7 +33,7 @@ class Asked:
     """How sure the memory was of one question."""
 
     memory: str
-    is_learnt_on: bool  # of the memories that the floor was chosen on
+    is_learnt_on: bool  # every second memory
     kind: str  # own, foreign, unanswerable
     confidence: float
     is_found: bool  # an own question whose evidence is among the first ten
@@ -51,7 +51,8 @@ def main() -> None:
     options.vectors.mkdir(parents=True, exist_ok=True)
 
     print(machine_text())
-    print(f"model: {model_text()}; data: {options.format}, {options.data.name}; default floor {FLOOR}")
+    print(f"model: {model_text()}; data: {options.format}, {options.data.name}")
+    print(f"silent below {SILENCE}, a perhaps below {FLOOR}")
     cases = load_cases(options.format, options.data, options.queries)
     if options.format == "docs":
         cases = [part for case in cases for part in by_project(case)]
@@ -59,8 +60,8 @@ def main() -> None:
     asked = [answer for number, case in enumerate(cases) for answer in ask(case, cases, vectors, number % 2 == 1)]
     print_curve(asked)
     if options.json:
-        rows = {f"{floor:.2f}": shares(asked, floor) for floor in (*FLOORS, FLOOR)}
-        found = {"dataset": options.format, "floor": FLOOR, "curve": rows, "parts": parts(asked)}
+        rows = {f"{floor:.2f}": shares(asked, floor) for floor in FLOORS}
+        found = {"dataset": options.format, "floor": FLOOR, "silence": SILENCE, "curve": rows, "parts": parts(asked)}
         options.json.write_text(json.dumps(found, indent=1))
 
 
@@ -103,17 +104,20 @@ def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question
 
 
 def shares(asked: Sequence[Asked], floor: float) -> dict[str, float]:
-    """At one floor: own answered questions kept, and foreign and unanswerable ones that get a hit."""
+    """At one floor: own answers kept, foreign and unanswerable questions that get a hit, what hit@10 loses."""
     groups = {
         "kept": [one for one in asked if one.kind == "own" and one.is_found],
         "foreign": [one for one in asked if one.kind == "foreign"],
         "unanswerable": [one for one in asked if one.kind == "unanswerable"],
     }
-    return {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
+    own = [one for one in asked if one.kind == "own"]
+    lost = {"lost": sum(one.is_found and one.confidence < floor for one in own) / len(own)} if own else {}
+    kept = {name: sum(one.confidence >= floor for one in group) / len(group) for name, group in groups.items() if group}
+    return {**kept, **lost}
 
 
 def parts(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
-    """The shares at the default floor, of the memories that it was chosen on and of the others."""
+    """The shares at the floor of a perhaps, of every second memory and of the others."""
     return {
         name: shares([one for one in asked if one.is_learnt_on is is_learnt_on], FLOOR)
         for name, is_learnt_on in (("tuned", True), ("held", False))
@@ -121,16 +125,16 @@ def parts(asked: Sequence[Asked]) -> dict[str, dict[str, float]]:
 
 
 def print_curve(asked: Sequence[Asked]) -> None:
-    """The curve over all memories, then the default floor memory by memory."""
-    print(f"\n{'floor':>8}{'kept':>10}{'foreign':>10}{'unanswerable':>15}")
-    for floor in sorted({*FLOORS, FLOOR}):
+    """The curve over all memories, then the floor of a perhaps memory by memory."""
+    print(f"\n{'floor':>8}{'kept':>10}{'foreign':>10}{'unanswerable':>15}{'lost':>10}")
+    for floor in FLOORS:
         found = shares(asked, floor)
-        mark = " <- default" if floor == FLOOR else ""
+        mark = {SILENCE: " <- silent below", FLOOR: " <- perhaps below"}.get(floor, "")
         print(
             f"{floor:>8.2f}"
             + "".join(
                 f"{found.get(name, float('nan')):>{width}.3f}"
-                for name, width in (("kept", 10), ("foreign", 10), ("unanswerable", 15))
+                for name, width in (("kept", 10), ("foreign", 10), ("unanswerable", 15), ("lost", 10))
             )
             + mark
         )
@@ -138,7 +142,7 @@ def print_curve(asked: Sequence[Asked]) -> None:
         name: shares([one for one in asked if one.memory == name], FLOOR)
         for name in dict.fromkeys(one.memory for one in asked)
     }
-    print("\nat the default floor, by memory and by part")
+    print("\nat the floor of a perhaps, by memory and by part")
     for name, found in (*by_memory.items(), *parts(asked).items()):
         print(f"  {name:<16}" + "  ".join(f"{key} {value:.3f}" for key, value in found.items()))
 

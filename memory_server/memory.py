@@ -43,7 +43,7 @@ from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
-from memory_server.search.ranking.ranking import FLOOR
+from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.spoken import SPOKEN
@@ -198,7 +198,7 @@ class Memory:
         return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
 
     def pipeline(
-        self, *, floor: float = FLOOR, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
+        self, *, floor: float = SILENCE, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
     ) -> Pipeline:
         """The way to an answer on the indices as they are. Take it while `indices.search_lock` lets searches through.
 

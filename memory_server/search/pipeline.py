@@ -35,10 +35,10 @@ from memory_server.search.precedence import (
 )
 from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
-from memory_server.search.ranking.ranking import FLOOR, Ranking
+from memory_server.search.ranking.ranking import FLOOR, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
-from memory_server.search.spoken import SPOKEN, SPOKEN_FLOOR, reads_spoken, spoken_hits, with_spoken
+from memory_server.search.spoken import SPOKEN, reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
@@ -81,7 +81,7 @@ class Pipeline:
         typed_lines: TypedLines,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
         *,
-        floor: float = FLOOR,
+        floor: float = SILENCE,
         rerank: bool = True,
     ):
         """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements.
@@ -179,14 +179,14 @@ class Pipeline:
         words, ranking = self.ranked(question, self.retriever)
         names = all(map(is_identifier, question.terms()))
         literal = self.retriever.literal(question, most_hits(question)) if names else []
-        is_silent = not literal and not self._may_answer(question, self.retriever, ranking, self._floor)
+        is_silent = not literal and not self._may_answer(self.retriever, ranking)
         named = {candidate.row for candidate in literal}
         others = [] if is_silent else [one for one in self.retriever.ranked(ranking) if one.row not in named]
         return Retrieved([*literal, *others], tuple(term.word for term in words.terms), ranking.confidence)
 
-    def _may_answer(self, question: Question, retriever: Retriever, ranking: Ranking, floor: float) -> bool:
-        """Whether what was found is shown: it is sure enough, or a name that is asked for stands there."""
-        return ranking.confidence >= floor or is_tiny(retriever) or retriever.holds_a_name(question)
+    def _may_answer(self, retriever: Retriever, ranking: Ranking) -> bool:
+        """Whether what was found is shown, if only as a perhaps."""
+        return ranking.confidence >= self._floor or is_tiny(retriever)
 
     def ranked(
         self, question: Question, retriever: Retriever, weights: Mapping[str, float] | None = None
@@ -236,7 +236,7 @@ class Pipeline:
             return answer
         said = question.of_layers(Layer.RAW)
         words, ranking = self.ranked(said, self._stretches)
-        if not self._may_answer(said, self._stretches, ranking, SPOKEN_FLOOR):
+        if not self._may_answer(self._stretches, ranking):
             return answer
         hits = spoken_hits(self._stretches, self._stretches.ranked(ranking), question)
         terms = answer.terms or tuple(term.word for term in words.terms)
@@ -253,9 +253,16 @@ class Pipeline:
         if question.search is Search.EXACT:
             return appended(answer, self._turns.exact(question, limit), limit, TURNS_TOO)
         if question.search is Search.RECALL and asked:
-            return joined(answer, self._turns.recall(question, JOINED_HITS), limit)
+            return joined(answer, [self._turns.recall(question, JOINED_HITS), self._said(question)], limit)
         least = 0.0 if asked else SURE_COVERED
         return appended(answer, self._turns.recall(question, limit, least_covered=least), limit, TURNS_TOO)
+
+    def _said(self, question: Question) -> Sequence[Hit]:
+        """The stretches of what was said, best first, where their vectors are kept."""
+        if self._stretches is None:
+            return ()
+        _, ranking = self.ranked(question.of_layers(Layer.RAW), self._stretches)
+        return self._stretches.hits(self._stretches.ranked(ranking), question.excluded())
 
     # -- what it rests on ---------------------------------------------------------------------------------------
 

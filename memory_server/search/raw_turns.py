@@ -1,7 +1,8 @@
 """The search of layer 3: archived sessions by the words of their turns, each with its best passage.
 
-A session scores by its words as a whole and by its best stretch of neighbouring turns, as fused with what layer 2 says
-of the same session by `joined`. Asked for by `layer:raw` or `include_raw`, or where the first answers are weak.
+A session scores by its words as a whole and by its best stretch of neighbouring turns; `joined` adds what layer 2 and
+the vectors of what was said score of the same session, each in units of a typical good hit. Asked for by `layer:raw` or
+`include_raw`, or where the first answers are weak.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,6 @@ from memory_server.search.retrieval import RankedPassage, hit_of, literal_candid
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
 COVERED_WEIGHT = 1.0  # of the share of the question that one passage holds
-RAW_WEIGHT = 3.0  # of what the turns say beside what the compressed session says; see benchmarks/RESULTS.md
 TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
@@ -119,21 +119,26 @@ def candidate_of(match: RawMatch) -> RankedPassage:
     return RankedPassage(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
 
 
-def joined(answer: Answer, raw: Sequence[Hit], limit: int) -> Answer:
-    """An answer of the layers above with that of the turns, one hit a session.
+def joined(answer: Answer, found: Sequence[Sequence[Hit]], limit: int) -> Answer:
+    """An answer of the layers above with what was found of the same sessions elsewhere, one hit a session.
 
-    Both scores of a session add up; its statement stands for it where there is one, since it is the shorter way in.
-    A session that only its turns speak of stands as a raw hit.
+    All scores of a session add up; its statement stands for it where there is one, since it is the shorter way in.
+    A session that has none stands as the first hit that was found of it.
     """
-    of_turns = {session_key(hit): hit for hit in reversed(raw)}
+    others: dict[tuple[str, object], Hit] = {}
+    scores: dict[tuple[str, object], float] = {}
+    for hits in found:
+        for key, hit in {session_key(hit): hit for hit in reversed(hits)}.items():
+            others.setdefault(key, hit)
+            scores[key] = scores.get(key, 0.0) + unbounded(hit.score)
     ranked: list[tuple[float, Hit]] = []
     for hit in answer.hits:
-        own = of_turns.get(session_key(hit)) if hit.layer in OF_SESSIONS else None
-        more = RAW_WEIGHT * unbounded(own.score) if own else 0.0
-        why = (*hit.why, *own.why) if own else hit.why
-        ranked.append((unbounded(hit.score) + more, replace(hit, why=why)))
+        key = session_key(hit)
+        is_joined = hit.layer in OF_SESSIONS and key in others
+        why = (*hit.why, *others[key].why) if is_joined else hit.why
+        ranked.append((unbounded(hit.score) + (scores[key] if is_joined else 0.0), replace(hit, why=why)))
     known = sessions_in(answer)
-    ranked += [(RAW_WEIGHT * unbounded(hit.score), hit) for key, hit in of_turns.items() if key not in known]
+    ranked += [(scores[key], hit) for key, hit in others.items() if key not in known]
     ranked.sort(key=lambda pair: (-pair[0], pair[1].layer.rank, pair[1].path))
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)

@@ -19,7 +19,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.language.words import CJK_RUN, Stemmer
+from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, find_literal, holds
@@ -31,12 +31,10 @@ from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_w
 from memory_server.search.ranking.terms import question_terms
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
-TYPICAL_SCORE = 6.0  # of a good hit; maps fused scores to 0 to 1 for display
+TYPICAL_SCORE = 10.0  # of a good hit; maps fused scores to 0 to 1 for display
 READ_AT_ONCE = 50  # passages; the first few are often enough
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
-NAME_PIECES = 2  # of a word, from which on it is taken for a name
-NAMING_QUESTION = 3  # content words, up to which a question may rest on a name that it holds
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
 
@@ -110,27 +108,6 @@ class Retriever:
         matches = find_literal(self._indices.ledger.connection, question.expression, sources, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
-
-    def holds_a_name(self, question: Question) -> bool:
-        """Whether a question of few words asks for a name that stands, letter by letter, where it may be answered.
-
-        A word that the model reads in pieces counts as a name, since it is in no list of common words. A name that
-        nobody spoke of leaves the question unanswered.
-        """
-        connection, spans = self._indices.ledger.connection, self._embed_query(question.text).spans
-        terms = question_terms(connection, self._stemmer, question.text, self.snapshot.word_tables)
-        content = [term for term in terms if not term.is_stop]
-        if len(content) > NAMING_QUESTION or any(term.is_name and not term.holders for term in content):
-            return False
-        scope = self._scope(question)
-        sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
-        names = [
-            Term(term.word)
-            for term in content
-            if term.holders and not term.word.isdecimal() and not CJK_RUN.search(term.word)
-            if sum(term.first <= first < term.last for first, _ in spans) >= NAME_PIECES
-        ]
-        return any(find_literal(connection, name, sources, 1, in_parts=False) for name in names)
 
     def near(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages by meaning alone."""

@@ -19,7 +19,6 @@ from memory_server.search.raw_turns import session_key
 from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
 
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
-SPOKEN_FLOOR = 2.4  # confidence below which no stretch is shown; the layers above have their own
 PASSAGE_CHARS = 850  # of a stretch with what followed it
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer

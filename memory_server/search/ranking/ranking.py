@@ -31,8 +31,11 @@ from memory_server.search.ranking.scoring import (
 ARM_HITS = 200  # each arm proposes so many
 SOURCES_BY_WORDS = 20  # and the words of whole sources propose so many, each with its
 PASSAGES_OF_SOURCE = 3  # passages nearest to the question
-POOL = 120  # passages that are looked at a second time; fewer cost answers, more bring none
-FLOOR = 2.87  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+POOL = 60  # passages that are looked at a second time, whichever sources they are of
+POOL_SOURCES = 40  # and as many sources beside theirs with the best passage of each
+FLOOR = 0.5  # confidence below which an answer is no more than a perhaps
+SILENCE = 0.03  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
 JUDGED = ("meaning", "meaning_near", "tokens_near")  # the scores whose best tell whether there is an answer at all
 COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
@@ -53,7 +56,7 @@ class Ranking:
 
     places: Places
     scores: Scores  # fused; comparable within one question only
-    confidence: float  # that the memory answers the question at all; below FLOOR it does not
+    confidence: float  # the probability that the memory answers the question at all
     features: Mapping[str, Scores]  # what each part contributed, (n,) each, in the order of places
 
 
@@ -145,9 +148,12 @@ class Ranker:
     def _pool(self, scores: Scores, around: Places) -> Places:
         """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
         mask = self.scope.mask[around]
-        # the best POOL passages, cut where their tokens would take too long to compare
+        # the best passages, then the best of each source that has none among them
         candidates = np.flatnonzero(mask)
-        order = candidates[best_first(scores[candidates], around[candidates], POOL)]
+        order = candidates[best_first(scores[candidates], around[candidates], len(candidates))]
+        _, firsts = np.unique(self.snapshot.passages.sources[around[order]], return_index=True)
+        order = np.concatenate([order[:POOL], order[np.sort(firsts[firsts >= POOL])[:POOL_SOURCES]]])
+        # cut where their tokens would take too long to compare
         tokens = np.cumsum(self.snapshot.passages.token_counts[around[order]])
         kept = order[: max(1, int(np.searchsorted(tokens, MAX_TOKEN_ROWS // 2)))]
         # a line is in the pool with all its pieces
@@ -169,10 +175,13 @@ class Ranker:
         }
 
     def _confidence(self, features: Mapping[str, Scores], pool: Places) -> float:
-        """How sure it is that the memory answers the question, from the best of each kind of score."""
+        """How likely the memory answers the question, from the best of each kind of score.
+
+        The curve was fitted to questions that a memory answers and to those of others; see `benchmarks.silence`.
+        """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
         covered = float(self.words.covered_at(pool).max())
+        likely = float(1 / (1 + np.exp(STEEPNESS * (EVEN - found - COVERED * covered * self.words.known))))
         content = [term for term in self.words.terms if not term.is_stop]
-        if 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999:
-            return max(FLOOR, float(found + COVERED * covered))
-        return float(found + COVERED * covered * self.words.known)
+        is_short = 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999
+        return max(FLOOR, likely) if is_short else likely

@@ -5,8 +5,8 @@ the MaxSim of ColBERT (Khattab and Zaharia 2020, eq. 3) as a mean, over the embe
 
 Names: n passages of one question; `runs` (n,) numbers stretches of passages that follow one another in one source, so
 that neighbours can be told from passages that merely stand beside each other in an array. Cosines enter through a
-`Scale` only: no constant here depends on a model. The weights were set by hand near the flat optimum of a coordinate
-search over four kinds of data at once; the worth of each part stands in benchmarks/RESULTS.md.
+`Scale` only: no constant here depends on a model. All weights are 1 but for one, which `benchmarks.choose` finds again
+whichever set of data it does not see; the worth of each part stands in benchmarks/RESULTS.md.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,11 @@ NEIGHBOUR_TOKENS = 0.8  # a match next door counts this much of its excess over 
 SOFT_TOKEN = 0.5  # stop words and marks among the question's tokens
 MAX_TOKEN_ROWS = 40_000  # of one question: bounds its time whatever the passages' length
 
-FUSION_WEIGHTS: Mapping[str, float] = {"words_near": 3.0, "words_source": 3.0, "meaning": 0.8, "meaning_near": 0.5}
+WORDS = 4.0  # of a share of the question's rarity beside a scaled cosine, for the first choice and for whole sources
+FUSION_WEIGHTS: Mapping[str, float] = {"words_near": WORDS, "words_source": WORDS, "meaning": 1.0, "meaning_near": 1.0}
 RERANK_WEIGHTS: Mapping[str, float] = {
-    "tokens_near": 0.75,
-    "tokens": 0.6,
-    "tokens_source": 0.4,
-    "meaning": 0.6,
-    "meaning_near": 0.5,
-    "words_near": 1.0,
-    "words_source": 3.0,
+    **dict.fromkeys(("tokens_near", "tokens", "tokens_source", "meaning", "meaning_near", "words_near"), 1.0),
+    "words_source": WORDS,
 }
 
 

@@ -63,7 +63,7 @@ def test_a_session_that_both_layers_find_is_one_hit_and_rises() -> None:
     other = hit("sessions/compressed/2026/2026-03-01-b-day-3333cccc.md", Layer.SESSION, 0.52)
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((other, statement)), [turns], 10)
+    found = joined(Answer((other, statement)), [[turns]], 10)
 
     assert [one.path for one in found.hits] == [statement.path, other.path]
 
@@ -71,7 +71,7 @@ def test_a_session_that_both_layers_find_is_one_hit_and_rises() -> None:
 def test_a_session_that_only_its_turns_speak_of_is_a_raw_hit() -> None:
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((), "nothing"), [turns], 10)
+    found = joined(Answer((), "nothing"), [[turns]], 10)
 
     assert ([one.layer for one in found.hits], found.note) == ([Layer.RAW], "")
 
@@ -84,3 +84,13 @@ def test_turns_behind_an_answer_leave_out_the_sessions_that_it_has() -> None:
 
     assert [one.path for one in found.hits] == [statement.path, other.path]
     assert replace(found, hits=()) == Answer((), "weak")
+
+
+def test_the_scores_of_a_session_add_up_over_all_that_found_it() -> None:
+    weaker, stronger = (hit(f"sessions/archive/{name}", Layer.RAW, 0.5) for name in (SESSION, OTHER))
+    said = hit(stronger.path, Layer.RAW, 0.2)
+
+    found = joined(Answer(()), [[weaker, stronger], [said]], 10)
+
+    assert [one.path for one in found.hits] == [stronger.path, weaker.path]
+    assert found.hits[0].score > found.hits[1].score

@@ -1,0 +1,29 @@
+"""What is looked at a second time: the best passages, and of as many other sources the best of each."""
+
+from memory_server.memory import Memory
+from memory_server.search.query import parse_query
+from memory_server.search.ranking.ranking import POOL
+from tests.memories import recall, write_topic
+
+QUESTION = "relay port of the mail server"
+
+
+def test_one_long_source_leaves_room_for_the_best_of_others(memory: Memory) -> None:
+    sections = (f"## Part {number}\n\nThe relay port of mail server {number} is open." for number in range(3 * POOL))
+    write_topic(memory, "loud", "\n\n".join(sections))
+    write_topic(memory, "quiet", "A port once stood in the way, said the man who runs it.")
+    memory.reindex()
+    pipeline = memory.pipeline()
+
+    _, ranking = pipeline.ranked(parse_query(QUESTION), pipeline.retriever)
+
+    table = pipeline.retriever.snapshot
+    found = [table.sources[source].path for source in table.passages.sources[ranking.places].tolist()]
+    assert found.count("topics/loud.md") == POOL
+    assert "topics/quiet.md" in found
+
+
+def test_the_confidence_of_an_answer_is_a_probability(garden: Memory) -> None:
+    own, foreign = recall(garden, "which port does the relay use"), recall(garden, "who painted the Sistine Chapel")
+
+    assert 0 < foreign.confidence < 0.03 < 0.5 < own.confidence < 1
