@@ -36,9 +36,9 @@ def by_subject(updates: Sequence[Update], topics: Topics, hunks: Iterable[Hunk])
         items = [_item(hunk.update.candidate, hunk.target) for hunk in held]
         items += [_item(updates[place].candidate) for place in places]
         for group, target, title in _named(items, project, owners):
-            found = topics.file(target)
+            found = next((one for one in topics.files if one.path.casefold() == target), None)
             for place in (places[at - len(held)] for at in group if at >= len(held)):
-                where = Place(target, last_line(found)) if found else Place(target, 0, title=title)
+                where = Place(found.path, last_line(found)) if found else Place(target, 0, title=title)
                 placed[place] = replace(updates[place], place=where)
     return placed
 

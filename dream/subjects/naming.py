@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from dream.subjects.grouping import Item
-from memory_server.language.words import WORD, content_words
+from memory_server.language.words import WORD, content_words, stem
 
 NAME_WORDS = 2
 HEADING_CHARS = 48
@@ -21,6 +21,9 @@ SAYS_NOTHING = frozenset(
     summary tips todo very what why with working
     """.split()
 )  # of a heading: words that stand above any subject
+
+
+RULE_WORDS = frozenset(stem(word) for word in "every whenever without within unless cannot via rule".split())
 
 
 def name_of_group(group: Sequence[Item], others: Sequence[Item], taken: Collection[str] = ()) -> str:
@@ -54,6 +57,11 @@ def _bare(heading: str) -> str:
     return bare[:1].upper() + bare[1:]
 
 
+def subject_words(text: str) -> set[str]:
+    """The stems of a text that may name what it is about; those of any rule do not."""
+    return set(content_words(text)) - RULE_WORDS
+
+
 def _words_of(group: Sequence[Item], others: Sequence[Item]) -> list[str]:
     """The rare words that most of the group shares, as it writes them; then the same with a third one."""
     written: dict[str, Counter[str]] = {}
@@ -61,13 +69,13 @@ def _words_of(group: Sequence[Item], others: Sequence[Item]) -> list[str]:
     for item in group:
         stems = set()
         for word in WORD.findall(item.text):
-            for stem in content_words(word):
-                written.setdefault(stem, Counter())[word.casefold()] += 1
-                stems.add(stem)
-        held.update(stem for stem in stems if not stem.isdigit() and len(stem) > 2)
-    everywhere = Counter(stem for item in others for stem in set(content_words(item.text)))
-    ranked = sorted(held, key=lambda stem: (-held[stem] * held[stem] / max(1, everywhere[stem]), stem))
-    spelt = [_as_written(written[stem]) for stem in ranked]
+            for found in subject_words(word):
+                written.setdefault(found, Counter())[word.casefold()] += 1
+                stems.add(found)
+        held.update(one for one in stems if not one.isdigit() and len(one) > 2)
+    everywhere = Counter(one for item in others for one in subject_words(item.text))
+    ranked = sorted(held, key=lambda one: (-held[one] * held[one] / max(1, everywhere[one]), one))
+    spelt = [_as_written(written[one]) for one in ranked]
     counts = range(NAME_WORDS, min(len(spelt), NAME_WORDS + 3) + 1) if len(spelt) > NAME_WORDS else [len(spelt)]
     return [" ".join(spelt[:count]).capitalize() or "Notes" for count in counts]
 

@@ -7,10 +7,10 @@ from dream.subjects.naming import as_subject, name_of_group
 
 TESTING = [
     *("Run the tests with pytest before a push.", "Tests use real parts, never mocks."),
-    *("A slow test is marked slow.", "Every bug gets a test that failed before.", "Tests need no network."),
+    *("A slow test is marked slow.", "A bug gets a test that failed before.", "Tests need no network."),
 ]
 RELEASES = [
-    *("A release is tagged on main.", "The changelog names every release.", "Release notes are written for users."),
+    *("A release is tagged on main.", "The changelog names each release.", "Release notes are written for users."),
     *("A release needs two approvals.", "Never release on a Friday."),
 ]
 
