@@ -1,5 +1,6 @@
 """What is looked at a second time: the best passages, and of as many other sources the best of each."""
 
+from memory_server.document import SourcePath
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.ranking.ranking import POOL
@@ -19,7 +20,7 @@ def test_one_long_source_leaves_room_for_the_best_of_others(memory: Memory) -> N
 
     table = pipeline.retriever.snapshot
     found = [table.sources[source].path for source in table.passages.sources[ranking.places].tolist()]
-    assert found.count("topics/loud.md") == POOL
+    assert found.count(SourcePath("topics/loud.md")) == POOL
     assert "topics/quiet.md" in found
 
 
