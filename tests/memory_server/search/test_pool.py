@@ -18,7 +18,7 @@ def test_one_long_source_leaves_room_for_the_best_of_others(memory: Memory) -> N
     _, ranking = pipeline.ranked(parse_query(QUESTION), pipeline.retriever)
 
     table = pipeline.retriever.snapshot
-    found = [table.sources[source].path for source in table.passages.sources[ranking.places].tolist()]
+    found = [str(table.sources[source].path) for source in table.passages.sources[ranking.places].tolist()]
     assert found.count("topics/loud.md") == POOL
     assert "topics/quiet.md" in found
 
