@@ -97,7 +97,7 @@ def test_batches_hold_texts_of_like_length_longest_first_and_are_bounded(texts: 
     assert lengths == sorted(lengths, reverse=True)
     for batch in engine.batches:
         assert len(batch) <= MAX_BATCH
-        assert len(batch) == 1 or len(batch) * max(map(len, batch)) // 3 <= MAX_BATCH_TOKENS
+        assert len(batch) == 1 or len(batch) * (max(map(len, batch)) // 3) <= MAX_BATCH_TOKENS
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be pinned here")

@@ -1,0 +1,16 @@
+"""Weights are chosen where they are surely better than equal ones, and are equal otherwise."""
+
+import numpy as np
+
+from benchmarks.choose import best_of
+
+EQUAL, OTHER = 0, 1
+
+
+def test_what_cannot_be_told_from_equal_weights_is_equal_weights() -> None:
+    chance = np.random.default_rng(3)
+    better = np.column_stack([np.full(100, 0.5), np.full(100, 0.6)])
+    by_chance = np.column_stack([np.full(100, 0.5), 0.5 + chance.permutation(np.r_[np.ones(51), -np.ones(49)])])
+
+    assert best_of([better, better]) == OTHER
+    assert best_of([by_chance, by_chance]) == EQUAL
