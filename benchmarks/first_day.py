@@ -89,7 +89,7 @@ def first_day(house: House, data: Path) -> dict[str, Any]:
         "minutes": (ended - begun) / 60,
         "minutes_of_init_all": (known - begun) / 60,
         "indexed_minutes": (time.monotonic() - begun) / 60,
-        "imported": len(offered["offered"]),
+        "imported": offered["offered"],
         "topics": topics,
         "accepted_after_start": statements,
     }
