@@ -9,10 +9,14 @@ import re
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+
+from memory_server.errors import UsageError
+from memory_server.machine.database import open_foreign
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,15 @@ STORES = (
     Store("claude-mem", "session_summaries", "project", "created_at", ("learned", "completed", "next_steps")),
 )
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def pages_of(file: Path) -> dict[str, str]:
+    """The pages of a database file. Raises UsageError where it is none."""
+    try:
+        with closing(open_foreign(file)) as database:
+            return references_of(database, file)
+    except sqlite3.Error as error:
+        raise UsageError(f"{file} cannot be read ({error})", remedy="Name a database of claude-mem") from error
 
 
 def references_of(database: sqlite3.Connection, file: Path) -> dict[str, str]:

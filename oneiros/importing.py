@@ -4,19 +4,16 @@ A store of another memory never becomes a topic unasked: a database is copied as
 decide nothing; a folder of Markdown that is named is read like any other files, and offered.
 """
 
-import sqlite3
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawler.foreign_stores import references_of
+from crawler.foreign_stores import pages_of
 from crawler.instructions import InstructionReader, Instructions, folders_of
 from dream.evidence import Evidence
 from dream.taking_over import TakenOver, Takeover
 from memory_server.errors import UsageError
-from memory_server.machine.database import open_foreign
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
@@ -77,11 +74,7 @@ def read_known(environment: Environment, root: MemoryRoot, reader: InstructionRe
 def _as_references(environment: Environment, root: MemoryRoot, file: Path, *, dry: bool) -> list[str]:
     """Copies what another memory's database says, masked, beside the other references; their paths."""
     redactor = Redactor(environment.person.deny_words)
-    try:
-        with closing(open_foreign(file)) as database:
-            pages = references_of(database, file)
-    except sqlite3.Error as error:
-        raise UsageError(f"{file} cannot be read ({error})", remedy="Name a database of claude-mem") from error
+    pages = pages_of(file)
     for name, text in pages.items():
         if not dry:
             replace_file(root.references / name, redactor.redact(text).text)
