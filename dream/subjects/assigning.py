@@ -26,6 +26,7 @@ def by_subject(updates: Sequence[Update], topics: Topics, hunks: Iterable[Hunk])
     waiting = [hunk for hunk in hunks if hunk.is_open and _founds(hunk.update)]
     owners: dict[str, str] = dict(_owners(topics))
     owners |= {hunk.target: _project(hunk.update) for hunk in waiting}
+    titles: dict[str, str] = {hunk.target: hunk.update.place.title for hunk in waiting}
     placed = list(updates)
     projects: dict[str, list[int]] = defaultdict(list)
     for place, update in enumerate(updates):
@@ -38,7 +39,8 @@ def by_subject(updates: Sequence[Update], topics: Topics, hunks: Iterable[Hunk])
         for group, target, title in _named(items, project, owners):
             found = next((one for one in topics.files if one.path.casefold() == target), None)
             for place in (places[at - len(held)] for at in group if at >= len(held)):
-                where = Place(found.path, last_line(found)) if found else Place(target, 0, title=title)
+                begun = Place(target, 0, title=titles.get(target, title))
+                where = Place(found.path, last_line(found)) if found else begun
                 placed[place] = replace(updates[place], place=where)
     return placed
 

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from memory_server.language.words import content_words
 
 PER_TOPIC = 7  # statements of a topic, on average, before the smallest are joined; at 10 subjects are mixed
-LEAST = 2  # statements that make a topic of their own
+LEAST = 2  # statements that make a topic of their own, where another has something in common with them
 MOST = 24  # statements that a topic grows to
 SAME_SECTION, NEAR = 0.5, 0.2  # beside the words' cosine, 0 to 1
 NEAR_LINES = 4  # statements apart, at which nearness is down to half
 HEADING_WORD = 0.7  # of what a word of the statement itself weighs
+IN_COMMON = 0.05  # likeness below which two groups have nothing in common, and stay apart
 SIZE_COST = 0.003  # a statement: of two groups as near, the smaller one grows
 MOST_ALONE = 800  # statements that are compared one by one; of more, sections are compared
 BARRED = -9.0
@@ -64,13 +65,15 @@ def _beginnings(items: Sequence[Item]) -> list[list[int]]:
 
 
 def _joined(groups: list[list[int]], fixed: NDArray[np.bool_], near: Matrix, wanted: int) -> list[list[int]]:
-    """Joins the two groups that are nearest to each other until as few are left as wanted, and none is too small."""
+    """Joins the two groups that are nearest to each other until as few are left as wanted, and none is too small that
+    has anything in common with another."""
     size = np.array([len(group) for group in groups], dtype=float)
     alive = list(range(len(groups)))
     while len(alive) > 1:
         small, stays = (size[alive] < LEAST) & ~fixed[alive], fixed[alive]
         together = np.add.outer(size[alive], size[alive])
-        gain = near[np.ix_(alive, alive)] - SIZE_COST * together
+        alike = near[np.ix_(alive, alive)]
+        gain = np.where(alike < IN_COMMON, BARRED, alike - SIZE_COST * together)
         gain[np.logical_and.outer(stays, stays)] = BARRED
         gain[(together > MOST) & ~np.logical_or.outer(stays, stays)] = BARRED
         if len(alive) <= wanted:

@@ -38,7 +38,7 @@ def test_what_comes_later_joins_what_waits() -> None:
     [later] = by_subject(founding(["A release is announced by mail."], "app", 9), NOTHING, waiting)
     [other] = by_subject(founding(["A release is announced by mail."], "web", 9), NOTHING, waiting)
 
-    assert later.place.target == first[0].place.target
+    assert (later.place.target, later.place.title) == (first[0].place.target, first[0].place.title)
     assert other.place.target != first[0].place.target
 
 

@@ -45,6 +45,14 @@ def test_nothing_is_lost_and_no_topic_is_too_large_or_a_single_line() -> None:
         assert grouped(items) == groups
 
 
+def test_what_has_nothing_in_common_stays_apart() -> None:
+    items = [Item(text, (), "s1", "topics/testing.md") for text in TESTING]
+
+    groups = grouped([*items, Item("Zebras graze at dawn.", (), "s2"), Item("Cheese keeps in wax.", (), "s3")])
+
+    assert groups == [[0, 1, 2, 3, 4], [5], [6]]
+
+
 def test_what_waits_for_a_topic_stays_in_it_and_draws_its_like() -> None:
     waiting = [Item(text, (), "s1", "topics/testing.md") for text in TESTING[:4]]
     waiting += [Item(text, (), "s2", "topics/releases.md") for text in RELEASES[:4]]
