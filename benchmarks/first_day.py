@@ -4,7 +4,7 @@
 
 A home gets the transcripts of four projects and the rule files of eight public ones. `minutes`: from the start of
 `oneiros init --all` to the end of `oneiros dream apply`, by which a person at a terminal takes up the first thirty
-statements that `oneiros import` proposed; the daemon indexes beside it, and `indexed_minutes` (`--indexed`) is when it is done.
+statements that `oneiros import` proposed; the daemon indexes beside it, until `indexed_minutes` (`--indexed`).
 `imported`: statements that the import proposed; `accepted_after_start`: statements in topics at the end. `duplicates`
 and `right_topic` are from `benchmarks.first_day_topics`, `pointer_precision` and `foreign_pointers` from
 `benchmarks.first_day_pointers`.
