@@ -11,7 +11,7 @@ from oneiros.ingest.settings import waiting
 MEGABYTE = 1e6
 # What was measured on two cores with the packaged model; `about`, since machines and transcripts differ.
 START_SECONDS = 5.0
-INGEST_SECONDS_A_MB = 1.0
+INGEST_SECONDS_A_MB = 0.5
 DREAM_SECONDS_A_MB = 0.3
 IMPORT_SECONDS = 20.0
 
