@@ -7,6 +7,7 @@ the vectors of what was said score of the same session, each in units of a typic
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -147,9 +148,9 @@ def joined(answer: Answer, found: Sequence[Sequence[Hit]], limit: int) -> Answer
 def appended(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answer:
     """An answer with hits of a lower layer behind its own, without sessions that it has."""
     known = sessions_in(answer)
-    fresh = [hit for hit in more if hit.layer is not Layer.RAW or session_key(hit) not in known]
-    hits = (*answer.hits, *fresh)[:limit]
-    return replace(answer, hits=hits, note=note if fresh and hits else answer.note)
+    fresh = (hit for hit in more if hit.layer is not Layer.RAW or session_key(hit) not in known)
+    shown = tuple(islice(fresh, max(0, limit - len(answer.hits))))
+    return replace(answer, hits=(*answer.hits[:limit], *shown), note=note if shown else answer.note)
 
 
 def sessions_in(answer: Answer) -> set[tuple[str, object]]:

@@ -86,6 +86,14 @@ def test_turns_behind_an_answer_leave_out_the_sessions_that_it_has() -> None:
     assert replace(found, hits=()) == Answer((), "weak")
 
 
+def test_what_is_not_shown_is_not_explained() -> None:
+    statement = hit("sessions/compressed/2026/2026-03-01-a-day-1111aaaa.md", Layer.SESSION, 0.2)
+
+    found = appended(Answer((statement,)), [hit(f"sessions/archive/{OTHER}", Layer.RAW, 0.6)], 1, "weak")
+
+    assert found == Answer((statement,))
+
+
 def test_the_scores_of_a_session_add_up_over_all_that_found_it() -> None:
     weaker, stronger = (hit(f"sessions/archive/{name}", Layer.RAW, 0.5) for name in (SESSION, OTHER))
     said = hit(stronger.path, Layer.RAW, 0.2)
