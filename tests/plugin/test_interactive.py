@@ -31,7 +31,7 @@ def test_a_person_at_a_terminal_sees_the_status_gets_a_pointer_is_offered_dream_
     )
 
     assert (seen.code, seen.left) == (0, []), seen.screen
-    assert "- Mail (topics/mail.md:1): The relay listens on port 2525." in client.api.said()
+    assert "- Mail (topics/mail.md:3): The relay listens on port 2525." in client.api.said()
     (transcript,) = client.settings.glob("projects/*/*.jsonl")
     archive = Archive(archive_folder(client.house.memory_root))
     wait_until(lambda: any(client.house.memory_root.sessions.rglob("*.md")))
