@@ -67,7 +67,7 @@ def read_known(environment: Environment, root: MemoryRoot, reader: InstructionRe
     folders = folders_of({record.project: record.cwd for record in archive_of(root).records()})
     reader.read_home(folders)
     for project, folder in folders.items():
-        if folder != environment.home:
+        if not environment.home.is_relative_to(folder):  # a session in `/` makes no project of all that lies below
             reader.read_project(folder, project)
 
 

@@ -132,8 +132,8 @@ def _relation_against(candidate: Candidate, match: Match) -> Relation:
 
 
 def day_of(candidate: Candidate) -> dt.date | None:
-    """When a statement was last said."""
-    return max((quote.time.date() for quote in candidate.quotes if quote.time), default=None)
+    """When a statement was last said, or the file that says it last written."""
+    return max((words.time.date() for words in candidate.evidence if words.time), default=None)
 
 
 def outdated(updates: Sequence[Update]) -> dict[int, Update]:

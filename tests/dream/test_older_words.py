@@ -11,7 +11,7 @@ from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
 from dream.judge.compare import compare, outdated
 from dream.proposals.rendering import hunk_json
-from dream.records import Candidate, Kind, Quote, Relation, State, Update
+from dream.records import Candidate, Kind, Quote, Relation, State, Update, Written
 from dream.report.findings import Part, old_decisions
 from dream.topics import read_topics
 from memory_server.root.paths import MemoryRoot
@@ -51,6 +51,16 @@ def stated(text: str, day: str, kind: Kind = Kind.FACT) -> Candidate:
 )
 def test_words_from_before_a_line_do_not_go_against_it(text: str, day: str, relation: Relation) -> None:
     assert compare(stated(text, day), topics(mail=FOOTNOTED)).relation is relation
+
+
+@pytest.mark.parametrize(
+    ("day", "relation"), [(dt.date(2026, 2, 9), Relation.EARLIER), (dt.date(2026, 2, 11), Relation.CONTRADICTS)]
+)
+def test_a_file_last_written_before_a_line_does_not_go_against_it(day: dt.date, relation: Relation) -> None:
+    text = "The relay listens on port 2626."
+    written = Candidate(text, Kind.FACT, (), 0.9, "test", "test", given=(Written("~/app/CLAUDE.md", 3, text, day),))
+
+    assert compare(written, topics(mail=FOOTNOTED)).relation is relation
 
 
 def test_a_topic_without_a_date_has_that_of_its_last_commit(tmp_path: Path) -> None:

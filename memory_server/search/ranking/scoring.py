@@ -5,8 +5,8 @@ the MaxSim of ColBERT (Khattab and Zaharia 2020, eq. 3) as a mean, over the embe
 
 Names: n passages of one question; `runs` (n,) numbers stretches of passages that follow one another in one source, so
 that neighbours can be told from passages that merely stand beside each other in an array. Cosines enter through a
-`Scale` only: no constant here depends on a model. All weights are 1 but for one, which `benchmarks.choose` finds again
-whichever set of data it does not see; the worth of each part stands in benchmarks/RESULTS.md.
+`Scale` only: no constant here depends on a model. All weights are 1 but for one, which `benchmarks.choose` takes
+from all sets of data; what it takes without each of them, and the worth of each part, stand in benchmarks/RESULTS.md.
 """
 
 from collections.abc import Mapping, Sequence

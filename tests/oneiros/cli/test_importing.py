@@ -14,7 +14,7 @@ from oneiros.cli.main import main
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment
-from tests.crawler.builders import person, write_transcript
+from tests.crawler.builders import OTHER_SESSION, person, write_transcript
 
 Oneiros = Callable[..., tuple[int, str, str]]
 RULES = "# App\n\n## Testing\n\n- Run the tests before a push.\n- Tests need no network.\n- Tests use real parts.\n"
@@ -66,6 +66,16 @@ def test_without_a_path_the_files_of_home_and_projects_are_offered(oneiros: Onei
     assert "2 files read" in error and "4 offered" in error and "Decide: oneiros review" in error
     code, _, error = oneiros("import")
     assert code == 1 and "0 offered; 4 known or offered before" in error
+
+
+def test_a_session_above_the_home_makes_no_project_of_all_that_lies_below(oneiros: Oneiros, home: Path) -> None:
+    write_transcript(
+        home / ".claude" / "projects" / "-", person(1, "Hello", cwd=str(home.parent)), session=OTHER_SESSION
+    )
+    (home / "AGENTS.md").write_text("- Never found by way of a folder above.\n", encoding="utf-8")
+    oneiros("ingest")
+
+    assert "2 files read" in oneiros("import")[2]
 
 
 def test_a_dry_run_shows_the_statements_and_offers_nothing(oneiros: Oneiros, home: Path) -> None:
