@@ -98,7 +98,7 @@ test: setup  ## every test but those of the targets below, on JOBS cores (defaul
 test-system: setup  ## daemon, command line and pages as whole processes, killed ones too
 	$(BIN)/python -m pytest -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
 
-test-faults: setup  ## changes of a memory in which the disk fails at one of 540 points; needs a C compiler
+test-faults: setup  ## changes of a memory in which the disk fails at one of some sixty points each; needs a C compiler
 	$(BIN)/python -m pytest -m faults -n $(JOBS)
 
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
