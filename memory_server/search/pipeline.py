@@ -225,7 +225,7 @@ class Pipeline:
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
         """The best of the topics, where their scores say that they answer the question."""
         _, ranking = self.ranked(question, self.retriever, SPOKEN)
-        candidates = self.retriever.ranked(ranking)[:FEW_TOPICS]
+        candidates = self.retriever.ranked(ranking, FEW_TOPICS)
         least = max(ANSWERS, SHARE_OF_SESSION * max(map(fit, sessions_of(above)), default=0.0))
         answering = [candidate for candidate in candidates if candidate.score >= displayed(least)]
         return self._with_approval(self.retriever.hits(answering, question.excluded()))[0]

@@ -16,7 +16,7 @@ from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import RawIndex, session_of_path
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.literal import find_literal
+from memory_server.search.literal import Where, find_literal
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
@@ -56,7 +56,7 @@ class RawSearcher:
             connection = self._index.ledger.connection
             sources, wanted = set(self._allowed(question)), limit * max(5, question.per_source)
             in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
-            matches = find_literal(connection, question.expression, sources, wanted, in_parts=in_parts)
+            matches = find_literal(Where(connection, sources), question.expression, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([literal_candidate(match, SPREAD) for match in matches])
         return [replace(hit, more_lines=()) for hit in grouped(found, question.per_source)][:limit]

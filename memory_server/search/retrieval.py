@@ -8,7 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -22,9 +22,10 @@ from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
-from memory_server.search.literal import LiteralMatch, find_literal, holds
+from memory_server.search.literal import MAX_CANDIDATES, LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question, Term
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
+from memory_server.search.ranking.asked import Asked
 from memory_server.search.ranking.calibration import Calibration, read_calibration
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
 from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_weights
@@ -92,7 +93,7 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._words_of = lru_cache(maxsize=1)(self._read_words)  # layers are ranked together, then topics alone
+        self._asked = lru_cache(maxsize=1)(self._read_asked)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -105,13 +106,22 @@ class Retriever:
         """Passages that hold every word, as written before in another case before inside longer words."""
         scope = self._scope(question)
         sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
-        matches = find_literal(self._indices.ledger.connection, question.expression, sources, limit)
+        where = Where(self._indices.ledger.connection, sources, partial(self._shortest, scope))
+        matches = find_literal(where, question.expression, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
 
+    def _shortest(self, scope: Scope, rows: Sequence[int]) -> list[int]:
+        """The shortest of some passages that may answer, equals in the order of reading."""
+        passages = self.snapshot.passages
+        places = passages.places(rows)
+        places = places[scope.mask[places]]
+        order = np.lexsort((self.snapshot.reading_order(places), passages.lengths[places]))
+        return list(map(int, passages.rows[places[order[:MAX_CANDIDATES]]]))
+
     def near(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages by meaning alone."""
-        found = self._nearest(question, self._embed_query(question.text), limit)
+        found = self._nearest(Asked(self.snapshot, self._embed_query(question.text)), self._scope(question), limit)
         rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
         return [
             RankedPassage(
@@ -128,24 +138,23 @@ class Retriever:
 
         `weights`: others than those of this retriever.
         """
-        embedded = self._embed_query(question.text)
-        words, of_tokens = self._words_of(question.text)
+        asked, words, of_tokens = self._asked(question.text)
         scope, weights = self._scope(question), weights or self._weights
-        ranker = Ranker(self.snapshot, self.calibration, scope, embedded, words, of_tokens, weights)
-        return ranker, self._nearest(question, embedded, ARM_HITS)
+        ranker = Ranker(asked, self.calibration, scope, words, of_tokens, weights)
+        return ranker, self._nearest(asked, scope, ARM_HITS)
 
-    def _read_words(self, text: str) -> tuple[WordScores, Scores]:
-        """What the words of a text score, whichever passages may answer, and the weight of each of its tokens."""
+    def _read_asked(self, text: str) -> tuple[Asked, WordScores, Scores]:
+        """A text as it is asked, what its words score, whichever passages may answer, and the weight of each token."""
         embedded, connection = self._embed_query(text), self._indices.ledger.connection
         terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
         words = KeywordArm(connection).find(self.snapshot, terms)
-        return words, token_weights(embedded, terms, len(self.snapshot.passages))
+        return Asked(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
-    def ranked(self, ranking: Ranking) -> list[RankedPassage]:
-        """The passages of a ranking as candidates."""
-        rows = self.snapshot.passages.rows[ranking.places]
+    def ranked(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
+        """The passages of a ranking as candidates, `most` of them."""
+        rows = self.snapshot.passages.rows[ranking.places[:most]]
         candidates = []
-        for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
+        for place, (row, score) in enumerate(zip(rows, ranking.scores[:most], strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
             candidates.append(RankedPassage(int(row), displayed(float(score)), _recall_reasons(parts), parts))
         return candidates
@@ -177,9 +186,8 @@ class Retriever:
         """A sentence for every value of the question's filter that no source has."""
         return list(unknown_values(self._indices.ledger.connection, question.filter))
 
-    def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Nearest:
-        arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
-        return arm.find(self.snapshot, embedded.vector, self._scope(question), limit)
+    def _nearest(self, asked: Asked, scope: Scope, limit: int) -> Nearest:
+        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(asked, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
         layers = question.filter.layers or DEFAULT_LAYERS

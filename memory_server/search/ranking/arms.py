@@ -15,6 +15,7 @@ from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.literal import quoted
+from memory_server.search.ranking.asked import Asked
 from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_occurrences, read_postings
 
@@ -58,8 +59,9 @@ class SemanticArm:
     nearest: NearestIds  # answers None where another process owns the graph: then the scan is exact
     rows_of_ids: RowsOfIds
 
-    def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Nearest:
-        """The `limit` passages nearest to a question (d,), by cosine."""
+    def find(self, asked: Asked, scope: Scope, limit: int) -> Nearest:
+        """The `limit` passages nearest to a question, by cosine."""
+        snapshot, question = asked.snapshot, asked.question.vector
         # candidates: by the graph in a large memory without a filter, else every passage that may answer
         by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
         ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
@@ -68,7 +70,7 @@ class SemanticArm:
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
         # their exact cosines (n,), and the best of them; equals stand in the order of reading
-        cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
+        cosines = asked.cosines(places)
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
         order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_server.embedding.engine import Embedded
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
+from memory_server.search.ranking.asked import Asked
 from memory_server.search.ranking.calibration import Calibration
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
@@ -23,7 +23,6 @@ from memory_server.search.ranking.scoring import (
     best_of_source,
     fused,
     late_scores,
-    matches_of,
     near_mean,
     shared_in_line,
 )
@@ -67,13 +66,17 @@ NOTHING = Ranking(np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, {})
 class Ranker:
     """Ranks passages for one question."""
 
-    snapshot: Snapshot
+    asked: Asked
     calibration: Calibration
     scope: Scope
-    question: Embedded
     words: WordScores
     weights: Scores  # of the question's tokens, summing to 1
     last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The indices in which it ranks."""
+        return self.asked.snapshot
 
     def fused(self, semantic: Nearest) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
@@ -132,12 +135,12 @@ class Ranker:
         for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
             first, end = passages.source_bounds[source]
             places = np.arange(first, end)[self.scope.mask[first:end]]
-            cosines = self.snapshot.cosines(self.question.vector, places)
+            cosines = self.asked.cosines(places)
             proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
         return proposed
 
     def _first_features(self, places: Places) -> dict[str, Scores]:
-        meaning = self.calibration.meaning(self.snapshot.cosines(self.question.vector, places))
+        meaning = self.calibration.meaning(self.asked.cosines(places))
         return {
             "words_near": self.words.near_at(places),
             "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
@@ -163,7 +166,7 @@ class Ranker:
     def _second_features(self, pool: Places) -> dict[str, Scores]:
         # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches
         around = with_neighbours(self.snapshot, pool, 1)
-        matches = matches_of(self.snapshot, self.question.tokens, around)
+        matches = self.asked.matches(around)
         runs = runs_of(self.snapshot, around)
         plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
         at = np.searchsorted(around, pool)

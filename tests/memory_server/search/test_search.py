@@ -168,6 +168,21 @@ def test_lines_of_a_hit_hold_its_passage(garden: Memory) -> None:
 # -- exact ------------------------------------------------------------------------------------------------------
 
 
+def test_of_very_many_that_hold_a_word_the_shortest_that_may_answer_come_first(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_server.search.literal.WEIGHED", 3)
+    for number, name in enumerate(("elm", "fir", "oak", "ash")):
+        write_topic(memory, name, f"The gateway {'hums and ' * number}is open.")
+    write_session(memory, "2025-01-05-gateway-0000000a", "- The gateway.")
+    memory.reindex()
+
+    answer = search_exact(memory, "gateway layer:topic")
+
+    assert names(answer) == ["elm", "fir", "oak", "ash"]
+    assert names(search_exact(memory, "GATEWAY NOT gateway layer:topic")) == []
+
+
 @pytest.mark.parametrize(
     ("query", "stems"),
     [
