@@ -37,7 +37,7 @@ from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
 from memory_server.search.ranking.arms import SemanticArm, scope_of
-from memory_server.search.ranking.asked import Asked
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
@@ -164,10 +164,10 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
             wanted = None if parsed.filter.is_empty else memory.indices.ledger.allowed_sources(parsed.filter)
             scope = scope_of(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
-            asked = Asked(snapshot, memory.embed_query(parsed.text))
-            cosines = snapshot.cosines(asked.question.vector, places)
+            likeness = Likeness(snapshot, memory.embed_query(parsed.text))
+            cosines = snapshot.cosines(likeness.question.vector, places)
             best = places[np.argsort(-cosines, kind="stable")[:10]]
-            found = arm.find(asked, scope, 10).places
+            found = arm.find(likeness, scope, 10).places
             shares.append(len(np.intersect1d(found, best)) / max(len(best), 1))
     return round(float(np.mean(shares)), 4)
 

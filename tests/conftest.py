@@ -94,6 +94,12 @@ def make_engine(real_model: ModelFiles) -> MakeEngine:
 
 
 @pytest.fixture
+def graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every memory has a graph of its vectors, as large ones do."""
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 0)
+
+
+@pytest.fixture
 def memory(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
     """An empty memory of one test."""
     with open_memory(new_root(tmp_path / "memory"), make_engine) as opened:

@@ -34,6 +34,8 @@ SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
 MOST_SQLITE_INTEGER = 2**63 - 1
+GRAPH_FROM = 40_000  # passages; up to so many a scan is as quick as a graph, and it misses nothing
+HAS_GRAPH = "semantic_graph"  # the note that says so
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
@@ -193,9 +195,21 @@ class Indexer:
         report.embedding_seconds = time.monotonic() - started
 
     def _index(self, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the semantic index level with the ledger."""
+        """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
+        had_graph, passages = bool(self._ledger.note(HAS_GRAPH)), self._ledger.counts()["searchable"]
+        needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
+        if needs_graph != had_graph:
+            name, _, number = self._ledger.note("semantic_folder").rpartition("-")
+            self._ledger.set_note("semantic_folder", f"{name}-{int(number) + 1}")
+            self._ledger.set_note("semantic_is_filling", "yes")
+            self._ledger.set_note(HAS_GRAPH, "yes" if needs_graph else "")
+            if needs_graph:
+                self._ledger.forget_semantic()
         gone, pending = self._ledger.gone(), self._ledger.pending()
         if not gone and not pending:
+            return
+        if not needs_graph:
+            self._ledger.confirm([name for name, *_ in pending], [name for name, _ in gone])
             return
         semantic = self._semantic()
         deleted = 0

@@ -24,7 +24,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
+from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
@@ -199,6 +199,8 @@ class Indices:
         with self._guard:
             if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
                 return None
+            if not self.has_graph():
+                return None  # a memory of this size has none
             if self.ledger.note("semantic_is_filling"):
                 return None  # a graph under construction would hide what it does not hold yet
             try:
@@ -369,10 +371,16 @@ class Indices:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
         self.cache.drop_lost()
         name = ledger.note("semantic_folder")
-        if not name.startswith(self._model.fingerprint) or not (self._root.semantic_index / name).is_dir():
+        if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
         elif self._lost_vectors(ledger):
             logger.warning("the vector cache lost vectors; they are made again")
+            self._start_new_semantic(ledger)
+        elif not self.has_graph(ledger):
+            with self._guard:
+                self._close_semantic()
+                remove_other_folders(self._root.semantic_index, keep="")
+        elif not (self._root.semantic_index / name).is_dir():
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
             logger.warning("the semantic index did not survive an interrupted run; it is filled again")
@@ -391,6 +399,10 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
 
+    def has_graph(self, ledger: Ledger | None = None) -> bool:
+        """Whether the memory is so large that a graph of its vectors is kept."""
+        return bool((ledger or self.ledger).note(HAS_GRAPH))
+
     def _lost_vectors(self, ledger: Ledger) -> bool:
         """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
         keys = {key for layer in Layer for key in ledger.semantic_keys(layer).values()}
@@ -405,12 +417,14 @@ class Indices:
             return False
 
     def semantic_differences(self, layer: Layer, ledger: Ledger | None = None) -> list[ChunkId]:
-        """The passages of a layer whose vectors in the graph are missing, wrong or unasked for."""
+        """The passages of a layer whose vectors are missing, or are missing, wrong or unasked for in the graph."""
         ledger = ledger or self.ledger
-        with self._guard:
-            stored = self._semantic_of(ledger)().stored(layer)
         expected = ledger.semantic_keys(layer)
         rows = self.cache.find(expected.values())
+        if not self.has_graph(ledger):
+            return [name for name, key in expected.items() if key not in rows]
+        with self._guard:
+            stored = self._semantic_of(ledger)().stored(layer)
         vectors = self.cache.vectors()
         wrong = [
             name
@@ -424,6 +438,8 @@ class Indices:
 
     def unreachable(self, sample: int) -> int:
         """How many of `sample` passages the graph does not return when it is asked for their own vectors."""
+        if not self.has_graph():
+            return 0  # every vector is looked at
         missed = 0
         for layer in Layer:
             keys = dict(sorted(self.ledger.semantic_keys(layer).items())[:sample])

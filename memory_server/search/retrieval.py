@@ -25,8 +25,8 @@ from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import MAX_CANDIDATES, LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question, Term
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
-from memory_server.search.ranking.asked import Asked
 from memory_server.search.ranking.calibration import Calibration, read_calibration
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
 from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_weights
 from memory_server.search.ranking.terms import question_terms
@@ -93,7 +93,7 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._asked = lru_cache(maxsize=1)(self._read_asked)  # layers are ranked together, then topics alone
+        self._read_once = lru_cache(maxsize=1)(self._read)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -121,7 +121,7 @@ class Retriever:
 
     def near(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages by meaning alone."""
-        found = self._nearest(Asked(self.snapshot, self._embed_query(question.text)), self._scope(question), limit)
+        found = self._nearest(Likeness(self.snapshot, self._embed_query(question.text)), self._scope(question), limit)
         rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
         return [
             RankedPassage(
@@ -138,17 +138,17 @@ class Retriever:
 
         `weights`: others than those of this retriever.
         """
-        asked, words, of_tokens = self._asked(question.text)
+        likeness, words, of_tokens = self._read_once(question.text)
         scope, weights = self._scope(question), weights or self._weights
-        ranker = Ranker(asked, self.calibration, scope, words, of_tokens, weights)
-        return ranker, self._nearest(asked, scope, ARM_HITS)
+        ranker = Ranker(likeness, self.calibration, scope, words, of_tokens, weights)
+        return ranker, self._nearest(likeness, scope, ARM_HITS)
 
-    def _read_asked(self, text: str) -> tuple[Asked, WordScores, Scores]:
-        """A text as it is asked, what its words score, whichever passages may answer, and the weight of each token."""
+    def _read(self, text: str) -> tuple[Likeness, WordScores, Scores]:
+        """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
         embedded, connection = self._embed_query(text), self._indices.ledger.connection
         terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
         words = KeywordArm(connection).find(self.snapshot, terms)
-        return Asked(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
+        return Likeness(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
     def ranked(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
         """The passages of a ranking as candidates, `most` of them."""
@@ -186,8 +186,8 @@ class Retriever:
         """A sentence for every value of the question's filter that no source has."""
         return list(unknown_values(self._indices.ledger.connection, question.filter))
 
-    def _nearest(self, asked: Asked, scope: Scope, limit: int) -> Nearest:
-        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(asked, scope, limit)
+    def _nearest(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
+        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(likeness, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
         layers = question.filter.layers or DEFAULT_LAYERS

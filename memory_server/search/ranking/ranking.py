@@ -11,8 +11,8 @@ import numpy as np
 
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
-from memory_server.search.ranking.asked import Asked
 from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
     MAX_TOKEN_ROWS,
@@ -66,7 +66,7 @@ NOTHING = Ranking(np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, {})
 class Ranker:
     """Ranks passages for one question."""
 
-    asked: Asked
+    likeness: Likeness
     calibration: Calibration
     scope: Scope
     words: WordScores
@@ -76,7 +76,7 @@ class Ranker:
     @property
     def snapshot(self) -> Snapshot:
         """The indices in which it ranks."""
-        return self.asked.snapshot
+        return self.likeness.snapshot
 
     def fused(self, semantic: Nearest) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
@@ -135,12 +135,12 @@ class Ranker:
         for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
             first, end = passages.source_bounds[source]
             places = np.arange(first, end)[self.scope.mask[first:end]]
-            cosines = self.asked.cosines(places)
+            cosines = self.likeness.cosines(places)
             proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
         return proposed
 
     def _first_features(self, places: Places) -> dict[str, Scores]:
-        meaning = self.calibration.meaning(self.asked.cosines(places))
+        meaning = self.calibration.meaning(self.likeness.cosines(places))
         return {
             "words_near": self.words.near_at(places),
             "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
@@ -166,7 +166,7 @@ class Ranker:
     def _second_features(self, pool: Places) -> dict[str, Scores]:
         # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches
         around = with_neighbours(self.snapshot, pool, 1)
-        matches = self.asked.matches(around)
+        matches = self.likeness.matches(around)
         runs = runs_of(self.snapshot, around)
         plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
         at = np.searchsorted(around, pool)

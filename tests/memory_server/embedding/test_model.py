@@ -263,4 +263,3 @@ def test_a_memory_under_bge_keeps_its_vectors_apart_from_those_of_another_model(
             assert search_memory(memory, "relay port").hits[0].path == "topics/mail.md"
 
     assert len(list(root.vector_cache.iterdir())) == 2
-    assert len(list(root.semantic_index.iterdir())) == 1

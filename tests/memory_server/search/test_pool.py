@@ -35,13 +35,13 @@ def test_the_confidence_of_an_answer_is_a_probability(garden: Memory) -> None:
 def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden: Memory) -> None:
     pipeline = garden.pipeline()
     ranker, _ = pipeline.retriever.retrieved(parse_query(QUESTION))
-    asked, everywhere = ranker.asked, np.arange(len(ranker.snapshot.passages))
+    likeness, everywhere = ranker.likeness, np.arange(len(ranker.snapshot.passages))
     few = everywhere[1:4]
 
-    before = asked.cosines(few), asked.matches(few)
-    whole = asked.cosines(everywhere), asked.matches(everywhere)
+    before = likeness.cosines(few), likeness.matches(few)
+    whole = likeness.cosines(everywhere), likeness.matches(everywhere)
 
     assert np.allclose(before[0], whole[0][few], atol=1e-6)
     assert np.array_equal(before[1], whole[1][:, few])
-    assert np.array_equal(asked.matches(few), before[1])
-    assert np.array_equal(matches_of(ranker.snapshot, asked.question.tokens, everywhere), whole[1])
+    assert np.array_equal(likeness.matches(few), before[1])
+    assert np.array_equal(matches_of(ranker.snapshot, likeness.question.tokens, everywhere), whole[1])

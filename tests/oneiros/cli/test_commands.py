@@ -504,6 +504,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     }
 
 
+@pytest.mark.usefixtures("graph")
 def test_doctor_finds_a_semantic_index_that_lost_its_vectors(shell: Shell, own: Path) -> None:
     shell("init")
     folder = own / ".oneiros" / "semantic"

@@ -11,8 +11,8 @@ from memory_server.search.ranking.scoring import Places, matches_of
 
 
 @dataclass(slots=True)
-class Asked:
-    """A question beside the passages of one moment."""
+class Likeness:
+    """How like a question the passages of one moment are."""
 
     snapshot: Snapshot
     question: Embedded
