@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 
 from memory_server.document import Answer, Layer, SourcePath
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import ModelFiles, find_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
@@ -88,7 +89,7 @@ class Memory:
         root: MemoryRoot,
         *,
         person: PersonSettings,
-        hub_cache: Path,
+        catalogue: Catalogue,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
@@ -106,7 +107,7 @@ class Memory:
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
         self._unapproved = unapproved
-        self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
+        self._model = ModelInUse(catalogue.find(self.settings.model), make_engine)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
         self.indices = Indices(root, self.model)
@@ -122,7 +123,7 @@ class Memory:
             raw=self.raw,
             stretches=self.stretches,
             model=self._model,
-            find_model=lambda name: find_model(name, hub_cache),
+            find_model=catalogue.find,
             stemmer=self._stemmer,
             control=lambda: self.embedding,
         )

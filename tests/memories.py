@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from memory_server.document import Answer
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -76,7 +77,7 @@ def open_memory(
     """A memory with a clock that stands still."""
     root = root_at(folder_of(place))
     person = person or PersonSettings()
-    return Memory(root, person=person, hub_cache=hub_cache, now=lambda: NOON, make_engine=make_engine)
+    return Memory(root, person=person, catalogue=Catalogue(hub_cache), now=lambda: NOON, make_engine=make_engine)
 
 
 class RememberingEngine:

@@ -26,7 +26,8 @@ class Engine(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
-        """The texts as vectors, in their order; `as_query` puts the model's query prefix before each."""
+        """The texts as vectors, in their order; `as_query` puts the model's query prefix before each, in the
+        place of that of passages."""
         ...
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -38,7 +38,7 @@ class OnnxEngine:
         """See `Engine.embed`. Texts beyond the model's length are cut; an empty text has a vector but no tokens."""
         if not texts:
             return []
-        prefix = self._card.query_prefix if as_query else ""
+        prefix = self._card.query_prefix if as_query else self._card.passage_prefix
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         states = self._run(encodings)
         return [self._embedded(encoding, state, len(prefix)) for encoding, state in zip(encodings, states, strict=True)]
