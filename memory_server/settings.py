@@ -59,6 +59,9 @@ class PersonSettings:
     embedding_engine: Literal["onnx", "torch"] = setting(
         "onnx", "onnx, or torch where that extra is installed; same vectors, other machines"
     )
+    sparse_model: str = setting("", "a sparse model that finds beside words and meaning; empty: none")
+    late_model: str = setting("", "a late-interaction model by which the best are reranked; empty: the embedding model")
+    rerank_model: str = setting("", "a cross-encoder that reads the best passages with the question; empty: none")
     raw_vectors: bool = setting(True, "an index of what archived sessions said, which recall answers from")
     query_log: bool = setting(True, "keep a local, redacted log of questions")
     structured_output: bool = setting(

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vectors: TypeAlias = NDArray[np.float32]
+Made = TypeVar("Made")
+MadeOut = TypeVar("MadeOut", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,14 @@ class Embedded:
     vector: Vectors  # (d,), unit length
     tokens: Vectors  # (t, d), unit rows: the word pieces in order, without the model's own marks
     spans: tuple[tuple[int, int], ...]  # t places in the text, first and behind the last character
+
+
+class Maker(Protocol[MadeOut]):
+    """What workers run: something made of each text. `embed` may be called from several threads at once."""
+
+    def embed(self, texts: Sequence[str]) -> Sequence[MadeOut]: ...
+
+    def rest(self) -> None: ...
 
 
 class Engine(Protocol):
