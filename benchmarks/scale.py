@@ -26,9 +26,9 @@ import psutil
 
 from benchmarks.machine import machine_text
 from benchmarks.synthetic import Corpus, TimedEngine, corpus_files, fill_vectors, write_corpus
-from benchmarks.systems import hub_cache, model_text
+from benchmarks.systems import catalogue, model_text
 from memory_server.document import Answer
-from memory_server.embedding.model import ModelFiles, find_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
 from memory_server.machine.process import prepare_process
@@ -73,7 +73,7 @@ def main() -> None:
 
 def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, Any]:
     """All figures of one run."""
-    root, model = MemoryRoot(folder, states_of(scratch)), find_model("", hub_cache())
+    root, model = MemoryRoot(folder, states_of(scratch)), catalogue().find()
     corpus = write_corpus(root, chunks)
     report_step(f"{fill_vectors(root, model)} vectors in the cache")
     with open_memory(root, timed) as memory:
@@ -99,7 +99,7 @@ def states_of(scratch: Path) -> Path:
 def open_memory(root: MemoryRoot, make_engine: Callable[[ModelFiles], Any]) -> Memory:
     person = PersonSettings(query_log=False)
     return Memory(
-        root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC), make_engine=make_engine
+        root, person=person, catalogue=catalogue(), now=lambda: dt.datetime.now(dt.UTC), make_engine=make_engine
     )
 
 

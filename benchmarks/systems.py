@@ -18,11 +18,12 @@ from pathlib import Path
 from mcp import Client
 
 from benchmarks.layouts import Case
-from memory_server.embedding.model import find_model
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from oneiros.environment import Environment
 
 TOOLS = ("recall", "search_memory", "search_exact")
 SYSTEMS = (*TOOLS, "fts5")
@@ -55,7 +56,7 @@ def built_memory(case: Case, vectors: Path) -> Iterator[Memory]:
         person = PersonSettings(embedding_share=1.0, query_log=False)
         with (
             kept_vectors(root, vectors),
-            Memory(root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
+            Memory(root, person=person, catalogue=catalogue(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
         ):
             memory.indices.own()
             memory.reindex()
@@ -78,14 +79,14 @@ def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
             shutil.copytree(place, target, dirs_exist_ok=True)
 
 
-def hub_cache() -> Path:
-    """Where a person's model files lie by default."""
-    return Path.home() / ".cache" / "huggingface" / "hub"
+def catalogue() -> Catalogue:
+    """The models that a person has by default."""
+    return Environment.of_process().catalogue
 
 
 def model_text() -> str:
     """The model that is used, and where it comes from."""
-    files = find_model("", hub_cache())
+    files = catalogue().find()
     return f"{files.card.name}, {files.reason}, weights {files.weight_hash[:12]}"
 
 

@@ -16,12 +16,14 @@ from pathlib import Path
 from types import TracebackType
 
 from memory_server.document import Answer, Layer, SourcePath
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import ModelFiles, find_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
+from memory_server.further import ChosenModels, FurtherModels, with_late
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
@@ -88,7 +90,7 @@ class Memory:
         root: MemoryRoot,
         *,
         person: PersonSettings,
-        hub_cache: Path,
+        catalogue: Catalogue,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
@@ -106,7 +108,9 @@ class Memory:
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
         self._unapproved = unapproved
-        self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
+        self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
+        self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
+        self.further = FurtherModels(self._chosen, root.derived)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
         self.indices = Indices(root, self.model)
@@ -122,7 +126,8 @@ class Memory:
             raw=self.raw,
             stretches=self.stretches,
             model=self._model,
-            find_model=lambda name: find_model(name, hub_cache),
+            find_model=lambda name: self._chosen.with_model(catalogue.find(name)).dense,
+            further=self.further,
             stemmer=self._stemmer,
             control=lambda: self.embedding,
         )
@@ -210,9 +215,14 @@ class Memory:
         if self.raw is not None and not self.raw.is_empty:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
-            stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
-        retriever = Retriever(self.indices, self._stemmer, embed, today=self.today)
-        return Pipeline(retriever, stretches, turns, self.typed_lines, self._unapproved, floor=floor, rerank=rerank)
+            sparse = self.further.scores_of(self.stretches.file)
+            stretches = Retriever(self.stretches, self._stemmer, embed, spoken, sparse=sparse)
+        sparse = self.further.scores_of(self.root.ledger)
+        retriever = Retriever(self.indices, self._stemmer, embed, today=self.today, sparse=sparse)
+        unapproved, cross = self._unapproved, self.further.cross if rerank else None
+        return Pipeline(
+            retriever, stretches, turns, self.typed_lines, unapproved, floor=floor, rerank=rerank, cross=cross
+        )
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
@@ -268,6 +278,7 @@ class Memory:
         self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
+            self.upkeep.forget_weights()
         report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)
         return report

@@ -59,6 +59,9 @@ class PersonSettings:
     embedding_engine: Literal["onnx", "torch"] = setting(
         "onnx", "onnx, or torch where that extra is installed; same vectors, other machines"
     )
+    sparse_model: str = setting("", "a sparse model that finds beside words and meaning; empty: none")
+    late_model: str = setting("", "a late-interaction model by which the best are reranked; empty: the embedding model")
+    rerank_model: str = setting("", "a cross-encoder that reads the best passages with the question; empty: none")
     raw_vectors: bool = setting(True, "an index of what archived sessions said, which recall answers from")
     query_log: bool = setting(True, "keep a local, redacted log of questions")
     structured_output: bool = setting(
@@ -192,6 +195,8 @@ def _described(kind: inspect.Type) -> str:
             return "true or false"
         case inspect.LiteralType(values=values):
             return f"one of: {', '.join(map(str, values))}"
+        case inspect.EnumType(cls=members):
+            return f"one of: {', '.join(map(str, members))}"
         case inspect.VarTupleType(item_type=item):
             return f"a list, each {_described(item)}"
         case inspect.IntType() | inspect.FloatType():
@@ -201,14 +206,14 @@ def _described(kind: inspect.Type) -> str:
     return "text"
 
 
-def parsed_toml(text: str, file: Path) -> dict[str, object]:
+def parsed_toml(text: str, file: Path, named_as: str = "the settings are") -> dict[str, object]:
     """Raises UsageError with the line where the text is no TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # beside its own error: numbers of thousands of digits, deep lists
         named = re.search(r"at line (\d+)", str(error))
         line = int(named[1]) if named else 1 + text.count("\n")
-        what = f"the settings are not valid TOML ({str(error).partition(' (at ')[0]})"
+        what = f"{named_as} not valid TOML ({str(error).partition(' (at ')[0]})"
         raise UsageError(what, where=file, line=line, remedy="Mend that line") from error
 
 
@@ -230,11 +235,11 @@ def _read(file: Path, kind: type[Settings]) -> Settings:
     try:
         return checked(parsed_toml(text, file), kind)
     except UsageError as error:
-        line = error.line or _line_of(text, error.what.partition(" ")[0])
+        line = error.line or line_of(text, error.what.partition(" ")[0])
         raise UsageError(error.what, where=file, line=line, remedy=error.remedy) from error
 
 
-def _line_of(text: str, key: str) -> int:
+def line_of(text: str, key: str) -> int:
     """The line on which a key stands, from 1; the first where it is not found."""
     found = re.search(rf"""^[ \t]*["']?{re.escape(key)}["']?[ \t]*=""", text, re.MULTILINE)
     return 1 + text.count("\n", 0, found.start()) if found else 1

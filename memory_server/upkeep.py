@@ -8,11 +8,13 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError
+from memory_server.further import FurtherModels
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.ledger import is_of_another_format
@@ -55,6 +57,7 @@ class Upkeep:
     stretches: StretchIndex | None  # where the person wants them
     model: ModelInUse
     find_model: Callable[[str], ModelFiles]  # by name
+    further: FurtherModels
     stemmer: Stemmer
     control: Callable[[], EmbeddingControl]
 
@@ -93,7 +96,7 @@ class Upkeep:
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
                 begin=self._point,
-                finish=self._calibrate,
+                finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
@@ -102,10 +105,16 @@ class Upkeep:
             if self.stretches is not None:
                 is_old = rebuild or is_of_another_format(self.stretches.file)
                 self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
+                if not self.stretches.is_empty:
+                    self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _finish(self, report_progress: Callable[[Progress], None]) -> None:
+        self._weigh(self.indices, report_progress)
+        self._calibrate()
 
     def _point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
@@ -114,12 +123,36 @@ class Upkeep:
         except (ContentError, OSError) as error:
             logger.warning("the pointers of MEMORY.md stay as they are: %s", error)
 
+    def _weigh(self, index: Indices | StretchIndex, report_progress: Callable[[Progress], None]) -> None:
+        """Weighs the passages of an index by the sparse model, where one is on."""
+        if self.further.sparse is not None:
+            self.further.sparse.bring_level(index.ledger.texts(), self.control(), report_progress)
+
+    def forget_weights(self) -> None:
+        """Keeps of the sparse model's weights those of texts that a source still holds."""
+        if self.further.sparse is not None:
+            held = {*self.indices.ledger.texts()}
+            if self.stretches is not None and not self.stretches.is_empty:
+                held |= {*self.stretches.ledger.texts()}
+            self.further.sparse.keep_alone(held)
+
     def _calibrate(self) -> None:
-        calibrate(self.indices.ledger, self.indices.snapshot(), self.stemmer, self.model.embed_query)
+        self._calibrate_index(self.indices, self.root.ledger)
 
     def _calibrate_stretches(self) -> None:
         if self.stretches is not None and not self.stretches.is_empty:
-            calibrate(self.stretches.ledger, self.stretches.snapshot(), self.stemmer, self.model.embed_query)
+            self._calibrate_index(self.stretches, self.stretches.file)
+
+    def _calibrate_index(self, index: Indices | StretchIndex, file: Path) -> None:
+        further = self.further
+        calibrate(
+            index.ledger,
+            index.snapshot(),
+            self.stemmer,
+            self.model.embed_query,
+            further.scores_of(file),
+            further.identity,
+        )
 
     # -- checks -------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from memory_server.embedding.catalogue import packaged_model
 from memory_server.embedding.engine import Engine
-from memory_server.embedding.model import ModelFiles, packaged_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden

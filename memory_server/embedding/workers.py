@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Generic
 
-from memory_server.embedding.engine import Embedded, Engine
+from memory_server.embedding.engine import Made, Maker
 from memory_server.errors import OneirosError
 
 MAX_BATCH = 8  # larger batches only add padding and memory on a CPU: 15.0 texts/s at 8, 10.2 at 32
@@ -84,10 +85,10 @@ class EmbeddingControl:
             raise Interrupted("indexing was ended", remedy="The next start goes on from there")
 
 
-class WorkerPool:
+class WorkerPool(Generic[Made]):
     """Embeds many texts with the workers of a plan. A context manager; `close` waits for batches under way."""
 
-    def __init__(self, engine: Engine, plan: WorkerPlan | EmbeddingControl):
+    def __init__(self, engine: Maker[Made], plan: WorkerPlan | EmbeddingControl):
         self._engine = engine
         self._control = plan if isinstance(plan, EmbeddingControl) else EmbeddingControl(lambda: plan)
         self._lock = threading.Lock()
@@ -109,10 +110,10 @@ class WorkerPool:
             self._start_workers(plan)
             old.shutdown(wait=False)  # its batches under way end there
 
-    def embed(self, texts: Sequence[str]) -> Iterator[tuple[int, Embedded]]:
+    def embed(self, texts: Sequence[str]) -> Iterator[tuple[int, Made]]:
         """Each text's place and its vectors, in the order in which they are done. Bounded in memory."""
         batches = iter(self._batches(texts))
-        running: set[Future[list[tuple[int, Embedded]]]] = set()
+        running: set[Future[list[tuple[int, Made]]]] = set()
         try:
             while True:
                 self._follow_plan()
@@ -131,13 +132,13 @@ class WorkerPool:
         self._threads.shutdown(cancel_futures=True)
         self._engine.rest()
 
-    def __enter__(self) -> "WorkerPool":
+    def __enter__(self) -> "WorkerPool[Made]":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _embed_batch(self, places: Sequence[int], texts: Sequence[str]) -> list[tuple[int, Embedded]]:
+    def _embed_batch(self, places: Sequence[int], texts: Sequence[str]) -> list[tuple[int, Made]]:
         return list(zip(places, self._engine.embed(texts), strict=True))
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:

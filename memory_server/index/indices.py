@@ -170,12 +170,13 @@ class Indices:
                 self._retired.append(self._cache)
                 self._cache = None
             if self._cache is None:
-                self._cache = self._cache_of(self._model)
+                self._cache = self.cache_of(self._model)
             return self._cache
 
-    def _cache_of(self, model: ModelFiles) -> VectorCache:
-        dimensions = model.card.dimensions
-        return VectorCache(self._root.vector_cache / model.fingerprint, dimensions, token_bytes(dimensions))
+    def cache_of(self, model: ModelFiles) -> VectorCache:
+        """The vectors that are kept of a model."""
+        folder = self._root.vector_cache / model.fingerprint
+        return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
 
     def snapshot(self) -> Snapshot:
         """The indices as they are now; read again only when they have changed."""
@@ -333,7 +334,7 @@ class Indices:
 
         The process must own the root.
         """
-        ledger, cache = Ledger(self._root.ledger), self._cache_of(model)
+        ledger, cache = Ledger(self._root.ledger), self.cache_of(model)
         try:
             while True:
                 texts = ledger.texts()

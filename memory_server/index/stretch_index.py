@@ -113,7 +113,7 @@ class StretchIndex:
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
-            with closing(self._cache_of(model)) as cache:
+            with closing(self.cache_of(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 
     def _fill(
@@ -136,16 +136,17 @@ class StretchIndex:
             if self._cache is not None and (self._cache.folder != folder or not self._cache.is_current):
                 self._close_cache()
             if self._cache is None:
-                self._cache = self._cache_of(self._model.files)
+                self._cache = self.cache_of(self._model.files)
             return self._cache
 
     @property
     def _vectors(self) -> Path:
         return self._folder / "vectors"
 
-    def _cache_of(self, model: ModelFiles) -> VectorCache:
-        dimensions = model.card.dimensions
-        return VectorCache(self._vectors / model.fingerprint, dimensions, token_bytes(dimensions))
+    def cache_of(self, model: ModelFiles) -> VectorCache:
+        """The vectors that are kept of a model."""
+        folder = self._vectors / model.fingerprint
+        return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
 
 
 def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

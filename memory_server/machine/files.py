@@ -1,6 +1,7 @@
 """Writing files so that a reader sees the old or the new text, never half of it; and what keeps them from it."""
 
 import errno
+import mmap
 import os
 import secrets
 import sqlite3
@@ -49,7 +50,7 @@ def is_refused(error: BaseException) -> bool:
     return error.__cause__ is not None and is_refused(error.__cause__)
 
 
-def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> None:
+def replace_file(file: Path, content: str | bytes | mmap.mmap, *, follow: bool = False) -> None:
     """Writes a file in one step: under a temporary name first, then moved over the old one, whose rights it keeps.
 
     A new file is its owner's alone, and what is written outlives a loss of power. `follow`: a file of the person's
@@ -72,6 +73,16 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def copy_file(source: Path, to: Path) -> None:
+    """Puts a copy of a file in the place of another, in one step and without reading it whole into memory."""
+    with source.open("rb") as stream:
+        if not os.fstat(stream.fileno()).st_size:
+            replace_file(to, b"")
+            return
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            replace_file(to, content)
 
 
 def remove_file(file: Path) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
+from memory_server.index.ledger import Ledger, StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.words import Stemmer
@@ -28,8 +28,10 @@ from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, Semant
 from memory_server.search.ranking.calibration import Calibration, read_calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_weights
+from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
 from memory_server.search.ranking.terms import question_terms
+
+SparseScores = Callable[[Snapshot, str], Vectors]
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 10.0  # of a good hit; maps fused scores to 0 to 1 for display
@@ -86,8 +88,13 @@ class Retriever:
         weights: Mapping[str, float] = RERANK_WEIGHTS,
         *,
         today: dt.date | None = None,
+        sparse: SparseScores | None = None,
     ):
-        """`weights`: of the features by which the best passages are reranked. `today` tells what holds no longer."""
+        """`weights`: of the features by which the best passages are reranked. `today` tells what holds no longer.
+
+        `sparse`: what a sparse model scores for all passages of a snapshot, where one is on.
+        """
+        self._sparse = sparse
         self._today = today
         self._indices = indices
         self._weights = weights
@@ -140,7 +147,9 @@ class Retriever:
         """
         likeness, words, of_tokens = self._read_once(question.text)
         scope, weights = self._scope(question), weights or self._weights
-        ranker = Ranker(likeness, self.calibration, scope, words, of_tokens, weights)
+        calibration, scale = self.calibration, self.calibration.sparse
+        sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
+        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse)
         return ranker, self._nearest(likeness, scope, ARM_HITS)
 
     def _read(self, text: str) -> tuple[Likeness, WordScores, Scores]:
@@ -158,6 +167,13 @@ class Retriever:
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
             candidates.append(RankedPassage(int(row), displayed(float(score)), _recall_reasons(parts), parts))
         return candidates
+
+    def texts(self, ranking: Ranking, limit: int) -> list[str]:
+        """What models read of the best passages of a ranking."""
+        rows = [int(row) for row in self.snapshot.passages.rows[ranking.places[:limit]]]
+        chunks = self._indices.ledger.chunks(rows)
+        found = [chunks.get(row) for row in rows]
+        return [embedded_text(chunk.context, chunk.passage) if chunk else "" for chunk in found]
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
         """The passages of compressed sessions in which such lines stand, of those that may answer."""
@@ -340,6 +356,7 @@ def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
     words = max(parts["words_near"], parts["words_source"])
     reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
     reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
+    reasons += [Reason(name, f"{parts[name]:.1f}") for name in OF_MODELS if name in parts]
     if "tokens" in parts:
         reasons.append(Reason("rerank", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
     return tuple(reasons)

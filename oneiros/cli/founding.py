@@ -9,17 +9,8 @@ import typer
 
 from dream.decisions.key import SOFTWARE
 from memory_server.document import SourcePath
-from memory_server.embedding.model import (
-    DEFAULT_MODEL,
-    MODELS,
-    WEIGHTS,
-    ModelCard,
-    ModelFiles,
-    download_model,
-    find_model,
-    in_hub_cache,
-    model_card,
-)
+from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
+from memory_server.embedding.model import ModelCard, ModelFiles
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
@@ -51,7 +42,7 @@ def add_commands(app: typer.Typer) -> None:
 def init(
     context: typer.Context,
     folder: Folder = None,
-    model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
+    model: Annotated[str, typer.Option(help="embedding model; `oneiros model --list` names them")] = "",
     download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
     everything: Annotated[
@@ -65,7 +56,7 @@ def init(
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}")
     settings = read_memory_settings(root.settings)
-    files = chosen_model(model or settings.model, environment.hub_cache, download=download)
+    files = chosen_model(model or settings.model, environment.catalogue, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
         talk(line)
     talk(f"Model: {files.card.name}, {files.reason}.")
@@ -171,7 +162,7 @@ def config(
         talk(setting_text(kind, key))
         return
     if key == "model":
-        value = model_card(value).name
+        value = environment.catalogue.card(value).name
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)
@@ -207,16 +198,16 @@ def change_muted(environment: Environment, key: str, rule: str, *, off: bool) ->
     talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 
-def chosen_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:
+def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFiles:
     """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
     """
-    card = model_card(name or DEFAULT_MODEL)
-    if in_hub_cache(card, hub_cache) is None and (download or (not name and _agrees_to_download(card))):
+    card = catalogue.card(name or DEFAULT_MODEL)
+    if catalogue.in_hub_cache(card) is None and (download or (not name and _agrees_to_download(card))):
         talk(f"Fetching {_download_text(card)}")
-        return download_model(card, hub_cache)
-    return find_model(name, hub_cache)
+        return catalogue.download(card)
+    return catalogue.find(name)
 
 
 def _agrees_to_download(card: ModelCard) -> bool:
@@ -227,5 +218,5 @@ def _agrees_to_download(card: ModelCard) -> bool:
 
 
 def _download_text(card: ModelCard) -> str:
-    weights = card.hashes[WEIGHTS]
+    weights = card.sha256.get(card.weights, "not known; it is recorded when it comes")
     return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB, sha256 {weights}"

@@ -17,7 +17,7 @@ PERSON_SETTINGS = frozenset(
     "trusted_roots crawl_roots machine ingest_allow ingest_deny deny_words reference_roots reference_endings "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
-    "budget_run_usd budget_day_usd recorder dream_extractor "
+    "budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "
     # who decides
     "signing_key".split()
 )
@@ -49,6 +49,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
         or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)
+        or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
     )
