@@ -19,8 +19,8 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping language machine root settings settings_file redaction chunking layers embedding
-        index search inspection reading upkeep memory faces
+        errors document escaping language machine root settings settings_file redaction chunking layers lifecycle
+        embedding index search inspection reading upkeep aging memory faces
     """,
     "crawler": """
         transcripts archive facts tasks outcome closed compress recorder model_recorder references instructions

@@ -12,11 +12,16 @@ from crawler.archive.store import Archive, resolve_session
 from crawler.compress.candidates import clip
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.layers.sessions import CompressedSession, id8_of, newest_files, read_session
+from memory_server.layers.sessions import (
+    DIGEST_SECTIONS,
+    DIGEST_STATEMENTS,
+    CompressedSession,
+    id8_of,
+    newest_files,
+    read_session,
+)
 
 DIGEST_CHARS = 200  # about 50 tokens a statement
-DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
-DIGEST_STATEMENTS = 8  # of one section
 RAW_TURNS = 20
 RAW_CHARS = 1_500  # of one turn; more with `entry`
 
