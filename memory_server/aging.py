@@ -17,7 +17,6 @@ from memory_server.layers.topics import markdown_files, read_text
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
 from memory_server.lifecycle.marks import decided
-from memory_server.lifecycle.strength import Strength
 from memory_server.lifecycle.use import UseLog
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -34,14 +33,20 @@ class Aging:
     person: PersonSettings
     today: dt.date
 
-    def aliveness(self) -> Aliveness:
-        return Aliveness.of(self.root, self.use, self.person, self.today)
+    def aliveness(self, paths: Collection[str] = ()) -> Aliveness:
+        """What is known of the use of some sources, or of all."""
+        return Aliveness.of(self.root, self.use, self.person, self.today, paths)
 
-    def strengths(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Strength]:
-        """How alive some sources are, by their use and the person's marks."""
-        aliveness = self.aliveness()
+    def told(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Mapping[str, float]]:
+        """How often some sources were found, opened and drilled into, and how alive they are."""
+        aliveness = self.aliveness(paths)
         known = {source.path: (source.date, source.kind) for source in self.indices.snapshot().sources.values()}
-        return {path: aliveness.strength(path, *known.get(path, (None, ""))) for path in paths}
+        found = {}
+        for path in dict.fromkeys(paths):
+            use, alive = aliveness.use(path), aliveness.strength(path, *known.get(path, (None, "")))
+            numbers = {"found": use.found, "opened": use.opened, "drilled": use.drilled}
+            found[path] = {**{name: float(count) for name, count in numbers.items()}, "strength": alive.value}
+        return found
 
     def plan(self, citations: Mapping[str, int], wanted: GcWanted | None = None) -> GcPlan:
         """Which sessions and episodes would fade. `citations`: how many statements rest on each subject."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from memory_server.aging import Aging
-from memory_server.document import Answer, Hit, Layer, LineRange, Reason, SourcePath
+from memory_server.document import Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles, find_model
@@ -37,7 +37,7 @@ from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
-from memory_server.lifecycle.use import CONFIRMED, DRILLED, NEVER, UseLog
+from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
 from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
@@ -204,8 +204,8 @@ class Memory:
         scores = [(str(hit.layer), hit.score) for hit in answer.hits]
         if not any(is_tied(one, other) for one, other in pairwise(scores)):
             return answer
-        strong = self.aging().strengths([hit.path for hit in answer.hits])
-        ordered = settled(scores, [strong[hit.path].value for hit in answer.hits])
+        told = self.aging().told([hit.path for hit in answer.hits])
+        ordered = settled(scores, [told[hit.path]["strength"] for hit in answer.hits])
         return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
     def topics_elsewhere(self, project: str) -> set[SourcePath]:
@@ -457,11 +457,6 @@ class Memory:
         return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
 
     def with_use(self, answer: Answer) -> Answer:
-        """An answer that says of each hit how its source was used so far."""
-        uses, strong = self.use.uses(), self.aging().strengths([hit.path for hit in answer.hits])
-
-        def told(hit: Hit) -> Hit:
-            use, strength = uses.get(subject_of(hit.path), NEVER), strong[hit.path]
-            return replace(hit, why=(*hit.why, Reason("use", f"{use.in_words}; strength {strength.value:.2f}")))
-
-        return replace(answer, hits=tuple(map(told, answer.hits)))
+        """An answer that says of each hit how its source was used so far, among the parts of its score."""
+        told = self.aging().told([hit.path for hit in answer.hits])
+        return replace(answer, hits=tuple(replace(hit, parts={**hit.parts, **told[hit.path]}) for hit in answer.hits))

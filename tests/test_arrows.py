@@ -27,7 +27,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         foreign_stores archived ingest
     """,
     "dream": """
-        records evidence statements topics extract judge subjects written proposals progress decisions blame export
+        records evidence statements topics extract judge subjects written proposals citations progress decisions blame
+        export
         report run taking_over mending mcp_tools routes
     """,
     "oneiros": """

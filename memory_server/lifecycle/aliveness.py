@@ -1,7 +1,7 @@
 """The strength of the sources of one memory, from the log of use, the person's marks and what rests on them."""
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_server.layers.sessions import subject_of
@@ -25,11 +25,13 @@ class Aliveness:
     half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
 
     @staticmethod
-    def of(root: MemoryRoot, log: UseLog, person: PersonSettings, today: dt.date) -> "Aliveness":
-        """Where no log is kept, nothing is known to be unused: all is as on its first day."""
+    def of(
+        root: MemoryRoot, log: UseLog, person: PersonSettings, today: dt.date, paths: Collection[str] = ()
+    ) -> "Aliveness":
+        """Of some sources, or of all. Where no log is kept nothing is known to be unused: all is as on day one."""
         since = (log.since if person.query_log else None) or today
         kept = frozenset(decided(root.marks).kept)
-        return Aliveness(today, since, log.uses(), kept, half_lives_of(person.half_lives))
+        return Aliveness(today, since, log.uses({*map(subject_of, paths)}), kept, half_lives_of(person.half_lives))
 
     def strength(self, path: str, day: dt.date | None, kind: str, citations: int = 0) -> Strength:
         """How alive a source is that is of this day and MIF type."""

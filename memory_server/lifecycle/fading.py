@@ -13,7 +13,7 @@ import msgspec
 from memory_server.document import Chunk, LineRange
 from memory_server.layers.sessions import DIGEST_SECTIONS, DIGEST_STATEMENTS, superseded_files
 from memory_server.layers.topics import markdown_files
-from memory_server.lifecycle.marks import LevelChange, Level, Range, decided
+from memory_server.lifecycle.marks import Level, LevelChange, Range, decided
 from memory_server.machine.files import file_identity
 from memory_server.root.paths import MemoryRoot
 

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memory_server.document import LineRange, SourcePath
-from memory_server.layers.sessions import subject_of
+from memory_server.layers.sessions import ARCHIVED, subject_of
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.aliveness import Aliveness
-from memory_server.lifecycle.marks import LevelChange, MarksHeld, Level, LifeMark, Range, add_mark, decided
+from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
 from memory_server.lifecycle.strength import Strength
 from memory_server.machine.files import move
 from memory_server.root.paths import MemoryRoot
@@ -93,9 +93,11 @@ def plan_gc(
         strength = aliveness.strength(source.path, source.day, source.kind, cited)
         before = marks.levels.get(source.path)
         level = _level(source, strength, aliveness, wanted, is_held=bool(cited) or _is_kept(source, aliveness))
-        turns = opened.get(SourcePath(f"sessions/archive/{source.session}"), ()) if source.session else ()
-        lines = opened.get(source.path, ()) if level else ()
-        change = LevelChange(before.level if before else Level.WHOLE, level, source.session, _ranges(lines), _ranges(turns))
+        read = opened if level else {}
+        turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
+        change = LevelChange(
+            before.level if before else Level.WHOLE, level, source.session, _ranges(lines), _ranges(turns)
+        )
         steps.append(GcStep(source, strength, change, before))
         age = (aliveness.today - source.day).days if source.day else 0
         if source.lines > LONG_LINES and (age > OLD_DAYS or strength.value < WEAK):

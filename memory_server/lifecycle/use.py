@@ -8,7 +8,7 @@ and replays asked for never gets here: only `Memory.search`, `read`, `read_sessi
 import datetime as dt
 import hashlib
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +20,15 @@ from memory_server.lifecycle.strength import Access
 from memory_server.machine.database import SharedDatabase, erase_deleted
 
 SCHEMA = """
-create table if not exists found(path text primary key, times integer not null, last text not null) without rowid;
+create table if not exists found(
+    path text primary key, subject text not null, times integer not null, last text not null
+) without rowid;
+create index if not exists found_subject on found(subject);
 create table if not exists access(
-    path text, day text, kind text, first integer, last integer, times integer not null,
+    path text, subject text not null, day text, kind text, first integer, last integer, times integer not null,
     primary key(path, day, kind, first, last)
 ) without rowid;
+create index if not exists access_subject on access(subject);
 create table if not exists counted(day text, what blob, primary key(day, what)) without rowid;
 create table if not exists begun(day text not null);
 """
@@ -65,9 +69,11 @@ class UseLog:
         day, self._asked = self._today().isoformat(), hashlib.sha256(asked.encode()).hexdigest()
         with self._database.changed() as connection:
             self._begin(connection, day)
+            new = [path for path in dict.fromkeys(paths) if self._is_new(connection, day, "found", path)]
             connection.executemany(
-                "insert into found values(?, 1, ?) on conflict(path) do update set times = times + 1, last = ?",
-                [(path, day, day) for path in dict.fromkeys(paths) if self._is_new(connection, day, "found", path)],
+                "insert into found values(?, ?, 1, ?)"
+                " on conflict(path) do update set times = times + 1, last = excluded.last",
+                [(path, subject_of(path), day) for path in new],
             )
 
     def accessed(self, path: str, lines: LineRange, kind: str = OPENED) -> None:
@@ -77,9 +83,9 @@ class UseLog:
             self._begin(connection, day)
             times = int(self._is_new(connection, day, kind, path))
             connection.execute(
-                "insert into access values(?, ?, ?, ?, ?, ?)"
+                "insert into access values(?, ?, ?, ?, ?, ?, ?)"
                 " on conflict(path, day, kind, first, last) do update set times = times + excluded.times",
-                (path, day, kind, lines.first, lines.last, times),
+                (path, subject_of(path), day, kind, lines.first, lines.last, times),
             )
 
     def _begin(self, connection: sqlite3.Connection, day: str) -> None:
@@ -97,33 +103,33 @@ class UseLog:
         rows = self._rows("select min(day) from begun")
         return dt.date.fromisoformat(rows[0][0]) if rows and rows[0][0] else None
 
-    def uses(self) -> Mapping[str, Use]:
-        """The use of every source by its subject, see `subject_of`."""
-        found: dict[str, int] = defaultdict(int)
-        last: dict[str, str] = {}
-        counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    def uses(self, of: Collection[str] = ()) -> Mapping[str, Use]:
+        """The use of some subjects, see `subject_of`; of all that are known where none is named."""
+        among = f"where subject in ({', '.join('?' * len(of))})" if of else ""
+        found = {
+            subject: (times, day)
+            for subject, times, day in self._rows(
+                f"select subject, sum(times), max(last) from found {among} group by subject",  # noqa: S608  question marks only
+                *of,
+            )
+        }
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
         days: dict[str, list[Access]] = defaultdict(list)
-        for path, times, day in self._rows("select path, times, last from found"):
-            subject = subject_of(path)
-            found[subject] += times
-            last[subject] = max(last.get(subject, ""), day)
-        used: dict[str, str] = {}
-        for path, day, kind, times in self._rows(
-            "select path, day, kind, sum(times) from access group by path, day, kind having sum(times) > 0"
+        for subject, day, kind, times in self._rows(
+            f"select subject, day, kind, sum(times) from access {among} group by subject, day, kind order by day",  # noqa: S608  question marks only
+            *of,
         ):
-            subject = subject_of(path)
             counts[subject][kind] += times
-            used[subject] = max(used.get(subject, ""), day)
             days[subject].append(Access(dt.date.fromisoformat(day), times))
         return {
             subject: Use(
-                found[subject],
+                found.get(subject, (0, ""))[0],
                 counts[subject][OPENED] + counts[subject][CONFIRMED],
                 counts[subject][DRILLED],
-                dt.date.fromisoformat(used.get(subject) or last[subject]),
-                tuple(sorted(days[subject], key=lambda one: one.day)),
+                days[subject][-1].day if subject in days else dt.date.fromisoformat(found[subject][1]),
+                tuple(one for one in days.get(subject, ()) if one.times),
             )
-            for subject in {**last, **used}
+            for subject in found.keys() | days.keys()
         }
 
     def opened_lines(self) -> Mapping[SourcePath, Sequence[LineRange]]:
@@ -153,8 +159,8 @@ class UseLog:
             connection.execute("delete from counted")
             erase_deleted(connection)
 
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
         if not self._database.exists():
             return []
         with self._database.opened() as connection:
-            return connection.execute(query).fetchall()
+            return connection.execute(query, values).fetchall()
