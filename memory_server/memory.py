@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
-from memory_server.document import Answer, Layer, SourcePath
+from memory_server.aging import Aging
+from memory_server.document import Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
@@ -33,17 +35,20 @@ from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, write_episode
-from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
+from memory_server.lifecycle.aliveness import is_tied, settled
+from memory_server.lifecycle.fading import FadingOf
+from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
-from memory_server.reading import Reading, read_lines, read_turns, session_named
+from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
-from memory_server.search.query_log import JudgedQuestion, QueryLog
+from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.raw_turns import RawSearcher
@@ -113,10 +118,14 @@ class Memory:
         self.further = FurtherModels(self._chosen, root.derived)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
-        self.indices = Indices(root, self.model)
-        self.raw = RawIndex(root.raw_index, sessions) if sessions else None
+        self.use = UseLog(root.use_log, lambda: self.today)
+        self.fading = FadingOf(root)
+        self.indices = Indices(root, self.model, self.fading)
+        self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
-            StretchIndex(root.stretches, sessions, self._model) if sessions and person.raw_vectors else None
+            StretchIndex(root.stretches, sessions, self._model, self.fading)
+            if sessions and person.raw_vectors
+            else None
         )
         self.typed_lines = TypedLines(root.derived / "digest.db")
         self.embedding = EmbeddingControl(self._worker_plan)
@@ -130,6 +139,7 @@ class Memory:
             further=self.further,
             stemmer=self._stemmer,
             control=lambda: self.embedding,
+            fading=self.fading,
         )
         self._before_search = before_search
 
@@ -150,6 +160,7 @@ class Memory:
         self._stemmer.close()
         self._model.close()
         self._query_log.close()
+        self.use.close()
 
     @property
     def today(self) -> dt.date:
@@ -182,12 +193,25 @@ class Memory:
         under_way = self._before_search(self.upkeep.is_complete())
         answer = self.look_up(question)
         self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
+        paths = [hit.path for hit in answer.hits]
+        self._count(lambda use: use.found(question.asked, paths))
         return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
 
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
-            return self.pipeline().answer(question)
+            answer = self.pipeline().answer(question)
+        is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
+        return self._tie_broken(answer) if is_ranked and self.person.use_breaks_ties else answer
+
+    def _tie_broken(self, answer: Answer) -> Answer:
+        """An answer in which of neighbours that score the same the one that is used more stands first."""
+        scores = [(str(hit.layer), hit.score) for hit in answer.hits]
+        if not any(is_tied(one, other) for one, other in pairwise(scores)):
+            return answer
+        told = self.aging().told([hit.path for hit in answer.hits])
+        ordered = settled(scores, [told[hit.path]["strength"] for hit in answer.hits])
+        return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
     def topics_elsewhere(self, project: str) -> set[SourcePath]:
         """The topics that say they belong to another project than this one; none where no project is told."""
@@ -241,6 +265,7 @@ class Memory:
         else:
             reading = read_lines(self.root, name, first, last)
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
+        self._count(lambda use: use.accessed(reading.path, reading.lines))
         return reading
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
@@ -250,7 +275,15 @@ class Memory:
         """
         if self.raw is None:
             raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
-        return self.raw.store.at_depth(session_named(self.root, name), depth, max(0, first - 1))
+        session_id, first = session_named(self.root, name), max(1, first)
+        text = self.raw.store.at_depth(session_id, depth, first - 1)
+        self.note_drilled(session_id, depth, first)
+        return text
+
+    def note_drilled(self, session_id: str, depth: str, first: int) -> None:
+        """Counts that somebody drilled into a session; `first` counts raw turns from 1."""
+        lines = LineRange(first, first + TURNS_READ - 1) if depth == "raw" else LineRange(0, 0)
+        self._count(lambda use: use.accessed(raw_path(session_id), lines, DRILLED))
 
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
@@ -312,6 +345,8 @@ class Memory:
             *(path for path in self.indices.ledger.sources() if id8_in(path) in names),
         ]
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
+        subjects = {*names, *paths}
+        self.use.forget([path for path in self.use.paths() if subject_of(path) in subjects])
         self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
 
     def is_unfinished(self) -> bool:
@@ -396,6 +431,9 @@ class Memory:
     def judge(self, judgement: JudgedQuestion) -> None:
         """Keeps what the person says of a question's answers."""
         self._query_log.judge(judgement)
+        right = [path for path, verdict in judgement.verdicts.items() if verdict is AnswerVerdict.RIGHT]
+        for path in right:
+            self._count(lambda use, path=path: use.accessed(path, LineRange(0, 0), CONFIRMED))  # type: ignore[misc]  # a default binds the round's value
 
     def judgements(self) -> list[JudgedQuestion]:
         """What the person said of answers so far."""
@@ -410,7 +448,26 @@ class Memory:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""
         if not self.person.query_log:
             return
+        self._written(lambda: write(self._query_log))
+
+    def _count(self, write: Callable[[UseLog], None]) -> None:
+        """Counts a use, under the same rules."""
+        if self.person.query_log:
+            self._written(lambda: write(self.use))
+
+    def _written(self, write: Callable[[], None]) -> None:
         try:
-            write(self._query_log)
+            write()
         except (sqlite3.Error, OSError) as error:
             logger.warning("the query log cannot be written (%s); `oneiros config query_log false` ends it", error)
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def aging(self) -> Aging:
+        """What time does to this memory."""
+        return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
+
+    def with_use(self, answer: Answer) -> Answer:
+        """An answer that says of each hit how its source was used so far, among the parts of its score."""
+        told = self.aging().told([hit.path for hit in answer.hits])
+        return replace(answer, hits=tuple(replace(hit, parts={**hit.parts, **told[hit.path]}) for hit in answer.hits))

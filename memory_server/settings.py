@@ -64,6 +64,17 @@ class PersonSettings:
     rerank_model: str = setting("", "a cross-encoder that reads the best passages with the question; empty: none")
     raw_vectors: bool = setting(True, "an index of what archived sessions said, which recall answers from")
     query_log: bool = setting(True, "keep a local, redacted log of questions")
+    use_breaks_ties: bool = setting(True, "of hits that score the same, the one that was used more stands first")
+    half_lives: Pairs = setting(
+        ("semantic=30", "procedural=14", "episodic=7"), "days after which a use counts half, by type of source"
+    )
+    fade_days: Count = setting(60, "days for which sessions and episodes stay whole, whatever their strength")
+    archive_max_mb: Annotated[int, Meta(ge=0)] = setting(
+        0, "megabytes of archived turns beyond which the report suggests to prune; 0: no such size"
+    )
+    backup_days: Annotated[int, Meta(ge=0)] = setting(
+        30, "days after which the report says that the last backup is old; 0: never"
+    )
     structured_output: bool = setting(
         False, "MCP answers carry JSON beside the text; Claude Code then shows the JSON alone"
     )

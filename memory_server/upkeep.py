@@ -22,6 +22,7 @@ from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
+from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
@@ -32,6 +33,7 @@ from memory_server.settings_file import change_setting
 
 logger = logging.getLogger(__name__)
 
+COMPACTED = "compacted"  # the note of the run of gc behind which room was given back
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
 
@@ -60,6 +62,8 @@ class Upkeep:
     further: FurtherModels
     stemmer: Stemmer
     control: Callable[[], EmbeddingControl]
+    fading: Callable[[], Fading] = Fading
+    finished: Callable[[], None] = lambda: None  # called when a run has brought everything level
 
     def changes(self) -> Changes:
         """What a run would read or remove."""
@@ -109,12 +113,28 @@ class Upkeep:
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
+            if self.fading().run != self.indices.ledger.note(COMPACTED):
+                self._compact()
+        self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
     def _finish(self, report_progress: Callable[[Progress], None]) -> None:
         self._weigh(self.indices, report_progress)
         self._calibrate()
+
+    def _compact(self) -> None:
+        """Gives back the room of what faded since this was last done."""
+        run = self.fading().run
+        if self.raw is not None and not self.raw.is_empty:
+            self.raw.ledger.compact()
+        if self.stretches is not None and not self.stretches.is_empty:
+            self.stretches.ledger.compact()
+            self.stretches.forget_vectors()
+        with self.indices.search_lock.exchanging():
+            self.indices.forget_vectors()
+        self.indices.ledger.compact()
+        self.indices.ledger.set_note(COMPACTED, run)
 
     def _point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""

@@ -17,6 +17,7 @@ from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
+from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
 from oneiros.claude.checks import Check, check_client, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles
@@ -170,7 +171,7 @@ def _reading(memory: Memory) -> Check:
     unreadable = 0
     for head in topic_heads(memory.root):
         try:
-            memory.read(head.path)
+            read_lines(memory.root, head.path, 1, None)  # as `read` does; a check is no use of a topic
         except ContentError:
             unreadable += 1
     if unreadable:

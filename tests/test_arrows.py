@@ -19,15 +19,16 @@ MAY_IMPORT = {
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping language machine root settings settings_file redaction chunking layers embedding
-        index search further inspection reading upkeep memory faces
+        errors document escaping language machine root settings settings_file redaction chunking layers lifecycle
+        embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
         transcripts archive facts tasks outcome closed compress recorder model_recorder references instructions
         foreign_stores archived ingest
     """,
     "dream": """
-        records evidence statements topics extract judge subjects written proposals progress decisions blame export
+        records evidence statements topics extract judge subjects written proposals citations progress decisions blame
+        export
         report run taking_over mending mcp_tools routes
     """,
     "oneiros": """

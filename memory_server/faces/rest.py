@@ -205,7 +205,7 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         question = asked.question(search)
         behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
         answer = await run_sync(memory.search, question)
-        more = explained(answer) if asked.explain else {}
+        more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
     def add(path: str, search: Search, help_text: str) -> None:

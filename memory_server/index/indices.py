@@ -29,6 +29,7 @@ from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
+from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -90,8 +91,9 @@ class SharedLock:
 class Indices:
     """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
 
-    def __init__(self, root: MemoryRoot, model: ModelFiles):
-        """Opens nothing yet."""
+    def __init__(self, root: MemoryRoot, model: ModelFiles, fading: Callable[[], Fading] = Fading):
+        """Opens nothing yet. `fading` tells how much of each source is to be held."""
+        self._fading = fading
         self._root = root
         self._model = model
         self.search_lock = SharedLock()
@@ -221,7 +223,9 @@ class Indices:
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
         with self._guard:
-            return Indexer(self._root, self.ledger, self.cache, self._semantic_of(self.ledger)).changes()
+            return Indexer(
+                self._root, self.ledger, self.cache, self._semantic_of(self.ledger), self._fading()
+            ).changes()
 
     def reindex(
         self,
@@ -266,7 +270,7 @@ class Indices:
             self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
-            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
+            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading())
             report = indexer.run(engine, plan, report_progress)
             with ledger.transaction():
                 ledger.set_note("semantic_is_dirty", "")

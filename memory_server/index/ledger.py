@@ -31,7 +31,7 @@ from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, transaction, version_of
+from memory_server.machine.database import connect, erase_deleted, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
@@ -110,6 +110,12 @@ class Ledger:
                 f"the ledger cannot be written ({error})", where=self._file, remedy="Run `oneiros doctor`"
             )
             raise refusal_of(error, self._file, "the ledger") or locked from error
+
+    def compact(self) -> None:
+        """Gives back the room of what was removed. Call with no run under way."""
+        for table in ("stems", "words", "bodies"):
+            self.connection.execute(f"insert into {table}({table}) values('optimize')")
+        erase_deleted(self.connection)
 
     # -- what was read ------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import stretches_of
 from memory_server.index.token_vectors import token_bytes
+from memory_server.lifecycle.fading import Fading
 
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
@@ -31,11 +32,11 @@ MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the
 class StretchIndex:
     """The stretches of all archived sessions. Safe to share between threads; one process writes at a time."""
 
-    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse):
+    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse, fading: Callable[[], Fading] = Fading):
         """Opens nothing yet."""
         self._folder = folder
         self.file = folder / "ledger.db"
-        self._turns = RawIndex(self.file, store, chunks_of_stretches)
+        self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
         self._model = model
         self._guard = threading.RLock()
         self._cache: VectorCache | None = None
@@ -102,11 +103,15 @@ class StretchIndex:
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         if rebuild:
-            with self._guard:
-                self.cache.keep_alone(self.ledger.texts())
-                self._close_cache()
+            self.forget_vectors()
         remove_other_folders(self._vectors, keep=self.cache.folder.name)
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+
+    def forget_vectors(self) -> None:
+        """Leaves no vector of what is not held any more."""
+        with self._guard:
+            self.cache.keep_alone(self.ledger.texts())
+            self._close_cache()
 
     def prepare_model(
         self, model: ModelFiles, engine: Engine, plan: EmbeddingControl, report_progress: Callable[[Progress], None]

@@ -23,6 +23,9 @@ STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
 SUMMARY_CHARS = 500  # a rule of MIF
 SLUG_WORDS = 6
 NAME_END = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r(?P<revision>\d+))?\.md\Z")
+ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its turns
+DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
+DIGEST_STATEMENTS = 8  # of one section
 UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -164,9 +167,9 @@ def sections_of(body: str) -> Iterator[Section]:
 
 
 def newest_files(folder: Path) -> dict[str, Path]:
-    """The file of the highest revision of each session below `sessions/compressed`, by session id."""
+    """The file of the highest revision of each session below `sessions/compressed`, or in the attic, by session id."""
     newest: dict[str, tuple[int, Path]] = {}
-    for path in sorted(folder.glob("*/*.md")):
+    for path in [*sorted(folder.glob("*/*.md")), *sorted(attic_of(folder).glob("*/*.md"))]:
         session_id, revision = _identity(path)
         if session_id and revision > newest.get(session_id, (0, path))[0]:
             newest[session_id] = (revision, path)
@@ -192,14 +195,20 @@ def superseded_files(files: Iterable[Path]) -> set[Path]:
 
 
 def files_of(folder: Path, session_id: str) -> list[Path]:
-    """Every revision of a session, the oldest first."""
+    """Every revision of a session, the oldest first, in the attic too."""
+    name = f"*/*-{id8_of(session_id)}*.md"
     found = [
         (revision, path)
-        for path in folder.glob(f"*/*-{id8_of(session_id)}*.md")
+        for path in (*folder.glob(name), *attic_of(folder).glob(name))
         for owner, revision in [_identity(path)]
         if owner == session_id
     ]
     return [path for _, path in sorted(found)]
+
+
+def attic_of(folder: Path) -> Path:
+    """Where files of `sessions/compressed` lie that went to the attic."""
+    return folder.parent / "attic" / folder.name
 
 
 def _identity(path: Path) -> tuple[str, int]:
@@ -302,6 +311,11 @@ def id8_in(path: str) -> str:
         return ""
     parts = path.removesuffix(".md").rsplit("-", 2)
     return parts[-2] if parts[-1].startswith("r") and parts[-1][1:].isdigit() else parts[-1]
+
+
+def subject_of(path: str) -> str:
+    """What the file of a session and its turns, `sessions/archive/<id>`, have in common; of others, their path."""
+    return id8_in(path) or (id8_of(path.removeprefix(ARCHIVED)) if path.startswith(ARCHIVED) else path)
 
 
 def stamp(moment: datetime | None) -> str:

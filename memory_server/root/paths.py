@@ -103,6 +103,26 @@ class MemoryRoot:
         return self.state / "queries.db"
 
     @property
+    def use_log(self) -> Path:
+        """What was found, opened and drilled into, and when."""
+        return self.state / "use.db"
+
+    @property
+    def marks(self) -> Path:
+        """What `gc` and `keep` decided about the fading of sources."""
+        return self.state / "marks.jsonl"
+
+    @property
+    def findable(self) -> Path:
+        """How much could be found on which day."""
+        return self.state / "findable.json"
+
+    @property
+    def attic(self) -> Path:
+        """Sessions and episodes that are out of the indices."""
+        return self.path / "sessions" / "attic"
+
+    @property
     def journal(self) -> Path:
         """The plan of a decision under way."""
         return self.state / "journal.json"

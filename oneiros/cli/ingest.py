@@ -12,10 +12,13 @@ import typer
 from crawler.archive.append import IngestProgress, RefusedFile
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
+from memory_server.document import LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
+from memory_server.index.raw import raw_path
 from memory_server.layers.mif import parse_date
+from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
@@ -105,6 +108,12 @@ def drill(
     root = environment.choice.root
     reader = SessionReader(archive_of(root), root.sessions)
     data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+    if environment.person.query_log:
+        is_raw = depth is Depth.RAW and not entry
+        lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)
+        log = UseLog(require_memory(root).use_log, lambda: now().date())
+        log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
+        log.close()
 
 
 def forget(

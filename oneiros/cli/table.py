@@ -42,6 +42,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
+        case "gc":
+            from oneiros.cli.lifecycle.gc import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "serving":
@@ -89,6 +91,8 @@ GROUPS = {
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
+        Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
+        Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
         Row("queries", "Show what was asked, newest first.", "queries"),
         Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
     ),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
 
-PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import".split())
+PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import gc keep".split())
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots machine ingest_allow ingest_deny deny_words reference_roots reference_endings "
@@ -41,7 +41,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
-    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"])
+    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"], ["gc"])
     if not said or options & {"--help", "-h"} or is_dry:
         return ""
     is_theirs = (
