@@ -129,9 +129,7 @@ def ask(
     try:
         with Conversation(address.command, said, variables, seconds=seconds) as spoken:
             if noise := spoken.noise_before(remote.marker_of(nonce)).strip():
-                receiver.name(
-                    "", f"it says something before it answers: {noise_text(noise)}", "Quiet its start-up files"
-                )
+                receiver.name("", f"it speaks before it answers: {noise_text(noise)}", "Quiet its start-up files")
             try:
                 receiver.receive(spoken)
             finally:

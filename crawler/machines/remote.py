@@ -176,7 +176,7 @@ class Answer:
         elif not stat.S_ISREG(seen.st_mode):
             what = "it is no file, whatever its name says"
         elif most and seen.st_size > most:
-            what = "longer than %d KB" % (most // 1024)
+            what = "longer than " + str(most // 1024) + " KB"
         elif most and not seen.st_size:
             what = "empty"
         else:
@@ -198,7 +198,8 @@ class Answer:
     def read_before(self, descriptor: int, known: list[Any] | None) -> tuple[hashlib.blake2b, int]:
         """The hash of what was read of a file earlier, and how much that is: nothing where it was rewritten."""
         hashed = hashlib.blake2b(digest_size=16)
-        offset, left = (known[3], known[3]) if known else (0, 0)
+        offset, prefix = (known[3], known[4]) if known else (0, "")
+        left = offset
         while left:
             piece = os.read(descriptor, min(PIECE, left))
             if not piece:
@@ -207,7 +208,7 @@ class Answer:
             left -= len(piece)
             if left % QUIET_BYTES < PIECE:
                 self.tell("K", {})
-        if not left and offset and hashed.hexdigest() == known[4]:
+        if not left and offset and hashed.hexdigest() == prefix:
             return hashed, offset
         os.lseek(descriptor, 0, os.SEEK_SET)
         return hashlib.blake2b(digest_size=16), 0

@@ -1,4 +1,4 @@
-"""What the daemon does by the clock: the daily ingest, other machines, dream, references, the flag for dream and the weekly review.
+"""What the daemon does by the clock: ingest, visits to other machines, dream, references, its flag, the weekly review.
 
 Each job reads the settings anew, so that a change counts at once. The rules of when are in `schedule.py`.
 """

@@ -65,7 +65,7 @@ class IngestOutcome:
 
 
 def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str = "") -> list[CrawlRoot]:
-    """The roots to read: those named, each with the machine of the crawl root it lies in, else all, or all of a machine.
+    """The roots to read: those named, each with the machine of the crawl root it lies in, else all (of a machine).
 
     Raises UsageError for a named path that does not exist.
     """
