@@ -49,7 +49,7 @@ class WantedRoot(msgspec.Struct, frozen=True):
     hidden: bool = True  # whether folders are read whose name begins with a dot
     counts: bool = False  # whether files are counted by the day of their last change
     must_be_there: bool = False
-    most: Mapping[str, int] = {"": 0}  # bytes of a file, by ending; 0: any
+    most: Mapping[str, int] = {}  # bytes of a file, by ending, and of any other under ""; none: any
     git: tuple[str, ...] = ()  # the command that lists the files of a `{folder}`
     since: int = 0
     limit: int = -1  # files; below 0: all
@@ -104,6 +104,7 @@ class Answer:
     mark: str = ""  # the same for an account of a machine, whatever it is called; empty where it was not reached
     files: list[SentFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    noise: str = ""  # what it said before it answered: of its start-up files
     lost: str = ""  # why it could not be reached, or broke off
     is_cut: bool = False  # there is more, for which there was no room
     days: dict[int, int] = field(default_factory=dict)  # since 1970: transcripts there that were last written on it
@@ -128,8 +129,7 @@ def ask(
     receiver = _Receiver(address, roots, mirror, answer, batch_bytes)
     try:
         with Conversation(address.command, said, variables, seconds=seconds) as spoken:
-            if noise := spoken.noise_before(remote.marker_of(nonce)).strip():
-                receiver.name("", f"it speaks before it answers: {noise_text(noise)}", "Quiet its start-up files")
+            answer.noise = noise_text(spoken.noise_before(remote.marker_of(nonce)))
             try:
                 receiver.receive(spoken)
             finally:

@@ -29,6 +29,7 @@ class KnownMachine(msgspec.Struct, frozen=True):
     seen: str = ""  # when it last answered
     error: str = ""  # why it did not when it was last asked
     tried: str = ""  # when that was
+    noise: str = ""  # what its start-up files say before it answers; harmless, and named
     cleanup_days: float = 0.0  # of the client there; 0: not told
     days: dict[int, int] = {}  # since 1970: how many transcripts there were last written on it
 

@@ -168,7 +168,7 @@ class Answer:
 
     def is_refused(self, path: str, seen: os.stat_result, root: dict[str, Any]) -> bool:
         """Whether a file is not to be sent; why is told."""
-        most = next((size for ending, size in root["most"].items() if path.lower().endswith(ending)), root["most"][""])
+        most = max((size for ending, size in root["most"].items() if path.lower().endswith(ending)), default=0)
         if not is_plain(self.shown(path)):
             what = "its name holds what no path should"
         elif stat.S_ISLNK(seen.st_mode):
@@ -216,7 +216,7 @@ class Answer:
     def send_content(self, descriptor: int, hashed: hashlib.blake2b, left: int, *, is_packed: bool) -> None:
         """The bytes up to where the file ended when it was opened; a checkpoint behind the last line of each piece."""
         while left and self.left > 0:
-            piece = memoryview(os.read(descriptor, min(PIECE, left)))
+            piece = memoryview(os.read(descriptor, min(PIECE, left, self.left)))
             if not piece:
                 return  # somebody cut it short
             left -= len(piece)

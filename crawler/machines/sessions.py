@@ -1,6 +1,7 @@
 """The transcripts of another machine: what of them is wanted, and what was sent as the ingest reads it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from crawler.archive.discovery import NO_TRANSCRIPTS, SUFFIXES, FoundFile, SentPart
@@ -11,15 +12,17 @@ FOLDER = "~/.claude/projects"
 SETTLED_BYTES = 1 << 20  # a file that was refused with so much in it is not sent again because it grew
 
 
-def wanted_transcripts(files: Mapping[str, FileState], machine: str, *, since: int = 0, limit: int = -1) -> WantedRoot:
+def wanted_transcripts(
+    files: Mapping[str, FileState], machine: str, *, since: datetime | None = None, limit: int | None = None
+) -> WantedRoot:
     """All transcripts of a machine but for what was read of these files, which are known by machine and path."""
     return WantedRoot(
         folders=(FOLDER,),
         endings=SUFFIXES,
         skip=tuple(sorted(NO_TRANSCRIPTS)),
         counts=True,
-        since=since,
-        limit=limit,
+        since=int(since.timestamp() * 1e9) if since else 0,
+        limit=-1 if limit is None else limit,
         known={path.removeprefix(f"{machine}:"): _known(state) for path, state in files.items()},
     )
 

@@ -11,9 +11,9 @@ from crawler.archive.append import ArchiveReport, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, level_files
 from crawler.machines.addresses import Address, address_of
-from crawler.machines.fetch import Answer, WantedRoot, ask
+from crawler.machines.fetch import Answer, Known, WantedRoot, ask
 from crawler.machines.mirror import Mirror
-from crawler.machines.register import Register
+from crawler.machines.register import KnownMachine, Register
 from crawler.machines.sessions import found_file, wanted_transcripts
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
@@ -36,6 +36,17 @@ def addresses(environment: Environment) -> list[Address]:
 def register_of(root: MemoryRoot) -> Register:
     """What is known of the machines whose sessions a memory holds."""
     return Register(root.state / "machines.json")
+
+
+def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
+    """How the machines of the settings stand, for `status`: as they were when they were last seen."""
+    register, found = register_of(root), []
+    for address in addresses(environment):
+        known = register.named(address) or KnownMachine("", address.name, address.url, "")
+        state = {"error": known.error, "tried": known.tried, "seen": known.seen, "noise": known.noise}
+        there = {"transcripts": known.transcripts(), "expiring": known.expiring(moment)}
+        found.append({"name": address.name, "id": known.id, "url": address.url, **state, **there})
+    return found
 
 
 @contextmanager
@@ -76,7 +87,7 @@ class Visit:
                 self._register.note(msgspec.structs.replace(met, seen=moment))
                 mirror.empty()
                 return self.ask(mirror, roots_of)
-            known = msgspec.structs.replace(met, seen=moment)
+            known = msgspec.structs.replace(met, seen=moment, noise=answer.noise)
         if known and answer.days:
             known = msgspec.structs.replace(known, days=answer.days, cleanup_days=answer.cleanup_days)
         if known:
@@ -96,16 +107,16 @@ class Visit:
     ) -> Iterator[IngestReport]:
         """Takes in what is new of the transcripts there, a mirror full at a time."""
         level: dict[str, FileState] = {}
+        passed: dict[str, Known] = {}  # what was sent in this visit and not noted; it would be sent again and again
 
         def wanted(machine: str) -> list[WantedRoot]:
             nonlocal level
             level = level_files(settings_of(machine))
-            earliest = int(since.timestamp() * 1e9) if since else 0
-            return [wanted_transcripts(level, machine, since=earliest, limit=-1 if limit is None else limit)]
+            root = wanted_transcripts(level, machine, since=since, limit=limit)
+            return [msgspec.structs.replace(root, known={**root.known, **passed})]
 
         with Mirror(self._folder / "mirror") as mirror:
             while True:
-                before = level
                 machine, answer = self.ask(mirror, wanted)
                 report = IngestReport(ArchiveReport(is_dry_run=dry_run), None)
                 if answer.files:
@@ -113,9 +124,13 @@ class Visit:
                     mirror.empty()
                 report.ingest.problems += answer.problems
                 yield report
-                is_stuck = before == level  # as where one line is longer than a mirror holds
-                if answer.lost or not answer.is_cut or dry_run or limit is not None or is_stuck:
+                if answer.lost or not answer.is_cut or limit is not None:
                     return
+                before, after = level, level_files(settings_of(machine))
+                for sent in answer.files:
+                    old, new = (states.get(f"{machine}:{sent.path}") for states in (before, after))
+                    if new is None or (old and not sent.is_whole and old.offset == new.offset):
+                        passed[sent.path] = Known(sent.inode, sent.size, sent.changed_ns, is_settled=True)
 
     def _unreached(self, answer: Answer) -> Problem:
         what = f"{self._address.name} {'broke off' if answer.mark else 'cannot be reached'} ({answer.lost})"
