@@ -347,7 +347,7 @@ def test_a_kill_at_either_end_loses_and_doubles_nothing(someone: Person) -> None
                 someone.net.break_off()
         process.wait()
         with chance.choice(files).open("ab") as stream:
-            number = 1_000 + turn
+            number = 3_000 + turn
             session = Path(stream.name).stem
             stream.write(to_lines(person(number, f"Prompt {number}.", session=session)))
 
