@@ -10,11 +10,11 @@ from datetime import datetime
 from pathlib import Path
 
 from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
-from crawler.archive.discovery import find_transcripts, stem_of
+from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
-from crawler.transcripts.tail import is_uuid
+from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
 from memory_server.machine.files import remove_file
@@ -49,6 +49,7 @@ def ingest(
     compressor: Compressor | None,
     closed_when: ClosedWhen,
     *,
+    sent: Iterable[FoundFile] = (),
     since: datetime | None = None,
     limit: int | None = None,
     project: str = "",
@@ -57,7 +58,8 @@ def ingest(
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
 ) -> IngestReport:
-    """Ingests what is new below the paths, then compresses every closed session that has changed.
+    """Ingests what is new below the paths and in what another machine `sent`, then compresses every closed session that
+    has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
     does nothing. `forget_marked` forgets sessions that a prompt of the person leaves out after something of them was
@@ -72,7 +74,9 @@ def ingest(
             progress(step)
 
     with Ingester(settings) as ingester:
-        report = ingester.ingest(paths, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on)
+        report = ingester.ingest(
+            paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on
+        )
         if dry_run:
             return IngestReport(report, None)
         if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:
@@ -83,6 +87,12 @@ def ingest(
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)
+
+
+def level_files(settings: IngestSettings) -> dict[str, FileState]:
+    """The files of a machine of which only what is new is wanted, with how far each was read."""
+    with Ingester(settings) as ingester:
+        return ingester.level_files()
 
 
 def forgetter(settings: IngestSettings, compressed: Path) -> Callable[[Sequence[str]], None]:

@@ -30,6 +30,11 @@ TimeOfDay = Annotated[
     str, Meta(pattern=r"^(([01]\d|2[0-3]):[0-5]\d)?\Z", description="a time as 04:00, or nothing for never")
 ]
 Pairs = tuple[Annotated[str, Meta(pattern=r"^[^=]*[^=\s][^=]*=[\s\S]*\S", description="name=value")], ...]
+MACHINE = (  # no part begins with "-", which ssh would read as an option
+    r"^(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]{0,62})=ssh://((?P<user>[A-Za-z0-9_][A-Za-z0-9_.@-]{0,100})@)?"
+    r"((?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,252})|\[(?P<ipv6>[0-9A-Fa-f:]{2,45})\])(:(?P<port>[0-9]{1,5}))?/?\Z"
+)
+Machines = tuple[Annotated[str, Meta(pattern=MACHINE, description="name=ssh://user@host, or with :port")], ...]
 Who = Literal["deterministic", "model"]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
@@ -85,6 +90,7 @@ class PersonSettings:
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
     )
     machine: str = setting("", "name of this machine in filters; empty: its network name")
+    machines: Machines = setting((), "your other machines, whose sessions ssh fetches: `laptop=ssh://user@host`")
     ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")
     ingest_deny: tuple[str, ...] = setting((), "projects never read past their first entries; wins over ingest_allow")
     deny_words: tuple[str, ...] = setting((), "masked wherever they occur, whatever their case; `re:...` is a pattern")

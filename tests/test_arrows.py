@@ -23,7 +23,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
-        transcripts archive facts tasks outcome closed compress recorder model_recorder references instructions
+        transcripts archive machines facts tasks outcome closed compress recorder model_recorder references instructions
         foreign_stores archived ingest
     """,
     "dream": """

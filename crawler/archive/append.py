@@ -20,7 +20,7 @@ from typing import BinaryIO
 import filelock
 
 from crawler.archive.choice import Choice, Projects, covers
-from crawler.archive.discovery import FoundFile, find_transcripts, problem_of, session_of, source_of
+from crawler.archive.discovery import FoundFile, find_transcripts, in_order, problem_of, session_of, source_of
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
 from crawler.transcripts.entry import Entry, PartKind, in_side_chain
@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 64 * 1024  # looked at to tell whose file it is
 LEFT_OUT = "you excluded or forgot this session; `oneiros forget --undo` with this path takes it in again"
+AGAIN = "Ingest again: it is then sent anew"
 PEEKED_ENTRIES = 400  # a session names its folder and its first prompt long before
 
 
@@ -130,13 +131,14 @@ class Ingester:
         self,
         paths: Iterable[Path],
         *,
+        sent: Iterable[FoundFile] = (),
         since: datetime | None = None,
         limit: int | None = None,
         project: str = "",
         dry_run: bool = False,
         progress: Callable[[IngestProgress], None] | None = None,
     ) -> ArchiveReport:
-        """Reads every transcript below the paths as far as it is new.
+        """Reads every transcript below the paths, and what another machine sent, as far as it is new.
 
         `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
         (a path, or the name of its folder) leaves out all others. Raises NeedsRepair when another ingester holds the
@@ -144,24 +146,24 @@ class Ingester:
         """
         roots = [path.absolute() for path in paths]
         there = find_transcripts(roots, since=since)
-        found = there.files
+        found = [*there.files, *in_order(sent)]
         known = self._tail.files()
         report = ArchiveReport(is_dry_run=dry_run, files=len(found), problems=list(there.problems))
         bytes_done, bytes_all = 0, sum(file.size for file in found)
         for done, file in enumerate(found, start=1):
             if limit is not None and report.read >= limit:
                 break
-            state = known.get(str(file.path))
+            state = known.get(str(file.name))
             if state and self._is_level(state, file):
                 report.unchanged += 1
             else:
                 try:
                     self._ingest_file(file, report, project=project)
                 except ContentError as error:
-                    report.problems.append(problem_of(error, file.path))
+                    report.problems.append(problem_of(error, file.name))
             bytes_done += file.size
             if progress:
-                progress(IngestProgress(file.path, done, len(found), bytes_done, bytes_all))
+                progress(IngestProgress(file.name, done, len(found), bytes_done, bytes_all))
         if since is None and not dry_run:
             report.gone = self._reconcile(roots, known, found)
         logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
@@ -192,6 +194,11 @@ class Ingester:
         self._forgotten_copies = self.archive.forgotten_copies()
         return found
 
+    def level_files(self) -> dict[str, FileState]:
+        """The files whose state still holds: nothing of them is wanted but what is new."""
+        files = self._tail.files().items()
+        return {path: state for path, state in files if state.rules == self._rules(state) and self._is_kept(state)}
+
     def sessions_of(self, path: Path) -> list[str]:
         """The sessions that were read from a file, or from files below a folder."""
         wanted = str(path.absolute())
@@ -218,20 +225,22 @@ class Ingester:
 
     def _ingest_file(self, file: FoundFile, report: ArchiveReport, *, project: str) -> None:
         with self._locked(), open_transcript(file.path) as stream:
-            state = self._tail.file(str(file.path))
+            state = self._tail.file(str(file.name))
             if state and self._is_level(state, file):
                 report.unchanged += 1  # another ingester was faster
                 return
             with reading(file.path):
                 read = _FileRead(file, stream, state if state and self._is_kept(state) else None)
-                refusal = read.judge()
-            if refusal is None and not self._takes(read):
-                refusal = RefusedFile(file.path, Verdict.DENIED, self._reason_to_deny(read))
+                refusal = None if file.base else read.judge()
+            if file.base:  # it was judged by its beginning
+                read.cwd = self.archive.record(read.session_id).cwd
+            elif refusal is None and not self._takes(read):
+                refusal = RefusedFile(file.name, Verdict.DENIED, self._reason_to_deny(read))
             if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
                 return
             report.read += 1
             if refusal is None and self.archive.is_forgotten(read.session_id):
-                refusal = RefusedFile(file.path, Verdict.EXCLUDED, LEFT_OUT)
+                refusal = RefusedFile(file.name, Verdict.EXCLUDED, LEFT_OUT)
             report.problems += read.problems
             if refusal:
                 self._refuse(read, refusal, report)
@@ -275,7 +284,7 @@ class Ingester:
     def _leave_out(self, read: "_FileRead", report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
         report.marked.add(read.session_id)
-        refusal = RefusedFile(read.file.path, Verdict.EXCLUDED, LEFT_OUT)
+        refusal = RefusedFile(read.file.name, Verdict.EXCLUDED, LEFT_OUT)
         if report.is_dry_run or self.archive.holds(read.session_id):
             report.refused.append(refusal)
             return
@@ -365,7 +374,12 @@ class _FileRead:
         self.problems: list[Problem] = []
         self._stream = stream
         self._hash = PrefixHash()
-        if known and known.verdict is Verdict.TAKEN and not file.is_packed:
+        if file.base:
+            if known is None or known.offset != file.base:
+                raise ContentError("what was sent does not continue what was read", where=file.name, remedy=AGAIN)
+            self.offset, self.line = known.offset, known.line
+            self.session_id, self.source = known.session_id, known.source
+        elif known and known.verdict is Verdict.TAKEN and not file.is_packed and not file.sent:
             if self._hash.carry_on(stream, known.offset) == known.prefix:
                 self.offset, self.line = known.offset, known.line
             else:
@@ -376,14 +390,14 @@ class _FileRead:
         self._stream.seek(0)
         head = self._stream.read(HEAD_BYTES)
         self._stream.seek(0)
-        reader = TranscriptReader(self._stream, path=str(self.file.path), end=self._end)
+        reader = TranscriptReader(self._stream, path=str(self.file.name), end=self._end)
         judged = judge(islice(reader.records(), RECORDS_JUDGED), head)
         if judged.origin is not Origin.CLAUDE_CODE:
             self.problems += reader.problems  # of a file that is taken they are found again
         if judged.origin is Origin.OPEN:
-            return RefusedFile(self.file.path, Verdict.OPEN, "no complete line yet")
+            return RefusedFile(self.file.name, Verdict.OPEN, "no complete line yet")
         if judged.origin is Origin.FOREIGN:
-            return RefusedFile(self.file.path, Verdict.FOREIGN, judged.reason)
+            return RefusedFile(self.file.name, Verdict.FOREIGN, judged.reason)
         self._stream.seek(0)
         first_session_id = first_prompt = ""
         for entry in islice(TranscriptReader(self._stream), PEEKED_ENTRIES):
@@ -393,41 +407,47 @@ class _FileRead:
                 first_prompt = entry.parts[0].text
             if first_prompt and self.cwd and first_session_id:
                 break
-        self.session_id = session_of(self.file.path, first_session_id, head)
-        self.source = source_of(self.file.path)
+        self.session_id = session_of(self.file.name, first_session_id, head)
+        self.source = source_of(self.file.name)
         if is_made_of_another(first_session_id):
             self.problems.append(self._named_oddly())
         if is_own_session(first_prompt):
-            return RefusedFile(self.file.path, Verdict.OWN, "a session of the compressor or of dream")
+            return RefusedFile(self.file.name, Verdict.OWN, "a session of the compressor or of dream")
         return None
 
     def reader(self) -> TranscriptReader:
-        self._stream.seek(self.offset)
-        path = str(self.file.path)
+        self._stream.seek(self.offset - self.file.base)
+        path = str(self.file.name)
         return TranscriptReader(self._stream, path=path, offset=self.offset, line=self.line, end=self._end)
 
     @property
     def _end(self) -> float:
         """Where reading ends: what is written meanwhile is left for the next run, or there might be no end of it."""
-        return math.inf if self.file.is_packed else os.fstat(self._stream.fileno()).st_size
+        return math.inf if self.file.is_packed else self.file.base + os.fstat(self._stream.fileno()).st_size
 
     def _named_oddly(self) -> Problem:
         remedy = f"It is kept as session {self.session_id}. If it is not yours, remove it and forget that"
         what = "what its first entry calls its session is no id"
-        return Problem(shown_line(str(self.file.path)), 1, what, remedy, "session-id")
+        return Problem(shown_line(str(self.file.name)), 1, what, remedy, "session-id")
 
     def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
         return replace(
-            self.state_refused(RefusedFile(self.file.path, Verdict.TAKEN, "")),
+            self.state_refused(RefusedFile(self.file.name, Verdict.TAKEN, "")),
             offset=reader.offset,
             line=reader.line,
-            prefix=b"" if self.file.is_packed else self._hash.carry_on(self._stream, reader.offset),
+            prefix=self._prefix(reader.offset),
             rules=rules,
         )
 
+    def _prefix(self, offset: int) -> bytes:
+        """The hash of so many first bytes, by which an append is told from a rewrite; empty where it is not known."""
+        if self.file.is_packed:
+            return b""
+        return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
+
     def state_refused(self, refusal: RefusedFile) -> FileState:
         return FileState(
-            path=str(self.file.path),
+            path=str(self.file.name),
             inode=self.file.inode,
             size=self.file.size,
             changed_ns=self.file.changed_ns,

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -22,18 +22,38 @@ STEM_CHARS = 55  # of a file's name in an id: with its mark it has 64 at most
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file that may be a transcript, as the disk shows it."""
+class SentPart:
+    """What another machine sent of a file."""
 
-    path: Path
+    name: Path  # the file there, behind the machine: `laptop:~/.claude/projects/...`
+    base: int  # byte of the file at which it begins; what stands before was read earlier
+    prefixes: Mapping[int, bytes]  # hash of so many first bytes of the file
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file that may be a transcript, as the disk shows it; of another machine, as that one's disk does."""
+
+    path: Path  # where it can be read
     inode: int
     size: int
     changed_ns: int
+    sent: SentPart | None = None  # of another machine's: then only this lies at `path`
+
+    @property
+    def name(self) -> Path:
+        """What the file is known by."""
+        return self.sent.name if self.sent else self.path
+
+    @property
+    def base(self) -> int:
+        """The byte of the file at which what lies at `path` begins."""
+        return self.sent.base if self.sent else 0
 
     @property
     def is_agents(self) -> bool:
         """Whether it is the file of a sub-agent rather than of a conversation."""
-        return bool(agent_of(self.path))
+        return bool(agent_of(self.name))
 
     @property
     def is_packed(self) -> bool:
@@ -65,8 +85,12 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
                 continue
             if since is None or file.changed_ns >= since.timestamp() * 1e9:
                 found[file.path] = file
-    files = sorted(found.values(), key=lambda file: (file.is_agents, file.changed_ns, str(file.path)))
-    return Found(tuple(files), tuple(problems))
+    return Found(tuple(in_order(found.values())), tuple(problems))
+
+
+def in_order(files: Iterable[FoundFile]) -> list[FoundFile]:
+    """Conversations before sub-agents, older files before newer."""
+    return sorted(files, key=lambda file: (file.is_agents, file.changed_ns, str(file.name)))
 
 
 def file_at(path: Path) -> FoundFile:

@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
 SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -83,6 +84,12 @@ def copy_file(source: Path, to: Path) -> None:
             return
         with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
             replace_file(to, content)
+
+
+def new_file(file: Path) -> BinaryIO:
+    """A file of its owner's alone, open for writing. Raises FileExistsError where anything has its name already."""
+    make_folder(file.parent)
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
 
 
 def remove_file(file: Path) -> None:

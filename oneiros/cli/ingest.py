@@ -72,6 +72,7 @@ def ingest(
     project: Annotated[str, typer.Option(help="only this one: its path, or the name of its folder")] = "",
     since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
+    machine: Annotated[str, typer.Option(help="only this one, by its name in your settings")] = "",
     dry_run: DryRun = False,
     follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="leave the indices to the daemon, and start it")] = False,
@@ -79,14 +80,17 @@ def ingest(
 ) -> None:
     """Take conversations in: archive, compress and index them.
 
-    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects and the
-    crawl roots of your settings.
+    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects, and the
+    crawl roots and machines of your settings.
     """
     environment: Environment = context.obj
-    if follow and (dry_run or no_wait or limit is not None):
-        raise UsageError("--follow goes with none of --dry-run, --limit and --no-wait", remedy="Give one of them")
+    if follow and (dry_run or no_wait or machine or limit is not None):
+        what = "--follow goes with none of --dry-run, --limit, --machine and --no-wait"
+        raise UsageError(what, remedy="Give one of them")
+    if machine and paths:
+        raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run)
+    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine)
     announce_cost(environment, wanted)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
@@ -244,11 +248,12 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
     What is under way when it comes is finished first.
     """
     folders = [one.folder for one in roots_to_follow(environment, wanted.paths)]
+    here = dataclasses.replace(wanted, places="here")
     with Follower(folders) as follower, ending_on_interrupt(follower):
         is_open = follower.watch()
         talk(f"Following {len(folders)} folders by {follower.events.manner}; ^C ends it.")
         while is_open:
-            outcome = run_ingest(environment, environment.choice.root, wanted, now())
+            outcome = run_ingest(environment, environment.choice.root, here, now())
             if is_news(outcome):
                 _indexed(environment)
                 if as_json:

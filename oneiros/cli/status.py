@@ -59,6 +59,7 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
     yield f"sources   {_sources_text(found)}"
     yield f"archive   {_archive_text(found)}"
+    yield from (f"machine   {_machine_text(machine)}" for machine in found["machines"])
     size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
     yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
     yield f"model     {found['model']}, {found['model_reason']}"
@@ -88,6 +89,16 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     if not found["not_archived"]:
         return "every session of this machine"
     return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
+
+
+def _machine_text(machine: Mapping[str, Any]) -> str:
+    """When another machine was last seen, why it was not since, and what the client there deletes soon."""
+    renamed = f" (machine:{machine['id']})" if machine["id"] not in ("", machine["name"]) else ""
+    seen = f"last seen {_moment_text(machine['seen'])}" if machine["seen"] else "not reached yet"
+    failed = f"; failed {_moment_text(machine['tried'])}: {machine['error']}" if machine["error"] else ""
+    held = f"; {machine['transcripts']} transcripts, {machine['expiring']} of them expire there this week"
+    noise = f"; it speaks before it answers: {machine['noise']}" if machine["noise"] else ""
+    return f"{machine['name']}{renamed}: {seen}{failed}{held if machine['seen'] else ''}{noise}"
 
 
 def _daemon_text(process: Mapping[str, Any], indexing: Mapping[str, Any] | None) -> str:

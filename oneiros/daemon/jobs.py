@@ -1,4 +1,4 @@
-"""What the daemon does by the clock: the daily ingest, dream, references, the flag for dream and the weekly review.
+"""What the daemon does by the clock: ingest, visits to other machines, dream, references, its flag, the weekly review.
 
 Each job reads the settings anew, so that a change counts at once. The rules of when are in `schedule.py`.
 """
@@ -12,9 +12,10 @@ from memory_server.memory import Memory
 from oneiros.daemon.schedule import At, Every, Job
 from oneiros.dreaming import decisions_on, dream_once, has_waiting, weekly_review
 from oneiros.environment import Environment
-from oneiros.ingest.run import ingest_all, outcome_sentence, scan_references
+from oneiros.ingest.run import Wanted, ingest_all, outcome_sentence, scan_references
 
 FLAG_MINUTES = 60.0
+MACHINE_MINUTES = 60.0  # a laptop sleeps at night
 DREAM_SECONDS = 600.0  # of one night; what is left is read in the next
 REPORT_TIME = dt.time(5, 0)  # on Mondays, after the night's ingest
 
@@ -27,6 +28,9 @@ def daemon_jobs(
 
     def ingest(check: Callable[[], None]) -> str:
         return outcome_sentence(ingest_all(environment, root, on_ingested, check))
+
+    def machines(check: Callable[[], None]) -> str:
+        return outcome_sentence(ingest_all(environment, root, on_ingested, check, Wanted(places="elsewhere")))
 
     def dream(check: Callable[[], None]) -> str:
         check()
@@ -57,6 +61,7 @@ def daemon_jobs(
     return (
         Job("ingest", lambda: _daily(memory.person.daily_at), ingest),
         Job("dream", lambda: _daily(memory.person.dream_at), dream),  # behind ingest, also where both were missed
+        Job("machines", lambda: Every(MACHINE_MINUTES) if memory.person.machines else None, machines),
         Job("references", lambda: Every(often) if (often := memory.person.reference_minutes) else None, references),
         Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
         Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),

@@ -8,16 +8,18 @@ from memory_server.memory import Memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
+from oneiros.ingest.machines import machines_json
 from oneiros.ingest.settings import waiting
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
-    """The status of the memory, what is not archived yet, what the daemon's jobs did and what hooks have cost."""
+    """The status of the memory, what is not archived yet, other machines, what jobs did and what hooks cost."""
     left = waiting(environment, memory.root, now())
     return {
         **status_json(memory.status()),
         "not_archived": left.not_archived,
         "expiring": left.expiring,
+        "machines": machines_json(dataclasses.replace(environment), memory.root, now()),
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],
     }

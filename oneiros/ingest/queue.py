@@ -19,7 +19,7 @@ from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.run import ingest_all
+from oneiros.ingest.run import Wanted, ingest_all
 from oneiros.ingest.settings import closed_when, compressor_of, crawl_roots, ingest_settings, spending, this_machine
 from oneiros.worker import Worker
 
@@ -43,6 +43,7 @@ class Note:
 
 
 EVERYTHING = Note("", "")  # whatever is new in all folders
+HERE = Wanted(places="here")  # a session that starts must not set off visits to other machines
 
 
 class IngestQueue:
@@ -97,7 +98,7 @@ class IngestQueue:
 
     def _ingest(self, note: Note) -> None:
         if note == EVERYTHING:
-            ingest_all(self._environment, self._root, self._on_ingested)
+            ingest_all(self._environment, self._root, self._on_ingested, wanted=HERE)
             return
         file = Path(note.transcript)
         if not self._is_ours(file):

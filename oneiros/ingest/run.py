@@ -3,13 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
-from crawler.archive.append import IngestProgress
+from crawler.archive.append import IngestProgress, IngestSettings
+from crawler.archive.discovery import FoundFile
 from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model.budget import Price
 from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.ingest import IngestReport, ingest
+from crawler.machines.addresses import Address
 from crawler.references import ScanReport, scan
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
@@ -17,6 +21,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
+from oneiros.ingest.machines import Visit, addresses, visiting
 from oneiros.ingest.settings import (
     CrawlRoot,
     closed_when,
@@ -29,7 +34,7 @@ from oneiros.ingest.settings import (
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What a person asks an ingest for; empty fields leave nothing out."""
 
@@ -38,6 +43,11 @@ class Wanted:
     since: datetime | None = None
     limit: int | None = None
     dry_run: bool = False
+    machine: str = ""  # only this one: a name in the settings, or this machine's
+    places: Literal["all", "here", "elsewhere"] = "all"  # folders of this machine, and machines that ssh reaches
+
+
+EVERYTHING = Wanted()
 
 
 @dataclass(slots=True)
@@ -54,14 +64,14 @@ class IngestOutcome:
         return list(dict.fromkeys(problem for report in self.reports for problem in report.problems))
 
 
-def roots_wanted(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
-    """The roots to read: those named, each with the machine of the crawl root it lies in, else all of them.
+def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str = "") -> list[CrawlRoot]:
+    """The roots to read: those named, each with the machine of the crawl root it lies in, else all (of a machine).
 
     Raises UsageError for a named path that does not exist.
     """
     known = crawl_roots(environment)
     if not paths:
-        return [root for root in known if root.folder.exists()]
+        return [root for root in known if root.folder.exists() and machine in ("", root.machine)]
     found = []
     for path in paths:
         whole = environment.working_folder / path.expanduser()
@@ -95,9 +105,12 @@ def run_ingest(
     require_memory(root)
     budget = spending(environment, root, moment)
     compressor = compressor_of(environment, root, budget)
-    roots = roots_wanted(environment, wanted.paths)
+    roots = roots_wanted(environment, wanted.paths, wanted.machine) if wanted.places != "elsewhere" else []
     machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
     outcome = IngestOutcome()
+    for report in fetched(environment, root, wanted, check):
+        outcome.reports.append(report)
+        check()
     for machine in machines:
         settings = ingest_settings(environment, root, machine)
         report = ingest(
@@ -120,6 +133,51 @@ def run_ingest(
     return outcome
 
 
+def machines_wanted(environment: Environment, wanted: Wanted) -> list[Address]:
+    """The machines that ssh is to reach. Raises UsageError for the name of a machine that nothing is known of."""
+    known = addresses(environment)
+    if wanted.machine:
+        here = {one.machine for one in crawl_roots(environment)}
+        named = [one for one in known if one.name == wanted.machine]
+        if not named and wanted.machine not in here:
+            names = ", ".join(sorted({*here, *(one.name for one in known)}))
+            remedy = f"Known ones: {names}. `oneiros config machines NAME=ssh://user@host` adds one"
+            raise UsageError(f"there is no machine {wanted.machine!r} in your settings", remedy=remedy)
+        known = named
+    return [] if wanted.paths or wanted.places == "here" else known
+
+
+def fetched(
+    environment: Environment, root: MemoryRoot, wanted: Wanted, check: Callable[[], None]
+) -> Iterator[IngestReport]:
+    """Takes in what is new on the machines that are wanted; compressing it is left to the ingest behind it."""
+
+    def take(settings: IngestSettings, sent: Sequence[FoundFile]) -> IngestReport:
+        return ingest(
+            [],
+            settings,
+            root.sessions,
+            None,
+            closed_when(environment, root, now()),
+            sent=sent,
+            project=wanted.project,
+            dry_run=wanted.dry_run,
+            check=check,
+            forget_marked=forgetter_of(root, environment.person, settings),
+        )
+
+    asked = machines_wanted(environment, wanted)
+    for address in asked:
+        with visiting(root) as register:
+            yield from Visit(environment, root, register, address).transcripts(
+                partial(ingest_settings, environment, root),
+                take,
+                since=wanted.since,
+                limit=wanted.limit,
+                dry_run=wanted.dry_run,
+            )
+
+
 def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
     """The most that compressing the sessions of a run can cost: every prompt as long as it may be, asked twice."""
     person = environment.person
@@ -137,9 +195,10 @@ def ingest_all(
     root: MemoryRoot,
     on_ingested: Callable[[str, bool], object],
     check: Callable[[], None] = lambda: None,
+    wanted: Wanted = EVERYTHING,
 ) -> IngestOutcome:
     """Ingests whatever is new, with the settings as they are now, and tells of it as `news_of` says."""
-    outcome = run_ingest(replace(environment), root, Wanted(), now(), check=check)
+    outcome = run_ingest(replace(environment), root, wanted, now(), check=check)
     for told in news_of(outcome, now()):
         on_ingested(*told)
     return outcome

@@ -162,6 +162,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "not_archived", "expiring"),
+        "machines",
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
@@ -179,7 +180,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
             "query_log",
             "structured_output",
         ),
-        *("answer_tokens", "crawl_roots", "machine", "ingest_allow", "ingest_deny", "deny_words", "project_aliases"),
+        *("answer_tokens", "crawl_roots", "machine", "machines", "ingest_allow", "ingest_deny", "deny_words"),
+        *("project_aliases",),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
         *("reference_endings", "reference_tags", "reference_minutes", "daily_at", "dream_at"),

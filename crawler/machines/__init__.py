@@ -1,0 +1,1 @@
+"""Fetches what is new on the person's other machines, by the system's ssh."""

@@ -1,0 +1,138 @@
+"""Visits the person's other machines: what is new there is fetched, taken in, and leaves the mirror again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+import filelock
+import msgspec
+
+from crawler.archive.append import ArchiveReport, IngestSettings
+from crawler.archive.discovery import FoundFile
+from crawler.ingest import IngestReport, level_files
+from crawler.machines.addresses import Address, address_of
+from crawler.machines.fetch import Answer, Known, WantedRoot, ask
+from crawler.machines.mirror import Mirror
+from crawler.machines.register import KnownMachine, Register
+from crawler.machines.sessions import found_file, wanted_transcripts
+from crawler.transcripts.tail import FileState
+from memory_server.errors import NeedsRepair, Problem, UsageError
+from memory_server.machine.files import make_folder
+from memory_server.root.paths import MemoryRoot
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import this_machine
+
+LOCK_SECONDS = 60.0  # how long to wait for another visit
+
+
+def addresses(environment: Environment) -> list[Address]:
+    """The machines of the settings. Raises UsageError where two have one name."""
+    found = [address_of(entry) for entry in environment.person.machines]
+    if len({one.name for one in found}) < len(found):
+        raise UsageError("machines names one machine twice", remedy="Give each a name of its own")
+    return found
+
+
+def register_of(root: MemoryRoot) -> Register:
+    """What is known of the machines whose sessions a memory holds."""
+    return Register(root.state / "machines.json")
+
+
+def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) -> list[dict[str, object]]:
+    """How the machines of the settings stand, for `status`: as they were when they were last seen."""
+    register, found = register_of(root), []
+    for address in addresses(environment):
+        known = register.named(address) or KnownMachine("", address.name, address.url, "")
+        state = {"error": known.error, "tried": known.tried, "seen": known.seen, "noise": known.noise}
+        there = {"transcripts": known.transcripts(), "expiring": known.expiring(moment)}
+        found.append({"name": address.name, "id": known.id, "url": address.url, **state, **there})
+    return found
+
+
+@contextmanager
+def visiting(root: MemoryRoot) -> Iterator[Register]:
+    """What is known of the machines, with no other visit beside this one."""
+    make_folder(root.state)
+    lock = filelock.FileLock(root.state / "machines.lock", timeout=LOCK_SECONDS)
+    try:
+        lock.acquire()
+    except filelock.Timeout as error:
+        remedy = "Wait for it, or end it and run `oneiros ingest` again"
+        raise NeedsRepair("another ingest is fetching from your machines", remedy=remedy) from error
+    try:
+        yield register_of(root)
+    finally:
+        lock.release()
+
+
+class Visit:
+    """One machine, asked for what is new. Use within `visiting`."""
+
+    def __init__(self, environment: Environment, root: MemoryRoot, register: Register, address: Address):
+        self._environment = environment
+        self._folder = root.state
+        self._register = register
+        self._address = address
+
+    def ask(self, mirror: Mirror, roots_of: Callable[[str], Sequence[WantedRoot]]) -> tuple[str, Answer]:
+        """The machine's id, and its answer to what is wanted of the machine of that id; the id is empty where a machine
+        that was never reached does not answer.
+        """
+        known = self._register.at(self._address)
+        answer = ask(self._address, roots_of(known.id) if known else (), mirror, self._environment.variables)
+        moment = now().isoformat(timespec="seconds")
+        if answer.mark:
+            met = self._register.met(self._address, answer.mark, [this_machine(self._environment)])
+            if known is None or met.id != known.id:  # the machine that answers was not asked for its own files
+                self._register.note(msgspec.structs.replace(met, seen=moment))
+                mirror.empty()
+                return self.ask(mirror, roots_of)
+            known = msgspec.structs.replace(met, seen=moment, noise=answer.noise)
+        if known and answer.days:
+            known = msgspec.structs.replace(known, days=answer.days, cleanup_days=answer.cleanup_days)
+        if known:
+            self._register.note(msgspec.structs.replace(known, tried=moment, error=answer.lost))
+        if answer.lost:
+            answer.problems.append(self._unreached(answer))
+        return known.id if known else "", answer
+
+    def transcripts(
+        self,
+        settings_of: Callable[[str], IngestSettings],
+        take: Callable[[IngestSettings, Sequence[FoundFile]], IngestReport],
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+        dry_run: bool = False,
+    ) -> Iterator[IngestReport]:
+        """Takes in what is new of the transcripts there, a mirror full at a time."""
+        level: dict[str, FileState] = {}
+        passed: dict[str, Known] = {}  # what was sent in this visit and not noted; it would be sent again and again
+
+        def wanted(machine: str) -> list[WantedRoot]:
+            nonlocal level
+            level = level_files(settings_of(machine))
+            root = wanted_transcripts(level, machine, since=since, limit=limit)
+            return [msgspec.structs.replace(root, known={**root.known, **passed})]
+
+        with Mirror(self._folder / "mirror") as mirror:
+            while True:
+                machine, answer = self.ask(mirror, wanted)
+                report = IngestReport(ArchiveReport(is_dry_run=dry_run), None)
+                if answer.files:
+                    report = take(settings_of(machine), [found_file(sent, machine) for sent in answer.files])
+                    mirror.empty()
+                report.ingest.problems += answer.problems
+                yield report
+                if answer.lost or not answer.is_cut or limit is not None:
+                    return
+                before, after = level, level_files(settings_of(machine))
+                for sent in answer.files:
+                    old, new = (states.get(f"{machine}:{sent.path}") for states in (before, after))
+                    if new is None or (old and not sent.is_whole and old.offset == new.offset):
+                        passed[sent.path] = Known(sent.inode, sent.size, sent.changed_ns, is_settled=True)
+
+    def _unreached(self, answer: Answer) -> Problem:
+        what = f"{self._address.name} {'broke off' if answer.mark else 'cannot be reached'} ({answer.lost})"
+        remedy = f"Try `ssh -o BatchMode=yes {self._address.url} true`; nothing is lost, and the next ingest goes on"
+        return Problem(self._address.url, 1, what, remedy, "machine")
