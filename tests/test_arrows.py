@@ -13,7 +13,8 @@ MAY_IMPORT = {
     "memory_server": set[str](),
     "crawler": {"memory_server"},
     "dream": {"memory_server", "crawler"},
-    "oneiros": {"memory_server", "crawler", "dream"},
+    "page": {"memory_server", "crawler", "dream"},
+    "oneiros": {"memory_server", "crawler", "dream", "page"},
     "trainer": set[str](),
 }
 
@@ -30,6 +31,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame
         export
         report run taking_over mending mcp_tools routes
+    """,
+    "page": """
+        served rendering shell diffs markdown search topics sessions review overview person routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest
