@@ -28,7 +28,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals progress decisions blame export
-        report run taking_over mending mcp_tools routes
+        report run taking_over mending mcp_tools routes passkey_routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest

@@ -20,6 +20,8 @@ from pydantic import Field
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
+from dream.decisions.signing import PasskeyDesk
+from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
@@ -113,6 +115,7 @@ def create_app(parts: Parts, pages: PageSessions) -> FastAPI:
         return decisions_on(memory.root, memory.person, bring_level)
 
     add_routes(api, decisions, pages)
+    add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = parts.mcp.streamable_http_app(
