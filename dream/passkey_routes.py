@@ -93,6 +93,8 @@ def add_passkey_routes(
     def sign(given: Signed, request: Request, secret: Secret = "") -> dict[str, Any]:
         """Decides what was frozen, where a passkey has signed it."""
         done = desk.sign(decisions(), given.answer, page_of(request, secret))
+        for one in done:
+            pages.take_back(one.hunk.id)
         return {"decided": [{"hunk": one.hunk.id, "state": one.hunk.state, "commit": one.commit} for one in done]}
 
 

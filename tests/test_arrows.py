@@ -13,7 +13,8 @@ MAY_IMPORT = {
     "memory_server": set[str](),
     "crawler": {"memory_server"},
     "dream": {"memory_server", "crawler"},
-    "oneiros": {"memory_server", "crawler", "dream"},
+    "page": {"memory_server", "crawler", "dream"},
+    "oneiros": {"memory_server", "crawler", "dream", "page"},
     "trainer": set[str](),
 }
 
@@ -29,6 +30,9 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "dream": """
         records evidence statements topics extract judge subjects written proposals progress decisions blame export
         report run taking_over mending mcp_tools routes passkey_routes
+    """,
+    "page": """
+        served rendering shell diffs passkey review routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest

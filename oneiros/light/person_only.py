@@ -47,6 +47,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
     is_theirs = (
         said[0] in PERSON_COMMANDS
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
+        or said[0] == "open"  # whoever has the link prepares decisions
         or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists

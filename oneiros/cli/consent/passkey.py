@@ -98,7 +98,7 @@ def _on_fixed_port(environment: Environment, port: int) -> Client:
 def _made_on_page(environment: Environment, client: Client, name: str) -> Passkey:
     """The passkey that the person makes on the page whose address is shown."""
     word = client.ask("POST", f"{PATH}/begin", {"name": name})["word"]
-    data(f"{origin_of(int(str(daemon_json(environment.choice.root)['port'])))}/#passkey={word}")
+    data(f"{origin_of(int(str(daemon_json(environment.choice.root)['port'])))}/passkey#code={word}")
     talk("Open it within two minutes; it works once. Make the passkey there; Ctrl+C gives up.")
     end = time.monotonic() + REGISTRATION_LIFE.total_seconds()
     while time.monotonic() < end:

@@ -1,0 +1,93 @@
+"""Templates become HTML here, and nowhere else.
+
+Every value that a template prints is data: what cannot be seen is written out, then it is escaped. Nothing is marked
+as HTML but what `markdown.py` has cleaned and `marked` has made of escaped parts.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from memory_server.escaping import shown, shown_line
+
+TEMPLATES = Path(__file__).with_name("templates")
+CLIP_CHARS = 2_000
+GUARDED = {  # headers of every answer
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Renderer:
+    """Renders the templates of this package."""
+
+    def __init__(self) -> None:
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            finalize=visible,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters |= {
+            "line": shown_line,
+            "clip": clip,
+            "day": day,
+            "moment": moment,
+            "marked": marked,
+            "part": part,
+            "plural": plural,
+        }
+
+    def __call__(self, template: str, status: int = 200, **told: Any) -> HTMLResponse:
+        """The answer that a template makes of what it is told."""
+        return HTMLResponse(self._templates.get_template(template).render(**told), status, GUARDED)
+
+
+def visible(value: object) -> object:
+    """A printed value, hidden characters written out; what is HTML already stays."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value)
+
+
+def clip(text: str, chars: int = CLIP_CHARS) -> str:
+    """The beginning of a long text, and how much more there is."""
+    return text if len(text) <= chars else f"{text[:chars]}… ({len(text) - chars:,} characters more)"
+
+
+def day(value: dt.date | None) -> str:
+    """A day, or a dash."""
+    return f"{value:%Y-%m-%d}" if value else "–"
+
+
+def moment(value: dt.datetime | None) -> str:
+    """A moment by the clock of this machine, or a dash."""
+    return f"{value.astimezone():%Y-%m-%d %H:%M}" if value else "–"
+
+
+def part(text: str) -> str:
+    """A text as one part of an address, slashes kept."""
+    return quote(text, safe="/")
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 topic`, `2 topics`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def marked(text: str, words: Sequence[str]) -> Markup:
+    """A text with the words that were looked for marked."""
+    stems = sorted({re.escape(shown_line(word)) for word in words if len(word) > 1}, key=len, reverse=True)
+    if not stems:
+        return escape(shown(text))
+    pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(text), flags=re.IGNORECASE)
+    return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))

@@ -1,0 +1,38 @@
+"""All routes of the page, on the application that the daemon serves. The guard in front of it opens the fragments."""
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse
+
+from dream.records import State
+from page.passkey import passkey_fragments
+from page.rendering import Renderer
+from page.review import review_routes
+from page.served import ServedMemory
+from page.shell import is_open_to_all, shell_routes
+
+PULSE = "/page/pulse"  # what an open page asks for every few seconds
+
+__all__ = ["PULSE", "add_page", "is_open_to_all"]
+
+
+def add_page(api: FastAPI, served: ServedMemory) -> None:
+    """Adds shell and fragments. A fragment lies at the address of its view, below `/page`."""
+    render = Renderer()
+    api.include_router(shell_routes(render))
+    fragments = APIRouter(prefix="/page", include_in_schema=False)
+    for routes in (review_routes(served, render), passkey_fragments(served, render), _pulse(served, render)):
+        fragments.include_router(routes)
+    api.include_router(fragments)
+
+
+def _pulse(served: ServedMemory, render: Renderer) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.get(PULSE.removeprefix("/page"))
+    def pulse() -> HTMLResponse:
+        """What may change while a page lies open."""
+        hunks = served.decisions().store.hunks()
+        waiting = sum(hunk.state is State.PENDING for hunk in hunks)
+        return render("pulse.html", waiting=waiting, chosen=len(served.pages.choices()))
+
+    return routes
