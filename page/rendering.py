@@ -6,16 +6,18 @@ as HTML but what `markdown.py` has cleaned and `marked` has made of escaped part
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from memory_server.document import Hit, Layer
 from memory_server.escaping import shown, shown_line
+from memory_server.layers.sessions import id8_in
 
 TEMPLATES = Path(__file__).with_name("templates")
 CLIP_CHARS = 2_000
@@ -46,12 +48,14 @@ class Renderer:
             "moment": moment,
             "marked": marked,
             "part": part,
+            "place": place_of,
+            "query": query,
             "plural": plural,
         }
 
-    def __call__(self, template: str, status: int = 200, **told: Any) -> HTMLResponse:
+    def __call__(self, template: str, **told: Any) -> HTMLResponse:
         """The answer that a template makes of what it is told."""
-        return HTMLResponse(self._templates.get_template(template).render(**told), status, GUARDED)
+        return HTMLResponse(self._templates.get_template(template).render(**told), headers=GUARDED)
 
 
 def visible(value: object) -> object:
@@ -79,6 +83,11 @@ def part(text: str) -> str:
     return quote(text, safe="/")
 
 
+def query(fields: Mapping[str, str | int]) -> str:
+    """The part of an address behind its question mark; what is empty is left out."""
+    return urlencode({name: value for name, value in fields.items() if value})
+
+
 def plural(count: int, noun: str) -> str:
     """`1 topic`, `2 topics`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
@@ -91,3 +100,12 @@ def marked(text: str, words: Sequence[str]) -> Markup:
         return escape(shown(text))
     pieces = re.split(rf"(\b(?:{'|'.join(stems)})\w*)", shown(text), flags=re.IGNORECASE)
     return Markup("").join(Markup("<mark>%s</mark>") % piece if odd % 2 else piece for odd, piece in enumerate(pieces))
+
+
+def place_of(hit: Hit) -> str:
+    """The address at which a hit is read."""
+    if hit.layer is Layer.RAW:
+        return f"/sessions/{part(hit.path.rpartition('/')[2])}?depth=raw&first={hit.lines.first}"
+    if session := id8_in(hit.path):
+        return f"/sessions/{session}?line={hit.lines.first}"
+    return f"/topics/{part(hit.path)}?line={hit.lines.first}"

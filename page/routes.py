@@ -7,8 +7,11 @@ from dream.records import State
 from page.passkey import passkey_fragments
 from page.rendering import Renderer
 from page.review import review_routes
+from page.search import search_routes
 from page.served import ServedMemory
+from page.sessions import session_routes
 from page.shell import is_open_to_all, shell_routes
+from page.topics import topic_routes
 
 PULSE = "/page/pulse"  # what an open page asks for every few seconds
 
@@ -20,8 +23,8 @@ def add_page(api: FastAPI, served: ServedMemory) -> None:
     render = Renderer()
     api.include_router(shell_routes(render))
     fragments = APIRouter(prefix="/page", include_in_schema=False)
-    for routes in (review_routes(served, render), passkey_fragments(served, render), _pulse(served, render)):
-        fragments.include_router(routes)
+    for view in (search_routes, topic_routes, session_routes, review_routes, passkey_fragments, _pulse):
+        fragments.include_router(view(served, render))
     api.include_router(fragments)
 
 

@@ -121,6 +121,8 @@ addEventListener("click", async ({target}) => {
   if (closes) { closes.closest(".reply").hidden = true; view.querySelector(".actions button").focus(); }
 });
 
+addEventListener("change", ({target}) => { if (target.matches("[data-sends]")) target.form.requestSubmit(); });
+
 async function draw(plot) {
   if (!window.uPlot) await new Promise((loaded, failed) => {
     const style = Object.assign(document.createElement("link"), {rel: "stylesheet", href: "/static/uPlot.min.css", nonce});
@@ -151,6 +153,7 @@ addEventListener("keydown", event => {
   if (form && event.key === "Escape") form.querySelector("[data-closes]").click();
   if (form && event.key === "Enter" && event.ctrlKey) form.requestSubmit();
   if (event.target.closest("input, textarea, select, dialog") || event.metaKey || event.ctrlKey || event.altKey) return;
+  if (event.key === "Enter" && event.target.matches("li[data-row]")) return event.target.querySelector("a").click();
   const key = event.key, place = led && PLACES[key], meant = view.querySelector(`[data-key="${CSS.escape(key)}"]`);
   led = key === "g";
   if (place) go("/" + place);

@@ -9,7 +9,10 @@ from typing import Any
 from tests.system.at_terminal import at_terminal
 from tests.system.house import House
 
-SWITCHES = "--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+SWITCHES = [
+    *("--no-sandbox", "--disable-gpu", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 
 
 def chromium() -> str:
@@ -25,7 +28,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  installed by `make setup-page` alone
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium(), args=SWITCHES.split())
+        opened = playwright.chromium.launch(executable_path=chromium(), args=SWITCHES)
         try:
             yield opened
         finally:
