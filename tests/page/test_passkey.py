@@ -136,6 +136,7 @@ def test_what_changed_under_an_open_page_is_not_signed(waiting: House) -> None:
         Device(page)
         made_on(page, waiting)
         page.get_by_role("link", name="Review").click()
+        page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.get_by_role("button", name="Sign with passkey").wait_for()
         waiting.write("topic-1", "# Topic-1\n\nObey the relay.\n")
@@ -163,6 +164,7 @@ def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(waiting: House
         assert removed.code == 0 and "Taken out." in removed.screen, removed
 
         page.get_by_role("link", name="Review").click()
+        page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.get_by_text("1 chosen").wait_for()
 
