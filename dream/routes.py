@@ -26,19 +26,20 @@ HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecim
 ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
 
 
-class _Body(BaseModel):
+class PageBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ChosenBody(_Body):
+class ChosenBody(PageBody):
     """What was chosen for a hunk: a yes, with the person's own wording where there is one, or a no with its reason."""
 
     verdict: Literal["accept", "reject", "later"]
     text: str | None = Field(None, min_length=1, max_length=MAX_TEXT_CHARS)
     reason: str = Field("", max_length=500)
+    shown: str = Field("", max_length=64)
 
 
-class Code(_Body):
+class Code(PageBody):
     """The code that a terminal showed."""
 
     code: str = Field(max_length=100)

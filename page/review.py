@@ -15,6 +15,7 @@ from fastapi.responses import HTMLResponse
 from crawler.archive.store import Archive
 from crawler.transcripts.turns import Turn
 from dream.decisions.page import Chosen
+from dream.decisions.signing import shown_digest
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, warnings_about
 from dream.records import Hunk, Quote, State
@@ -23,6 +24,7 @@ from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError
 from memory_server.search.query import filter_of, parse_query
 from page.diffs import DiffRow, diff_rows
+from page.passkey import signing_of
 from page.rendering import Renderer
 from page.served import ServedMemory
 
@@ -53,6 +55,7 @@ class ShownHunk:
     quotes: Sequence[QuotedTurn]
     warnings: Sequence[str]
     faults: Sequence[str]
+    digest: str  # what a passkey signs of it
 
 
 def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
@@ -82,7 +85,7 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     def choose(name: HunkId, wanted: ChosenBody) -> HTMLResponse:
         hunk = review.hunk(name)
         text = None if wanted.text == hunk.text else wanted.text
-        served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason))
+        served.pages.choose(Chosen(hunk.id, wanted.verdict, text, wanted.reason, wanted.shown))
         return review.view(review.after(name))
 
     @routes.post("/review/{name}/rest")
@@ -91,7 +94,7 @@ def review_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         hunk, chosen = review.hunk(name), served.pages.choices()
         for other in review.waiting():
             if other.target == hunk.target and (other.id == hunk.id or other.id not in chosen):
-                served.pages.choose(Chosen(other.id, "accept"))
+                served.pages.choose(Chosen(other.id, "accept", shown=shown_digest(served.decisions(), other)))
         return review.view(review.after(name))
 
     return routes
@@ -141,6 +144,7 @@ class _Review:
             following=waiting[place + 1].id if hunk and place + 1 < len(waiting) else "",
             shown=shown_hunk(self._served, hunk) if hunk else None,
             choice=chosen.get(hunk.id) if hunk else None,
+            signing=signing_of(self._served, waiting) if chosen else None,
         )
 
 
@@ -150,7 +154,8 @@ def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
     steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
     rows = diff_rows(hunk.target, steps[0].before, steps[0].after) if steps else []
     quotes = [quoted_turn(served.archive, quote) for quote in hunk.quotes]
-    return ShownHunk(hunk, rows, quotes, list(warnings_about(hunk)), decisions.faults_of(hunk))
+    digest = shown_digest(decisions, hunk)
+    return ShownHunk(hunk, rows, quotes, list(warnings_about(hunk)), decisions.faults_of(hunk), digest)
 
 
 def quoted_turn(archive: Archive, quote: Quote) -> QuotedTurn:

@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.records import State
 from page.overview import overview_routes
+from page.passkey import passkey_fragments
 from page.person import note_routes, setting_routes, trainer_routes
 from page.rendering import Renderer
 from page.review import review_routes
@@ -24,7 +25,7 @@ def add_page(api: FastAPI, served: ServedMemory) -> None:
     render = Renderer()
     api.include_router(shell_routes(render))
     fragments = APIRouter(prefix="/page", include_in_schema=False)
-    own = (note_routes, setting_routes, trainer_routes)
+    own = (note_routes, setting_routes, trainer_routes, passkey_fragments)
     for view in (overview_routes, search_routes, topic_routes, session_routes, review_routes, *own, _pulse):
         fragments.include_router(view(served, render))
     api.include_router(fragments)

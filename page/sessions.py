@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.levels import DIGEST_CHARS, DIGEST_SECTIONS, DIGEST_STATEMENTS, Depth
+from crawler.compress.levels import DIGEST_CHARS, Depth
 from crawler.facts import arguments_of
 from crawler.outcome import Outcome, outcomes_of
 from crawler.transcripts.turns import Role, Turn
@@ -20,6 +20,8 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.index.ledger import StoredSource
 from memory_server.layers.sessions import (
+    DIGEST_SECTIONS,
+    DIGEST_STATEMENTS,
     CompressedSession,
     Section,
     Statement,

@@ -14,12 +14,14 @@ from fastapi.responses import HTMLResponse, Response
 from page.rendering import GUARDED, Renderer
 
 VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
-SHELL = re.compile(rf"/(?:(?:{'|'.join(VIEWS)})(?:/.*)?)?")
+ADDRESSES = (*VIEWS, "passkey")  # where a terminal's link leads
+SHELL = re.compile(rf"/(?:(?:{'|'.join(ADDRESSES)})(?:/.*)?)?")
 STATIC = Path(__file__).with_name("static")
 FILES = {
     "icon.svg": "image/svg+xml",
     "page.css": "text/css",
     "page.js": "text/javascript",
+    "passkey.js": "text/javascript",
     "htmx.min.js": "text/javascript",
     "uPlot.iife.min.js": "text/javascript",
     "uPlot.min.css": "text/css",
@@ -50,7 +52,7 @@ def shell_routes(render: Renderer) -> APIRouter:
         answer.headers["Content-Security-Policy"] = POLICY.format(nonce=nonce)
         return answer
 
-    for path in ("/", *(f"/{view}" for view in VIEWS), *(f"/{view}/{{rest:path}}" for view in VIEWS)):
+    for path in ("/", *(f"/{view}" for view in ADDRESSES), *(f"/{view}/{{rest:path}}" for view in ADDRESSES)):
         routes.get(path)(shell)
 
     @routes.get("/static/{name}")

@@ -21,6 +21,8 @@ from pydantic import Field
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
+from dream.decisions.signing import PasskeyDesk
+from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
@@ -126,6 +128,7 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
 
     add_routes(api, decisions, pages, no_page)
     if not no_page:
+        add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
         add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -62,12 +62,12 @@ addEventListener("submit", event => {
 // -- fragments
 
 htmx.defineExtension("as-json", {
-  encodeParameters: (request, parameters) => {
-    request.setRequestHeader("Content-Type", "application/json");
-    return JSON.stringify(Object.fromEntries(parameters));
-  },
+  encodeParameters: (request, parameters) => JSON.stringify(Object.fromEntries(parameters)),
 });
-addEventListener("htmx:configRequest", ({detail}) => { detail.headers["Oneiros-Page"] = secret; });
+addEventListener("htmx:configRequest", ({detail}) => {
+  detail.headers["Oneiros-Page"] = secret;
+  if (detail.verb !== "get") detail.headers["Content-Type"] = "application/json";
+});
 addEventListener("htmx:sendError", () => alarm(LOST));
 addEventListener("htmx:responseError", ({detail}) => {
   const status = detail.xhr.status;
