@@ -31,6 +31,7 @@ TimeOfDay = Annotated[
 ]
 Pairs = tuple[Annotated[str, Meta(pattern=r"^[^=]*[^=\s][^=]*=[\s\S]*\S", description="name=value")], ...]
 Who = Literal["deterministic", "model"]
+Agent = Literal["codex", "gemini", "copilot", "opencode", "cursor"]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
@@ -70,6 +71,10 @@ class PersonSettings:
     crawl_roots: tuple[str, ...] = setting(
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
     )
+    agents: tuple[Agent, ...] = setting(
+        (), "other agents whose sessions are taken in: codex, gemini, copilot, opencode, cursor"
+    )
+    speakers: tuple[str, ...] = setting((), "your names in conversations of several that you take in by `--as chat`")
     machine: str = setting("", "name of this machine in filters; empty: its network name")
     ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")
     ingest_deny: tuple[str, ...] = setting((), "projects never read past their first entries; wins over ingest_allow")

@@ -23,7 +23,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         index search inspection reading upkeep memory faces
     """,
     "crawler": """
-        transcripts archive facts tasks outcome closed compress recorder model_recorder references instructions
+        transcripts sources archive facts tasks outcome closed compress recorder model_recorder references instructions
         foreign_stores archived ingest
     """,
     "dream": """

@@ -51,6 +51,7 @@ class ArchivedSession:
     project: str
     machine: str
     turns: Sequence[ArchivedTurn]
+    agent: str = ""
 
 
 class SessionStore(Protocol):
@@ -182,6 +183,7 @@ def as_document(session: ArchivedSession) -> Document:
         kind="episodic",
         project=session.project,
         machine=session.machine,
+        agent=session.agent,
     )
 
 

@@ -11,6 +11,7 @@ from crawler.compress.model.budget import Price
 from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.ingest import IngestReport, ingest
 from crawler.references import ScanReport, scan
+from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root.paths import MemoryRoot
@@ -25,6 +26,7 @@ from oneiros.ingest.settings import (
     ingest_settings,
     reference_settings,
     spending,
+    stores_of,
     this_machine,
 )
 
@@ -38,6 +40,8 @@ class Wanted:
     since: datetime | None = None
     limit: int | None = None
     dry_run: bool = False
+    agent: str = ""  # the one whose reader reads the paths; without paths, its stores
+    me: str = ""  # a name of the person in a conversation of several
 
 
 @dataclass(slots=True)
@@ -72,10 +76,21 @@ def roots_wanted(environment: Environment, paths: Sequence[Path]) -> list[CrawlR
     return found
 
 
+def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
+    """Where the reader of an agent looks: at what is named, else at its stores. Raises UsageError where nothing is."""
+    if wanted.paths:
+        return [one.folder for one in roots_wanted(environment, wanted.paths)]
+    source = SOURCES[wanted.agent]
+    if found := [store for store in source.stores(environment.home, environment.variables) if store.exists()]:
+        return found
+    raise UsageError(f"there are no conversations of {source.title} to read", remedy="Name a file or a folder")
+
+
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
     """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
     if not paths:
-        return crawl_roots(environment)
+        stores = (store for found in stores_of(environment).values() for store in found)
+        return [*crawl_roots(environment), *(CrawlRoot(store, this_machine(environment)) for store in stores)]
     roots = roots_wanted(environment, paths)
     return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
 
@@ -95,7 +110,11 @@ def run_ingest(
     require_memory(root)
     budget = spending(environment, root, moment)
     compressor = compressor_of(environment, root, budget)
-    roots = roots_wanted(environment, wanted.paths)
+    if wanted.agent:
+        roots, sources = [], {wanted.agent: places_of(environment, wanted)}
+    else:
+        roots = roots_wanted(environment, wanted.paths)
+        sources = {} if wanted.paths else stores_of(environment)
     machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
     outcome = IngestOutcome()
     for machine in machines:
@@ -113,6 +132,8 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
+            sources=sources if machine == this_machine(environment) else {},
+            speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)
     outcome.spent_usd = budget.spent_in_run
