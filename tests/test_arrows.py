@@ -31,8 +31,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         report run taking_over mending mcp_tools routes
     """,
     "oneiros": """
-        light hook worker file_events environment client completion claude founding replay judging opening ingest
-        first_steps dreaming importing hooks daemon doctor uninstall cli
+        light hook worker file_events environment client completion clients claude founding replay judging opening
+        ingest first_steps dreaming importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

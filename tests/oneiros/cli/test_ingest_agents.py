@@ -97,9 +97,11 @@ def test_of_an_imported_conversation_only_the_persons_words_are_evidence(oneiros
     talk = home / "talk.txt"
     talk.write_text("Alice: We deploy on Mondays.\nBob: We always deploy on Fridays.\n", encoding="utf-8")
 
-    [session] = ingested(oneiros, "--as", "chat", str(talk), "--me", "Alice")["sessions"]  # type: ignore[misc]
+    ingested(oneiros, "--as", "chat", str(talk), "--me", "Alice")
 
-    spoken = Evidence(archive_of(environment_of(home).choice.root)).session(str(session)).spoken
+    archive = archive_of(environment_of(home).choice.root)
+    [session] = archive.session_ids()
+    spoken = Evidence(archive).session(session).spoken
     assert [turn.text for turn in spoken] == ["We deploy on Mondays."]
 
 
