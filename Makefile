@@ -41,6 +41,7 @@ $(VENV)/client/node_modules/.bin/claude:
 $(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude locks/client.txt
 	$(LOCKED) -r locks/client.txt
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/client '@modelcontextprotocol/conformance@0.2.0-alpha.12' '@modelcontextprotocol/inspector@2.12.0'
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/client @openai/codex@0.169.0 @google/gemini-cli@0.61.0
 	touch $@
 
 setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with

@@ -24,8 +24,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         embedding index search further inspection reading upkeep aging memory faces
     """,
     "crawler": """
-        transcripts archive machines facts tasks outcome closed compress recorder model_recorder references instructions
-        foreign_stores archived ingest
+        transcripts sources archive machines facts tasks outcome closed compress recorder model_recorder references
+        instructions foreign_stores archived ingest
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame
@@ -35,8 +35,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         served rendering shell diffs markdown search topics sessions passkey review overview person routes
     """,
     "oneiros": """
-        light hook worker file_events environment client completion claude founding replay judging opening ingest
-        first_steps dreaming importing hooks daemon doctor uninstall cli
+        light hook worker file_events environment client completion clients claude founding replay judging opening
+        ingest first_steps dreaming importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

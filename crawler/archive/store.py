@@ -55,6 +55,7 @@ class SessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     session_id: str
     machine: str = ""
     project: str = ""
+    agent: str = ""  # that wrote it; empty for Claude Code
     cwd: str = ""
     started: str = ""  # ISO 8601 as the client wrote it
     ended: str = ""
@@ -69,6 +70,7 @@ class SessionKey:
     source: str = MAIN
     machine: str = ""
     project: str = ""
+    agent: str = ""
 
 
 class Archive:
@@ -136,6 +138,7 @@ class Archive:
                 session_id=key.session_id,
                 machine=record.machine or key.machine,
                 project=record.project or key.project,
+                agent=record.agent or key.agent,
                 cwd=record.cwd or cwd,
                 started=min(filter(None, (record.started, first)), default=""),
                 ended=max(record.ended, last),

@@ -172,9 +172,9 @@ class Ledger:
         old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
-            "insert into source(id, path, layer, title, date, kind, project, machine, tags, supersedes, size,"
-            " modified_ns, content_hash, identity, holds_from, holds_until, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            "insert into source(id, path, layer, title, date, kind, project, machine, agent, tags, supersedes,"
+            " size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
@@ -184,6 +184,7 @@ class Ledger:
                 document.kind,
                 document.project,
                 document.machine,
+                document.agent,
                 json.dumps(document.tags, ensure_ascii=False),
                 json.dumps(document.supersedes, ensure_ascii=False),
                 state.size,
@@ -471,6 +472,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
     any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
     any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
+    any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
     any_of("kind = ?", [name.casefold() for name in wanted.kinds])
     any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
     if wanted.after:

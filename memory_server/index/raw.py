@@ -55,6 +55,7 @@ class ArchivedSession:
     project: str
     machine: str
     turns: Sequence[ArchivedTurn]
+    agent: str = ""
 
 
 class SessionStore(Protocol):
@@ -211,6 +212,7 @@ def as_document(session: ArchivedSession) -> Document:
         kind="episodic",
         project=session.project,
         machine=session.machine,
+        agent=session.agent,
     )
 
 

@@ -61,6 +61,7 @@ class CompressedSession:
     cwd: str = ""
     branch: str = ""
     machine: str = ""
+    agent: str = ""  # that it was held with; empty for Claude Code
     started: datetime | None = None
     ended: datetime | None = None
     turns: dict[str, int] = field(default_factory=dict)  # role -> number
@@ -137,6 +138,7 @@ def read_session(path: Path) -> CompressedSession:
         cwd=str(own.get("cwd", "")),
         branch=str(own.get("branch", "")),
         machine=str(own.get("machine", "")),
+        agent=str(front.get("agent", "")),
         started=_moment(own.get("started")),
         ended=_moment(own.get("ended")),
         turns=dict(own.get("turns") or {}),
@@ -254,6 +256,8 @@ def _frontmatter(session: CompressedSession) -> dict[str, Any]:
             "wasDerivedFrom": f"archive:{session.source_hash}",
         },
     }
+    if session.agent:
+        front["agent"] = session.agent
     if session.supersedes:
         target = f"sessions/compressed/{session.year}/{session.supersedes}"  # from the memory root
         front["relationships"] = [{"type": "supersedes", "target": target}]

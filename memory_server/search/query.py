@@ -4,7 +4,8 @@ r"""What a person or a model typed, parsed.
     "some words"    a phrase: these words in this order
     prefix*         any word that starts so
     a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
-    layer:topic  topic:mail  project:shop  machine:laptop  type:semantic  tag:dns  after:2026-01-31  before:2026-03
+    layer:topic  topic:mail  project:shop  machine:laptop  agent:codex  type:semantic  tag:dns
+    after:2026-01-31  before:2026-03
     project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
 
 Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
@@ -38,7 +39,7 @@ MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
 TOKEN = re.compile(
     r"""\s*(?:
-        (?P<field>layer|topic|project|machine|type|tag|after|before):(?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
+        (?P<field>layer|topic|project|machine|agent|type|tag|after|before):(?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
       | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
       | (?P<open>\() | (?P<close>\))
       | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)

@@ -18,6 +18,7 @@ LISTS = {  # fields of the query syntax that hold alternatives, each with its na
     "topic": "topics",
     "project": "projects",
     "machine": "machines",
+    "agent": "agents",
     "type": "kinds",
     "tag": "tags",
 }

@@ -12,6 +12,7 @@ import typer
 from crawler.archive.append import IngestProgress, RefusedFile
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
+from crawler.sources.table import SOURCES, STORED
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
@@ -34,6 +35,7 @@ from oneiros.ingest.run import (
     is_news,
     most_it_costs,
     outcome_sentence,
+    places_of,
     roots_to_follow,
     run_ingest,
     scan_references,
@@ -73,6 +75,9 @@ def ingest(
     since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
     machine: Annotated[str, typer.Option(help="only this one, by its name in your settings")] = "",
+    agent: Annotated[str, typer.Option(help=f"read another agent's: {', '.join(STORED)}; once, by its store")] = "",
+    read_as: Annotated[str, typer.Option("--as", help="read the paths as: chat, or an agent's name")] = "",
+    me: Annotated[str, typer.Option(help="--as chat: your name in it, beside the setting `speakers`")] = "",
     dry_run: DryRun = False,
     follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="leave the indices to the daemon, and start it")] = False,
@@ -80,8 +85,8 @@ def ingest(
 ) -> None:
     """Take conversations in: archive, compress and index them.
 
-    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects, and the
-    crawl roots and machines of your settings.
+    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects, the crawl
+    roots and machines of your settings, and the stores of the other agents that they name.
     """
     environment: Environment = context.obj
     if follow and (dry_run or no_wait or machine or limit is not None):
@@ -90,7 +95,8 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine)
+    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine, agent=agent or read_as, me=me)
+    require_choice(environment, wanted, read_as=read_as)
     announce_cost(environment, wanted)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
@@ -198,6 +204,18 @@ def verify(context: typer.Context, as_json: AsJson = False) -> None:
         talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
     if problems:
         raise typer.Exit(1)
+
+
+def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) -> None:
+    """Whose words are read as the person's is the person's to say: once, or by the setting `agents`."""
+    if wanted.agent and wanted.agent not in SOURCES:
+        raise UsageError(f"there is no reader {wanted.agent!r}", remedy=f"Choose one of: {', '.join(SOURCES)}")
+    if (read_as or wanted.agent == "chat" or wanted.me) and not (wanted.paths and wanted.agent):
+        raise UsageError("--as and --me go with a path", remedy="oneiros ingest --as chat FILE")
+    is_settled = wanted.agent in environment.person.agents and not wanted.paths
+    if wanted.agent and not is_settled and not wanted.dry_run:
+        places = ", ".join(str(place) for place in places_of(environment, wanted))
+        require_person(environment, f"take in conversations of {SOURCES[wanted.agent].title}: {places}")
 
 
 def announce_cost(environment: Environment, wanted: Wanted) -> None:
