@@ -46,6 +46,7 @@ class Renderer:
             "clip": clip,
             "day": day,
             "moment": moment,
+            "iso": iso,
             "marked": marked,
             "part": part,
             "place": place_of,
@@ -76,6 +77,14 @@ def day(value: dt.date | None) -> str:
 def moment(value: dt.datetime | None) -> str:
     """A moment by the clock of this machine, or a dash."""
     return f"{value.astimezone():%Y-%m-%d %H:%M}" if value else "–"
+
+
+def iso(text: str) -> str:
+    """The same of a moment that is written; the text itself where it is none."""
+    try:
+        return moment(dt.datetime.fromisoformat(text))
+    except ValueError:
+        return text
 
 
 def part(text: str) -> str:

@@ -4,7 +4,9 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
 
 from dream.records import State
+from page.overview import overview_routes
 from page.passkey import passkey_fragments
+from page.person import note_routes, setting_routes, trainer_routes
 from page.rendering import Renderer
 from page.review import review_routes
 from page.search import search_routes
@@ -13,7 +15,7 @@ from page.sessions import session_routes
 from page.shell import is_open_to_all, shell_routes
 from page.topics import topic_routes
 
-PULSE = "/page/pulse"  # what an open page asks for every few seconds
+PULSE = "/page/pulse"  # what an open page asks for every few seconds begins so
 
 __all__ = ["PULSE", "add_page", "is_open_to_all"]
 
@@ -23,7 +25,8 @@ def add_page(api: FastAPI, served: ServedMemory) -> None:
     render = Renderer()
     api.include_router(shell_routes(render))
     fragments = APIRouter(prefix="/page", include_in_schema=False)
-    for view in (search_routes, topic_routes, session_routes, review_routes, passkey_fragments, _pulse):
+    own = (note_routes, setting_routes, trainer_routes, passkey_fragments)
+    for view in (overview_routes, search_routes, topic_routes, session_routes, review_routes, *own, _pulse):
         fragments.include_router(view(served, render))
     api.include_router(fragments)
 

@@ -32,7 +32,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         report run taking_over mending mcp_tools routes passkey_routes
     """,
     "page": """
-        served rendering shell diffs markdown search topics sessions passkey review overview routes
+        served rendering shell diffs markdown search topics sessions passkey review overview person routes
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest

@@ -68,7 +68,7 @@ async def serve_http(parts: Parts) -> None:
 
     def let_through(scope: Mapping[str, Any]) -> None:
         scope["state"]["let_through"]()
-        if scope["path"] != PULSE:  # a page that lies open somewhere is no use to anybody
+        if not scope["path"].startswith(PULSE):  # a page that lies open somewhere is no use to anybody
             parts.activity.note()
 
     def is_open(method: str, path: str) -> bool:
@@ -129,7 +129,7 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
     add_routes(api, decisions, pages, no_page)
     if not no_page:
         add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
-        add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages))
+        add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = parts.mcp.streamable_http_app(

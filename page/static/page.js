@@ -129,11 +129,11 @@ async function draw(plot) {
     const script = Object.assign(document.createElement("script"), {src: "/static/uPlot.iife.min.js", nonce, onload: loaded, onerror: failed});
     document.head.append(style, script);
   });
-  const {data, series} = JSON.parse(plot.dataset.plot), colour = name => getComputedStyle(plot).getPropertyValue(name);
+  const {data, series, steps} = JSON.parse(plot.dataset.plot), colour = name => getComputedStyle(plot).getPropertyValue(name);
   const axis = {stroke: colour("--quiet"), grid: {stroke: colour("--edge"), width: 1}, ticks: {show: false}};
   const lines = series.map((label, at) => ({label, stroke: colour("--curve-" + at), width: 2, points: {show: data[0].length < 3}}));
   const size = () => ({width: plot.clientWidth, height: 180});
-  const drawn = new uPlot({...size(), series: [{}, ...lines], axes: [axis, {...axis, size: 44}], cursor: {y: false}}, data, plot);
+  const drawn = new uPlot({...size(), scales: {x: {time: !steps}}, series: [{}, ...lines], axes: [axis, {...axis, size: 44}], cursor: {y: false}}, data, plot);
   new ResizeObserver(() => drawn.setSize(size())).observe(plot);
 }
 
