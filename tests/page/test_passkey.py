@@ -1,6 +1,5 @@
 """A passkey in a real browser: made with a word from a terminal, and what it signs is decided from the page."""
 
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
 from tests.page.browser import browser, link
 from tests.system.at_terminal import WORD, Seen, at_terminal
 from tests.system.house import House, wait_until
+from tests.system.test_passkey import free_port
 
 pytestmark = pytest.mark.page
 
@@ -42,12 +42,6 @@ class Device:
     def knows_its_person(self, is_so: bool) -> None:
         told = {"authenticatorId": self._id, "isUserVerified": is_so}
         self._session.send("WebAuthn.setUserVerified", told)
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.fixture
@@ -102,7 +96,7 @@ def test_a_person_makes_a_passkey_and_decides_with_it(waiting: House, tmp_path: 
         chain = Chain(waiting.memory_root, "")
         assert [one.fingerprint for one in chain.passkeys().values()] == [fingerprint]
 
-        page.get_by_role("link", name="Review").click()
+        page.get_by_role("link", name="Review", exact=True).click()
         first = page.locator("#statement").inner_text()
         page.keyboard.press("a")
         page.get_by_role("button", name="Sign with passkey").wait_for()
@@ -135,7 +129,7 @@ def test_what_changed_under_an_open_page_is_not_signed(waiting: House) -> None:
         page = opened.new_page()
         Device(page)
         made_on(page, waiting)
-        page.get_by_role("link", name="Review").click()
+        page.get_by_role("link", name="Review", exact=True).click()
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.get_by_role("button", name="Sign with passkey").wait_for()
@@ -163,7 +157,7 @@ def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(waiting: House
         removed = at_terminal(waiting, [WORD], "key", "passkey", "--remove", "--name", "laptop")
         assert removed.code == 0 and "Taken out." in removed.screen, removed
 
-        page.get_by_role("link", name="Review").click()
+        page.get_by_role("link", name="Review", exact=True).click()
         page.locator("#statement").wait_for()
         page.keyboard.press("a")
         page.get_by_text("1 chosen").wait_for()
