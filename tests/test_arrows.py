@@ -20,7 +20,7 @@ MAY_IMPORT = {
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
         errors document escaping language machine root settings settings_file redaction chunking layers embedding
-        index search further inspection reading upkeep memory faces
+        index search further inspection reading upkeep trial memory faces
     """,
     "crawler": """
         transcripts archive facts tasks outcome closed compress recorder model_recorder references instructions

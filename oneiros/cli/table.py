@@ -42,6 +42,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
+        case "models":
+            from oneiros.cli.models.command import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "serving":
@@ -90,7 +92,7 @@ GROUPS = {
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
         Row("queries", "Show what was asked, newest first.", "queries"),
-        Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
+        Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
