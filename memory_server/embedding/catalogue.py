@@ -83,6 +83,11 @@ class Catalogue:
         what = f"the files of {card.name} are not" if name else "there is no embedding model"
         raise NeedsRepair(f"{what} on this machine", remedy=how_to_get(card))
 
+    def smallest_for(self, language: str) -> ModelCard | None:
+        """The smallest dense model that reads a language; None where none does."""
+        fit = (card for card in self.cards()[0] if card.kind is ModelKind.DENSE and reads(card, language))
+        return min(fit, key=lambda card: card.megabytes, default=None)
+
     def find_any(self, name: str) -> ModelFiles:
         """The files of a model, whatever its kind."""
         card = self.card(name)
@@ -242,6 +247,11 @@ class Catalogue:
     def _record_hashes(self, card: ModelCard, hashes: Mapping[str, str]) -> None:
         if self.added is not None and hashes:
             replace_file(self._record, json.dumps({**self._all_recorded(), card.name: dict(hashes)}, indent=1) + "\n")
+
+
+def reads(card: ModelCard, language: str) -> bool:
+    """Whether a model was trained on a language, two letters."""
+    return bool({language, "many"} & {*card.languages})
 
 
 def command_for(card: ModelCard) -> str:

@@ -21,10 +21,12 @@ from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
 from oneiros.founding import found_memory, trusted_with, trusted_without
 from oneiros.light.person_only import PERSON_SETTINGS
+from oneiros.opening import open_memory
 
 EXIT_FINDING = 1
 MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
@@ -66,6 +68,7 @@ def init(
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
     talk(f"Indexed {brought_level(there)['chunks']} passages. Ask: oneiros recall 'a question'")
+    _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
@@ -79,6 +82,14 @@ def init(
             _run_steps(first, context, now_chosen)
     elif everything:
         talk("No transcript of this machine waits for this memory.")
+
+
+def _tell_language(environment: Environment) -> None:
+    """Says which model would serve a memory that the chosen one does not read."""
+    with open_memory(environment) as memory:
+        found = language_check(memory)
+    if found.repair:
+        talk(f"Note: {found.detail}. {found.repair}")
 
 
 def _tell_steps(first: FirstSteps) -> None:

@@ -245,3 +245,36 @@ def test_a_setting_of_a_kind_takes_a_model_of_that_kind_alone(shell: Shell, memo
 )
 def test_what_decides_which_program_runs_is_for_the_person_alone(words: list[str], is_theirs: bool) -> None:
     assert bool(person_words("oneiros", words)) == is_theirs
+
+
+# -- a memory that is not English -------------------------------------------------------------------------------
+
+RUSSIAN = "Сервер перезапускается каждую ночь, чтобы журналы не становились слишком большими для диска. "
+GERMAN = (
+    "Der Server wird jede Nacht neu gestartet, damit die Protokolle nicht zu groß werden und das Netz nicht steht. "
+)
+
+
+@pytest.mark.parametrize(("text", "name"), [(RUSSIAN, "Russian"), (GERMAN, "German")])
+def test_doctor_and_init_name_the_model_that_reads_a_memory_of_another_language(
+    shell: Shell,  # noqa: F811
+    memory: Path,
+    text: str,
+    name: str,
+) -> None:
+    [before] = [check for check in shell.json("doctor")["checks"] if check["check"] == "language"]
+    assert before["state"] == "ok"
+    for number in range(8):
+        write_topic(memory, f"t{number}", f"# {number}\n\n{text * 9}\n")
+    shell("reindex")
+
+    [check] = [check for check in shell.json("doctor")["checks"] if check["check"] == "language"]
+    _, _, told = shell("init")
+
+    assert check["state"] == "warning"
+    assert f"most of this memory is {name}, which all-MiniLM-L6-v2 was not trained on" in check["detail"]
+    assert check["repair"] == (
+        "oneiros model multilingual-e5-small --download, then oneiros model --try multilingual-e5-small,"
+        " then oneiros model multilingual-e5-small"
+    )
+    assert check["repair"] in told
