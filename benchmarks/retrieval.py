@@ -2,6 +2,7 @@
 
 python -m benchmarks.retrieval --format locomo --data ../shared/data/locomo --json out.json
 python -m benchmarks.retrieval --format docs --data DOCS --queries docs_queries.jsonl --json out.json
+python -m benchmarks.retrieval --format beam --data BEAM --models FOLDER --dense NAME --sparse NAME
 """
 
 import argparse
@@ -14,7 +15,7 @@ from typing import Any
 from benchmarks.layouts import Case, load_cases
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, confidence, hit, percentile, recall
-from benchmarks.systems import SYSTEMS, Run, ask_fts5, ask_tools, built_memory, model_text
+from benchmarks.systems import SYSTEMS, Measured, Run, ask_fts5, ask_tools, built_memory, model_text
 
 LAYOUTS = ("docs", "exact", "locomo", "longmemeval", "beam")
 
@@ -29,24 +30,30 @@ def main() -> None:
     parser.add_argument(
         "--vectors", type=Path, default=Path("benchmarks/out/vectors"), help="keeps vectors between runs"
     )
+    parser.add_argument("--models", type=Path, help="a folder with folders of models, beside those of this machine")
+    parser.add_argument("--dense", default="", help="the model that makes vectors; empty: the best at hand")
+    parser.add_argument("--sparse", default="")
+    parser.add_argument("--late", default="")
+    parser.add_argument("--rerank", default="")
     options = parser.parse_args()
+    models = Measured(options.models, options.dense, options.sparse, options.late, options.rerank)
     options.vectors.mkdir(parents=True, exist_ok=True)
 
     print(machine_text())
-    print(f"model: {model_text()}; data: {options.format}, {options.data.name}")
+    print(f"model: {model_text(models)}; data: {options.format}, {options.data.name}")
     cases = load_cases(options.format, options.data, options.queries)
     masked = sum(case.masked_lines for case in cases)
     print(f"{len(cases)} memories, {sum(len(case.files) for case in cases)} files; {masked} masked lines taken out")
-    answers = [(case, answered(case, options.vectors.resolve())) for case in cases]
+    answers = [(case, answered(case, options.vectors.resolve(), models)) for case in cases]
     print_table(answers)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures(options.format, answers), indent=1), encoding="utf-8")
 
 
-def answered(case: Case, vectors: Path) -> Mapping[str, Run]:
+def answered(case: Case, vectors: Path, models: Measured) -> Mapping[str, Run]:
     """What every system answers to the questions of one case."""
-    with built_memory(case, vectors) as memory:
+    with built_memory(case, vectors, models) as memory:
         tools = asyncio.run(ask_tools(case, memory))
     return {**tools, "fts5": ask_fts5(case)}
 

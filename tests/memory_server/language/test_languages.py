@@ -16,7 +16,7 @@ CODE = """```python
 for der, die, das in und(nicht): return ist.ein(eine.mit)
 ```
 The function `read_der_und_die` of memory_server/search/die.py is called by the worker, and it is not to be used when
-the lock is held. It is from the first version of the tool, and that is what the test in tests/der/die_und_das.py is for.
+the lock is held. It is from the first version, and that is what the test in tests/der/die_und_das.py is for.
 """
 
 

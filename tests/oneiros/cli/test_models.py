@@ -250,9 +250,7 @@ def test_what_decides_which_program_runs_is_for_the_person_alone(words: list[str
 # -- a memory that is not English -------------------------------------------------------------------------------
 
 RUSSIAN = "Сервер перезапускается каждую ночь, чтобы журналы не становились слишком большими для диска. "
-GERMAN = (
-    "Der Server wird jede Nacht neu gestartet, damit die Protokolle nicht zu groß werden und das Netz nicht steht. "
-)
+GERMAN = "Der Server wird jede Nacht neu gestartet, damit das Protokoll nicht zu groß wird und die Platte reicht. "
 
 
 @pytest.mark.parametrize(("text", "name"), [(RUSSIAN, "Russian"), (GERMAN, "German")])
