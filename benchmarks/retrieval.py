@@ -2,6 +2,7 @@
 
 python -m benchmarks.retrieval --format locomo --data ../shared/data/locomo --json out.json
 python -m benchmarks.retrieval --format docs --data DOCS --queries docs_queries.jsonl --json out.json
+python -m benchmarks.retrieval --format beam --data BEAM --models FOLDER --dense NAME --sparse NAME
 
 LoCoMo, LongMemEval-S and -M, BEAM and LMEB are read as they are published, from a file or a folder:
 
@@ -19,7 +20,7 @@ from typing import Any
 from benchmarks.layouts import Case, load_cases
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, confidence, hit, percentile, recall
-from benchmarks.systems import SYSTEMS, Run, ask_fts5, ask_tools, built_memory, model_text
+from benchmarks.systems import SYSTEMS, Measured, Run, ask_fts5, ask_tools, built_memory, model_text
 
 LAYOUTS = ("docs", "exact", "locomo", "longmemeval", "beam", "lmeb")
 
@@ -35,16 +36,22 @@ def main() -> None:
         "--vectors", type=Path, default=Path("benchmarks/out/vectors"), help="keeps vectors between runs"
     )
     parser.add_argument("--cases", type=int, help="read so many memories and no more")
+    parser.add_argument("--models", type=Path, help="a folder with folders of models, beside those of this machine")
+    parser.add_argument("--dense", default="", help="the model that makes vectors; empty: the best at hand")
+    parser.add_argument("--sparse", default="")
+    parser.add_argument("--late", default="")
+    parser.add_argument("--rerank", default="")
     options = parser.parse_args()
+    models = Measured(options.models, options.dense, options.sparse, options.late, options.rerank)
     options.vectors.mkdir(parents=True, exist_ok=True)
 
     print(machine_text())
-    print(f"model: {model_text()}; data: {options.format}, {options.data.name}")
+    print(f"model: {model_text(models)}; data: {options.format}, {options.data.name}")
     answers = []
     files = masked = 0
     for case in islice(load_cases(options.format, options.data, options.queries), options.cases):
         files, masked = files + len(case.files), masked + case.masked_lines
-        answers.append((case, answered(case, options.vectors.resolve())))
+        answers.append((case, answered(case, options.vectors.resolve(), models)))
         case.files, case.units = {}, {}  # a whole set does not fit into memory
     print(f"{len(answers)} memories, {files} files; {masked} masked lines taken out")
     print_table(answers)
@@ -53,9 +60,9 @@ def main() -> None:
         options.json.write_text(json.dumps(figures(options.format, answers), indent=1), encoding="utf-8")
 
 
-def answered(case: Case, vectors: Path) -> Mapping[str, Run]:
+def answered(case: Case, vectors: Path, models: Measured) -> Mapping[str, Run]:
     """What every system answers to the questions of one case."""
-    with built_memory(case, vectors) as memory:
+    with built_memory(case, vectors, models) as memory:
         tools = asyncio.run(ask_tools(case, memory))
     return {**tools, "fts5": ask_fts5(case)}
 

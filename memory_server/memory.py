@@ -7,9 +7,10 @@ ChromaDB and writes; any other may open it at the same time, gets the same answe
 
 import datetime as dt
 import logging
+import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -55,6 +56,7 @@ from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.spoken import SPOKEN
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.trial import Trial, opened_trial
 from memory_server.upkeep import Upkeep, how_level
 
 logger = logging.getLogger(__name__)
@@ -113,6 +115,7 @@ class Memory:
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
         self._unapproved = unapproved
+        self.catalogue = catalogue
         self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
         self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
         self.further = FurtherModels(self._chosen, root.derived)
@@ -227,26 +230,43 @@ class Memory:
         return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
 
     def pipeline(
-        self, *, floor: float = SILENCE, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
+        self,
+        *,
+        floor: float = SILENCE,
+        rerank: bool = True,
+        spoken: Mapping[str, float] | None = SPOKEN,
+        trial: Trial | None = None,
     ) -> Pipeline:
         """The way to an answer on the indices as they are. Take it while `indices.search_lock` lets searches through.
 
         `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked, None for an answer without them:
-        for measurements.
+        for measurements. `trial`: with the models of that in the place of those in use.
         """
-        embed = lru_cache(maxsize=1)(self.embed_query)  # both retrievers ask for the same
+        in_use: Trial | Memory = trial or self
+        embed, further = lru_cache(maxsize=1)(in_use.embed_query), in_use.further  # both retrievers ask for the same
         turns = stretches = None
         if self.raw is not None and not self.raw.is_empty:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
-            sparse = self.further.scores_of(self.stretches.file)
-            stretches = Retriever(self.stretches, self._stemmer, embed, spoken, sparse=sparse)
-        sparse = self.further.scores_of(self.root.ledger)
-        retriever = Retriever(self.indices, self._stemmer, embed, today=self.today, sparse=sparse)
-        unapproved, cross = self._unapproved, self.further.cross if rerank else None
+            of_stretches = in_use.stretches or self.stretches
+            sparse = further.scores_of(of_stretches.file)
+            stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
+        sparse = further.scores_of(trial.indices.file if trial else self.root.ledger)
+        retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
+        unapproved, cross = self._unapproved, further.cross if rerank else None
         return Pipeline(
             retriever, stretches, turns, self.typed_lines, unapproved, floor=floor, rerank=rerank, cross=cross
         )
+
+    @contextmanager
+    def trial(
+        self, files: ModelFiles, report_progress: Callable[[Progress], None] = lambda _: None
+    ) -> Iterator[Callable[[Question], Answer]]:
+        """Answers as another model would give them, beside the indices in use; see `trial.py`."""
+        chosen = replace(self._chosen, dense=self.model).with_model(files)
+        parts = (self._model, self.indices, self.stretches, self._stemmer, self.embedding)
+        with repairable(self.root.derived), opened_trial(chosen, *parts, report_progress, self.root.derived) as trial:
+            yield lambda question: self.pipeline(trial=trial).answer(question)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
@@ -312,6 +332,7 @@ class Memory:
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
             self.upkeep.forget_weights()
+            shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)
         return report

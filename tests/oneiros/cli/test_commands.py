@@ -493,6 +493,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
         "approval": "ok",
         "archive": "ok",
         "claude code": "ok",
+        "language": "ok",
         "memory": "",
         "read": "ok",
         "state": "ok",
