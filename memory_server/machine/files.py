@@ -5,7 +5,10 @@ import os
 import secrets
 import sqlite3
 import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
 SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -57,12 +60,19 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
     file stands and the temporary one is gone.
     """
     file = Path(os.path.realpath(file)) if follow else file
+    with replaced(file) as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[BinaryIO]:
+    """What a file is to hold, to be written piece by piece; it takes its place at the end, under the same promises."""
     make_folder(file.parent)
     temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    stream = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115  closed below
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+        with stream:
+            yield stream
             if is_plain_file(file):
                 os.fchmod(stream.fileno(), stat.S_IMODE(file.lstat().st_mode))
             stream.flush()
@@ -72,6 +82,15 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_new(file: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
+    make_folder(file.parent)
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        for part in parts:
+            stream.write(part)
 
 
 def remove_file(file: Path) -> None:
