@@ -1,4 +1,4 @@
-"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
 
 import dataclasses
 import datetime as dt
@@ -24,6 +24,7 @@ from memory_server.redaction import Redactor
 from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
+from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.client import Client
@@ -63,6 +64,7 @@ def add_commands(app: typer.Typer) -> None:
         epilog="\b\nExample: oneiros archive verify",
     )
     archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
+    add_archive_commands(archive)
     app.add_typer(archive, name="archive")
 
 
