@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from crawler.archive.pruning import Pruning
 from crawler.archive.store import Archive, resolve_session
 from crawler.compress.candidates import clip
 from crawler.transcripts.turns import Role, Turn
@@ -66,7 +67,7 @@ class SessionReader:
 
     def resolve(self, session: str) -> str:
         """The id of the one session that begins so."""
-        known = {*self.archive.session_ids(), *newest_files(self.compressed)}
+        known = {*self.archive.session_ids(), *newest_files(self.compressed), *Pruning(self.archive).session_ids()}
         found = [session_id for session_id in sorted(known) if session_id.startswith(session)]
         if len(found) == 1 or session in found:
             return session if session in found else found[0]
@@ -80,6 +81,12 @@ class SessionReader:
         if first < 0 or count < 1:
             raise UsageError(
                 "turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20"
+            )
+        if moved := Pruning(self.archive).where(session_id):
+            raise ContentError(
+                f"the turns of session {session_id} were moved out on {moved.at:%Y-%m-%d}",
+                where=Path(moved.file),
+                remedy=f"Bring them back: oneiros archive restore {moved.file}",
             )
         if not self._has_turns(session_id):
             raise ContentError(

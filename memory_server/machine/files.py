@@ -1,11 +1,13 @@
 """Writing files so that a reader sees the old or the new text, never half of it; and what keeps them from it."""
 
 import errno
-import mmap
 import os
 import secrets
+import shutil
 import sqlite3
 import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,7 +53,7 @@ def is_refused(error: BaseException) -> bool:
     return error.__cause__ is not None and is_refused(error.__cause__)
 
 
-def replace_file(file: Path, content: str | bytes | mmap.mmap, *, follow: bool = False) -> None:
+def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> None:
     """Writes a file in one step: under a temporary name first, then moved over the old one, whose rights it keeps.
 
     A new file is its owner's alone, and what is written outlives a loss of power. `follow`: a file of the person's
@@ -59,12 +61,19 @@ def replace_file(file: Path, content: str | bytes | mmap.mmap, *, follow: bool =
     file stands and the temporary one is gone.
     """
     file = Path(os.path.realpath(file)) if follow else file
+    with replaced(file) as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[BinaryIO]:
+    """What a file is to hold, to be written piece by piece; it takes its place at the end, under the same promises."""
     make_folder(file.parent)
     temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    stream = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115  closed below
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+        with stream:
+            yield stream
             if is_plain_file(file):
                 os.fchmod(stream.fileno(), stat.S_IMODE(file.lstat().st_mode))
             stream.flush()
@@ -78,18 +87,21 @@ def replace_file(file: Path, content: str | bytes | mmap.mmap, *, follow: bool =
 
 def copy_file(source: Path, to: Path) -> None:
     """Puts a copy of a file in the place of another, in one step and without reading it whole into memory."""
-    with source.open("rb") as stream:
-        if not os.fstat(stream.fileno()).st_size:
-            replace_file(to, b"")
-            return
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            replace_file(to, content)
+    with source.open("rb") as stream, replaced(to) as copy:
+        shutil.copyfileobj(stream, copy)
 
 
 def new_file(file: Path) -> BinaryIO:
     """A file of its owner's alone, open for writing. Raises FileExistsError where anything has its name already."""
     make_folder(file.parent)
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
+
+
+def write_new(file: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
+    with new_file(file) as stream:
+        for part in parts:
+            stream.write(part)
 
 
 def remove_file(file: Path) -> None:

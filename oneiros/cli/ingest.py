@@ -1,4 +1,4 @@
-"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
 
 import dataclasses
 import datetime as dt
@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
+from crawler.archive.store import mark_of
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.sources.table import SOURCES, STORED
@@ -21,8 +22,10 @@ from memory_server.index.raw import raw_path
 from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.redaction import Redactor
+from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
+from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.client import Client
@@ -63,6 +66,7 @@ def add_commands(app: typer.Typer) -> None:
         epilog="\b\nExample: oneiros archive verify",
     )
     archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
+    add_archive_commands(archive)
     app.add_typer(archive, name="archive")
 
 
@@ -147,6 +151,7 @@ def forget(
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
         paths = readmit(what, settings, folders, now())
+        note_forgotten(root.states, (mark_of(path.stem) for path in paths), is_undone=True)
         ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)

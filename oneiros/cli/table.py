@@ -46,6 +46,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.lifecycle.gc import add_commands
         case "models":
             from oneiros.cli.models.command import add_commands
+        case "backup":
+            from oneiros.cli.lifecycle.backup import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "serving":
@@ -95,6 +97,7 @@ GROUPS = {
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
         Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
         Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
+        Row("backup", "Write all of the memory to a file, or bring it back.", "backup"),
         Row("queries", "Show what was asked, newest first.", "queries"),
         Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),

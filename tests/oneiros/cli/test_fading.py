@@ -1,4 +1,4 @@
-"""`oneiros gc`, `gc undo` and `keep`: what search holds of a session fades, comes back, and no file changes."""
+"""`gc`, `keep`, `archive prune`: what search holds of a session fades and comes back; turns go to a file and back."""
 
 import datetime as dt
 import hashlib
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from crawler.archive.store import Archive
 from memory_server.lifecycle.use import UseLog
 from oneiros.cli.main import main
 from oneiros.environment import Environment
@@ -33,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in ("opening", "cli.lifecycle.gc", "cli.ingest"):
+    for module in ("opening", "cli.lifecycle.gc", "cli.lifecycle.archive", "cli.ingest"):
         monkeypatch.setattr(f"oneiros.{module}.now", made)
     return made
 
@@ -189,3 +190,76 @@ def test_doctor_and_hooks_count_as_no_use(oneiros: Oneiros, home: Path) -> None:
     log = UseLog(root_at(home / "mem").use_log, lambda: NOW.date())
     assert log.uses() == {}
     log.close()
+
+
+# -- prune and restore -------------------------------------------------------------------------------------------
+
+
+def archived(home: Path) -> dict[str, str]:
+    """Records and objects of the archive, by their hashes."""
+    folder = home / "mem" / "sessions" / "archive"
+    files = [*folder.glob("sessions/*.json"), *folder.glob("objects/*/*.zst")]
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_old_turns_go_to_a_file_that_drill_names_and_come_back_bit_for_bit(
+    oneiros: Oneiros,
+    home: Path,
+    clock: Clock,
+) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=800)
+    before, file = archived(home), home / "old.tar.zst"
+    drilled = oneiros("drill", SESSION, "--depth", "raw")
+    found = oneiros("exact", "ConnectionResetError", "--raw")[1]
+
+    dry = json.loads(oneiros("archive", "prune", "--older-than", "700", "--dry-run", "--json")[1])
+    assert (sorted(dry["sessions"]), dry["done"], archived(home)) == ([SESSION, OTHER_SESSION], False, before)
+    assert oneiros("archive", "prune", "--older-than", "700")[0] == 2
+    code, _, said = oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
+
+    assert (code, archived(home), file.stat().st_mode & 0o777) == (0, {}, 0o600), said
+    code, _, said = oneiros("drill", SESSION, "--depth", "raw")
+    assert code == 1 and str(file) in said and f"moved out on {clock.now:%Y-%m-%d}" in said
+    assert oneiros("drill", SESSION, "--depth", "digest")[0] == 0
+
+    assert oneiros("archive", "restore", str(file))[0] == 0
+    assert archived(home) == before
+    assert oneiros("drill", SESSION, "--depth", "raw") == drilled
+    assert oneiros("exact", "ConnectionResetError", "--raw")[1] == found
+    assert "2 are there already" in oneiros("archive", "restore", str(file))[2]
+
+
+def test_what_is_cited_kept_young_or_small_stays(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    assert json.loads(oneiros("archive", "prune", "--older-than", "700", "--json")[1])["sessions"] == []
+    clock.now += dt.timedelta(days=800)
+    note = f"A fact.[^1]\n\n[^1]: person in session {SESSION}, entry 00000001, 2026-03-01\n"
+    write_source(home / "mem", "topics/relay.md", note)
+
+    assert oneiros("archive", "prune")[0] == 2
+    oneiros("config", "archive_max_mb", "1")
+    assert json.loads(oneiros("archive", "prune", "--json")[1])["sessions"] == []
+    older = ("archive", "prune", "--older-than", "700", "--dry-run", "--json")
+    assert json.loads(oneiros(*older)[1])["sessions"] == [OTHER_SESSION]
+    oneiros("keep", OTHER_SESSION)
+    assert json.loads(oneiros(*older)[1])["sessions"] == []
+
+
+def test_a_file_of_another_archive_and_what_was_forgotten_stay_out(
+    oneiros: Oneiros,
+    home: Path,
+    clock: Clock,
+) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=800)
+    file = home / "old.tar.zst"
+    oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
+    oneiros("forget", OTHER_SESSION)
+
+    assert oneiros("archive", "restore", str(file))[0] == 0
+    assert Archive(home / "mem" / "sessions" / "archive").session_ids() == [SESSION]
+
+    (home / "mem" / "sessions" / "archive" / "pruned.jsonl").unlink()
+    code, _, said = oneiros("archive", "restore", str(file))
+    assert code == 1 and "nothing was exported from this archive" in said
