@@ -23,8 +23,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         index search inspection reading upkeep memory faces
     """,
     "crawler": """
-        transcripts archive machines facts tasks outcome closed compress recorder model_recorder references instructions
-        foreign_stores archived ingest
+        transcripts archive machines facts tasks outcome closed compress recorder model_recorder documents references
+        instructions foreign_stores archived ingest
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals progress decisions blame export

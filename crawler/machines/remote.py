@@ -34,7 +34,7 @@ def main(packed: str) -> None:
     """Answers one request."""
     request = json.loads(zlib.decompress(base64.b64decode(packed)))
     signal.alarm(request["seconds"])  # whatever happens, nothing is left running here
-    Answer(request, sys.stdout.buffer).send()
+    Sender(request, sys.stdout.buffer).send()
 
 
 def marker_of(nonce: str) -> bytes:
@@ -62,7 +62,7 @@ def machine_mark(home: str) -> str:
     return hashlib.sha256("\0".join((name, str(os.getuid()), home)).encode()).hexdigest()[:32]
 
 
-class Answer:
+class Sender:
     """One answer while it is sent."""
 
     def __init__(self, request: dict[str, Any], out: BinaryIO):

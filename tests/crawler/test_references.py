@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.references import MAX_BYTES, ReferenceSettings, ScanReport, scan
+from crawler.documents import MAX_BYTES
+from crawler.references import ReferenceSettings, ScanReport, scan
 from memory_server.layers.mif import parse_frontmatter
 
 
