@@ -163,10 +163,12 @@ class _Receiver:
             kind, size = head[:1], int.from_bytes(head[1:], "big")
             if size > FRAME_BYTES:
                 raise Lost("its answer is not what was asked for")
-            content = spoken.take(size)
             if kind == b"D":
-                self._write(content)
-            elif kind == b"C":
+                for piece in spoken.pieces(size):
+                    self._write(piece)
+                continue
+            content = spoken.take(size)
+            if kind == b"C":
                 self._check(content)
             elif kind == b"F":
                 self.finish_file()

@@ -14,7 +14,8 @@ from oneiros.light.shell import UNKNOWN
 PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import".split())
 PERSON_SETTINGS = frozenset(
     # what is read
-    "trusted_roots crawl_roots machine machines ingest_allow ingest_deny deny_words reference_roots reference_endings references "
+    "trusted_roots crawl_roots machine machines ingest_allow ingest_deny deny_words reference_roots "
+    "reference_endings references "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
     "budget_run_usd budget_day_usd recorder dream_extractor "
