@@ -105,7 +105,12 @@ PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
 	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
 
-test-system: setup  ## daemon, command line and pages as whole processes, killed ones too
+# Other machines are tested over a real sshd; where nobody may install one, these tests say that it is missing.
+SSHD := /usr/sbin/sshd
+$(SSHD):
+	if test "$$(id -u)" = 0; then apt-get update -qq && apt-get install -qq --no-install-recommends openssh-server; fi
+
+test-system: setup $(SSHD)  ## daemon, command line and pages as whole processes, killed ones too
 	$(BIN)/python -m pytest -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
 
 test-faults: setup  ## changes of a memory in which the disk fails at one of some sixty points each; needs a C compiler

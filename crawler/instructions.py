@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crawler.archive.choice import git_common_directory
-from crawler.references import MARKDOWN, files_below
+from crawler.documents import MARKDOWN
+from crawler.references import files_below
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name
 from memory_server.root.state import SAFE_GIT

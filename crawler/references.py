@@ -2,7 +2,9 @@
 
 Each file that fits is kept as a redacted copy below `.oneiros/references/<project>/`, with a head that names where it
 came from, so that the index reads it like any other source. Derived like the index: deleting the folder costs a scan. A
-file is known by its content, so one that moved is renamed here and not read again; one that went disappears.
+file is known by its content, so one that moved is renamed here and not read again, and one that lies in two places is
+kept once; one that went disappears. Files of another machine come with what that machine sent: one that is not among
+it is as it was.
 """
 
 import hashlib
@@ -10,35 +12,44 @@ import os
 import re
 import stat
 import subprocess
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from pathlib import Path
-from xml.etree import ElementTree
 
 import msgspec
 import yaml
 
 from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
+from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fenced, is_markdown, most_bytes
+from crawler.machines.fetch import Known, SentFile, WantedRoot
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.state import SAFE_GIT
 
-MAX_BYTES = 64 * 1024  # of a file; what is longer is data or generated
 SKIPPED_FOLDERS = frozenset(
     ".git .hg .svn .venv venv env node_modules vendor third_party dist build target out coverage __pycache__ .next"
     " .cache .tox .mypy_cache .pytest_cache .ruff_cache .idea .vscode site-packages Pods .gradle .oneiros".split()
 )
-MARKDOWN = (".md", ".markdown")
-OFFICE = ".docx"
-WORD_NAMESPACE = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 CLIENT_PROJECT = "claude-code"
+EMPTY = "empty"
 UNSAFE = re.compile(r"[^A-Za-z0-9._/-]+")
+LIST_FILES = ("ls-files", "-coz", "--exclude-standard")  # what git knows of or would add
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSource:
+    """Some folders, and what of them is taken. `tags` are as those of the settings, or a word that all get."""
+
+    name: str
+    roots: tuple[str, ...]  # whole paths, or patterns of such; on another machine from `~/` too
+    endings: tuple[str, ...]
+    tags: tuple[tuple[str, str], ...] = ()
+    machine: str = ""  # another one, whose files are fetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +61,21 @@ class ReferenceSettings:
     tags: tuple[tuple[str, str], ...] = ()
     client_folder: Path | None = None  # `~/.claude`, whose memory files are read as well
     deny_words: tuple[str, ...] = ()
+    sources: tuple[ReferenceSource, ...] = ()
+
+    @property
+    def all_sources(self) -> tuple[ReferenceSource, ...]:
+        """The folders without a name first."""
+        plain = ReferenceSource("", tuple(map(str, self.roots)), self.endings)
+        return (plain, *self.sources) if self.roots else self.sources
+
+    def tags_of(self, source: str) -> tuple[tuple[str, str], ...]:
+        """The tags of all files and those of one source."""
+        return (*self.tags, *(tag for one in self.sources if one.name == source for tag in one.tags))
+
+    def rules(self, source: str) -> str:
+        """What must be equal for a copy to stand."""
+        return _short(repr((self.tags_of(source), self.deny_words)))
 
 
 @dataclass(slots=True)
@@ -60,93 +86,224 @@ class ScanReport:
     moved: int = 0
     removed: int = 0
     unchanged: int = 0
-    problems: list[str] = field(default_factory=list)
+    doubles: int = 0  # files whose content lies elsewhere too, where it is kept
+    problems: list[str] = field(default_factory=list)  # that somebody may mend
+    refused: dict[str, list[str]] = field(default_factory=dict)  # files by the reason why they were not taken
+    barren: list[str] = field(default_factory=list)  # sources of which nothing is held
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str  # where the file lies
     size: int
     changed_ns: int
     content: str  # hash of the file and of what was made of it
+    source: str = ""
+    inode: int = 0  # on another machine
+    same_as: str = ""  # the name of the copy that holds the same, where this file has none
+
+    @property
+    def hashed(self) -> str:
+        """The hash of the file alone."""
+        return self.content.partition("-")[0]
+
+    def is_level(self, found: "_Known") -> bool:
+        """Whether a file is as it was read; `found` has the rules in the place of the content."""
+        told = (self.path, self.size, self.changed_ns) == (found.path, found.size, found.changed_ns)
+        return told and self.content.endswith(f"-{found.content}") and not self.same_as
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """A file to keep, under which name, for which project."""
 
-    path: Path
+    path: Path  # where it can be read
     name: str  # of the copy, from the folder of references
     project: str
+    source: str
+    shown: str  # where it lies
+    sent: SentFile | None = None  # of another machine
 
 
-def scan(settings: ReferenceSettings, folder: Path) -> ScanReport:
-    """Brings the copies in `folder` level with the files of the roots."""
+def scan(
+    settings: ReferenceSettings,
+    folder: Path,
+    *,
+    due: Collection[str] | None = None,
+    sent: Mapping[str, Sequence[SentFile]] | None = None,
+    machine_ids: Mapping[str, str] | None = None,
+) -> ScanReport:
+    """Brings the copies in `folder` level with the files of the roots.
+
+    `due`: only these sources (the folders without a name: an empty one); the others stay as they are. `sent`: what
+    another machine sent for a source, whose id `machine_ids` says.
+    """
     report = ScanReport()
     state = folder / "state.json"
     known = _read_state(state)
-    redactor = Redactor(settings.deny_words)
-    rules = repr((settings.tags, settings.deny_words))
     present: dict[str, _Known] = {}
-    fresh: list[tuple[_Candidate, bytes, _Known]] = []
-    for candidate in _candidates(settings):
-        old = known.get(candidate.name)
+    fresh: dict[str, tuple[_Candidate, bytes]] = {}
+    for name, old in known.items():
+        if _stays(old, settings, due) and (old.same_as or (folder / name).exists()):
+            present[name] = old
+    for candidate in _candidates(settings, due, sent or {}, machine_ids or {}, report):
+        before = known.get(candidate.name)
         try:
-            found = candidate.path.stat()
-            told = (str(candidate.path), found.st_size, found.st_mtime_ns)
-            is_same = old and (old.path, old.size, old.changed_ns) == told
-            if old and is_same and old.content.endswith(_short(rules)) and (folder / candidate.name).exists():
-                present[candidate.name] = old
-                report.unchanged += 1
+            entry = _entry(candidate, settings)
+            if before and before.is_level(entry) and (folder / candidate.name).exists():
+                present[candidate.name] = before
                 continue
             content = candidate.path.read_bytes()
         except OSError as error:
-            report.problems.append(f"{shown_line(str(candidate.path))}: it cannot be read ({error.strerror}).")
+            report.problems.append(f"{shown_line(candidate.shown)}: it cannot be read ({error.strerror}).")
             continue
-        mark = f"{hashlib.sha256(content).hexdigest()[:32]}-{_short(rules)}"
-        fresh.append((candidate, content, _Known(str(candidate.path), found.st_size, found.st_mtime_ns, mark)))
-    taken = {name for name in known if name in present} | {candidate.name for candidate, _, _ in fresh}
-    left = {old.content: name for name, old in known.items() if name not in taken and (folder / name).exists()}
-    for candidate, content, entry in fresh:
-        source = left.pop(entry.content, "")
-        text = _text_of(candidate.path, content)
-        if text is None:
-            report.problems.append(f"{candidate.path}: not a text of its kind; it is left out")
-            continue
-        replace_file(folder / candidate.name, _copy(candidate, text, entry, settings.tags, redactor).encode("utf-8"))
-        present[candidate.name] = entry
-        if source:
-            report.moved += 1
-        elif candidate.name in known and known[candidate.name].content == entry.content:
-            report.unchanged += 1
-        else:
-            report.written += 1
-        if source:
-            (folder / source).unlink(missing_ok=True)
-    for name in set(known) - set(present):
+        mark = f"{hashlib.sha256(content).hexdigest()[:32]}-{entry.content}"
+        present[candidate.name] = msgspec.structs.replace(entry, content=mark)
+        fresh[candidate.name] = (candidate, content)
+    held = _written(present, fresh, known, folder, settings, report)
+    for name in set(known) - set(held):
         if (folder / name).exists():
             (folder / name).unlink()
             report.removed += 1
-    if present != known:
-        replace_file(state, msgspec.json.encode(present))
+    sources = {entry.source for entry in held.values()}
+    for source in settings.all_sources:
+        if source.name not in sources and (due is None or source.name in due):
+            report.barren.append(f"nothing was taken of {source.name or 'reference_roots'}: {', '.join(source.roots)}")
+    if held != known:
+        replace_file(state, msgspec.json.encode(held))
     return report
 
 
-def _candidates(settings: ReferenceSettings) -> Iterator[_Candidate]:
-    endings = tuple(ending.lower() for ending in settings.endings)
-    seen: set[str] = set()
-    for root in settings.roots:
-        project = project_name(str(git_common_directory(root) or root))
-        for path in sorted(files_below(root)):
-            if path.name.lower().endswith(endings) and _fits(path):
-                name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
-                if name not in seen:
-                    seen.add(name)
-                    yield _Candidate(path, name, project)
-    if settings.client_folder is not None:
+def _stays(old: _Known, settings: ReferenceSettings, due: Collection[str] | None) -> bool:
+    """Whether a file counts as it was: of a source that is not looked at now, or that another machine sends."""
+    machines = {source.name: source.machine for source in settings.all_sources}
+    if old.source == CLIENT_PROJECT:
+        return due is not None and "" not in due
+    return old.source in machines and bool(machines[old.source] or (due is not None and old.source not in due))
+
+
+def _entry(candidate: _Candidate, settings: ReferenceSettings) -> _Known:
+    """What is noted of a file, with the rules in the place of its content."""
+    rules = settings.rules(candidate.source)
+    if sent := candidate.sent:
+        return _Known(candidate.shown, sent.size, sent.changed_ns, rules, candidate.source, sent.inode)
+    found = candidate.path.stat()
+    return _Known(candidate.shown, found.st_size, found.st_mtime_ns, rules, candidate.source)
+
+
+def _written(
+    present: dict[str, _Known],
+    fresh: Mapping[str, tuple[_Candidate, bytes]],
+    known: Mapping[str, _Known],
+    folder: Path,
+    settings: ReferenceSettings,
+    report: ScanReport,
+) -> dict[str, _Known]:
+    """Writes the copies of what is new, one of each content; what is then held."""
+    redactor = Redactor(settings.deny_words)
+    held: dict[str, _Known] = {}
+    first: dict[str, str] = {}  # of each content the copy that holds it; one that is there stays
+    for name, entry in present.items():
+        if name not in fresh and not entry.same_as:
+            first.setdefault(entry.hashed, name)
+    left = {old.content: name for name, old in known.items() if name not in present and (folder / name).exists()}
+    for name, entry in present.items():
+        if first.setdefault(entry.hashed, name) != name:
+            held[name] = msgspec.structs.replace(entry, same_as=first[entry.hashed])
+            (folder / name).unlink(missing_ok=True)
+            report.doubles += 1
+        elif name in fresh:
+            candidate, content = fresh[name]
+            text = document_text(candidate.path, content)
+            if text is None:
+                report.problems.append(f"{shown_line(candidate.shown)}: not a text of its kind; it is left out")
+                continue
+            copy = _copy(candidate, text, entry, settings.tags_of(candidate.source), redactor)
+            replace_file(folder / name, copy.encode("utf-8"))
+            held[name] = entry
+            moved_from = left.pop(entry.content, "")
+            if moved_from:
+                (folder / moved_from).unlink(missing_ok=True)
+                report.moved += 1
+            elif name in known and known[name].content == entry.content:
+                report.unchanged += 1
+            else:
+                report.written += 1
+        elif not entry.same_as:  # one whose other copy went is read again the next time
+            held[name] = entry
+            report.unchanged += 1
+    return held
+
+
+def _candidates(
+    settings: ReferenceSettings,
+    due: Collection[str] | None,
+    sent: Mapping[str, Sequence[SentFile]],
+    machine_ids: Mapping[str, str],
+    report: ScanReport,
+) -> Iterator[_Candidate]:
+    paths: dict[str, str] = {}  # of the files, by the names of their copies
+
+    def named(path: Path, name: str, project: str, source: str, shown: str, sent: SentFile | None = None) -> _Candidate:
+        if paths.setdefault(name, shown) != shown:  # another folder of the same name
+            name = f"{name.removesuffix('.md')}~{_short(shown)}.md"
+            paths[name] = shown
+        return _Candidate(path, name, project, source, shown, sent)
+
+    for source in settings.all_sources:
+        machine = machine_ids.get(source.name, "")
+        for one in sent.get(source.name, ()):
+            project = project_name(one.folder)
+            name = f"{machine}/{project}/{UNSAFE.sub('-', one.path.removeprefix(f'{one.folder}/'))}.md"
+            yield named(one.here, name, project, source.name, f"{machine}:{one.path}", one)
+        if source.machine or (due is not None and source.name not in due):
+            continue
+        for root, path in _files_of(source, report):
+            project = project_name(str(git_common_directory(root) or root))
+            name = f"{project}/{UNSAFE.sub('-', path.relative_to(root).as_posix())}.md"
+            if paths.get(name) != str(path):  # as in a folder that lies in another one
+                yield named(path, name, project, source.name, str(path))
+    if settings.client_folder is not None and (due is None or "" in due):
         for path in client_memories(settings.client_folder):
-            if _fits(path):
+            if not _trouble_with(path):
                 name = f"{CLIENT_PROJECT}/{UNSAFE.sub('-', path.relative_to(settings.client_folder).as_posix())}.md"
-                yield _Candidate(path, name, CLIENT_PROJECT)
+                yield named(path, name, CLIENT_PROJECT, CLIENT_PROJECT, str(path))
+
+
+def _files_of(source: ReferenceSource, report: ScanReport) -> Iterator[tuple[Path, Path]]:
+    """The folders of a source with the files in them that are taken."""
+    endings = tuple(ending.lower() for ending in source.endings)
+    for pattern in source.roots:
+        whole = Path(pattern)
+        found = [whole] if whole.exists() else sorted(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))))
+        if not found:
+            report.problems.append(f"{shown_line(pattern)}: there is no such folder.")
+        for root in filter(Path.is_dir, found):
+            for path in sorted(files_below(root)):
+                if path.name.lower().endswith(endings):
+                    trouble = _trouble_with(path)
+                    if not trouble:
+                        yield root, path
+                    elif trouble != EMPTY:
+                        report.refused.setdefault(trouble, []).append(str(path))
+
+
+def wanted_files(source: ReferenceSource, settings: ReferenceSettings, folder: Path, machine: str) -> WantedRoot:
+    """What is asked for of a source on another machine, of which the copies in `folder` hold what was sent before."""
+    rules = settings.rules(source.name)
+    return WantedRoot(
+        folders=source.roots,
+        endings=tuple(ending.lower() for ending in source.endings),
+        skip=tuple(sorted(SKIPPED_FOLDERS)),
+        hidden=False,
+        must_be_there=True,
+        most={"": MAX_BYTES, NOTEBOOK: NOTEBOOK_BYTES},
+        git=("git", "-C", "{folder}", *SAFE_GIT, *LIST_FILES),
+        known={
+            old.path.removeprefix(f"{machine}:"): Known(old.inode, old.size, old.changed_ns)
+            for name, old in _read_state(folder / "state.json").items()
+            if old.source == source.name and old.content.endswith(rules) and (old.same_as or (folder / name).exists())
+        },
+    )
 
 
 def client_memories(folder: Path) -> Iterator[Path]:
@@ -170,7 +327,7 @@ def files_below(root: Path) -> Iterator[Path]:
 
 def _listed_by_git(root: Path) -> list[str] | None:
     """What git knows of or would add, from the root; None outside a repository or without git."""
-    command = ["git", "-C", str(root), *SAFE_GIT, "ls-files", "-coz", "--exclude-standard"]
+    command = ["git", "-C", str(root), *SAFE_GIT, *LIST_FILES]
     try:
         found = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -178,52 +335,36 @@ def _listed_by_git(root: Path) -> list[str] | None:
     return sorted({os.fsdecode(name) for name in found.split(b"\0") if name})
 
 
-def _fits(path: Path) -> bool:
+def _trouble_with(path: Path) -> str:
+    """Why a file is not taken; empty where it is."""
     try:
         found = path.lstat()
-    except OSError:
-        return False  # it went away, or lies where nobody may look
-    return stat.S_ISREG(found.st_mode) and 0 < found.st_size <= MAX_BYTES and is_utf8(path)
-
-
-def _text_of(path: Path, content: bytes) -> str | None:
-    if path.suffix.lower() == OFFICE:
-        return _office_text(path)
-    if b"\0" in content:
-        return None
-    return content.decode("utf-8", errors="replace")
-
-
-def _office_text(path: Path) -> str | None:
-    """The paragraphs of a .docx; None where it is none, or declares entities, which no word processor writes."""
-    try:
-        with zipfile.ZipFile(path) as package:
-            document = package.open("word/document.xml").read(16 * MAX_BYTES)
-        if b"<!ENTITY" in document or b"<!DOCTYPE" in document:
-            return None
-        tree = ElementTree.fromstring(document)  # noqa: S314  entities are refused above
-    except (KeyError, zipfile.BadZipFile, ElementTree.ParseError):
-        return None
-    paragraphs = (
-        "".join(part.text or "" for part in p.iter(f"{WORD_NAMESPACE}t")) for p in tree.iter(f"{WORD_NAMESPACE}p")
-    )
-    return "\n\n".join(paragraphs)
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"  # it went away, or lies where nobody may look
+    if not is_utf8(path):
+        return "its name is not UTF-8"
+    if stat.S_ISLNK(found.st_mode):
+        return "a link"
+    if not stat.S_ISREG(found.st_mode):
+        return "it is no file, whatever its name says"
+    if not found.st_size:
+        return EMPTY
+    most = most_bytes(path)
+    return "" if found.st_size <= most else f"longer than {most // 1024} KB"
 
 
 def _copy(candidate: _Candidate, text: str, entry: _Known, tags: Sequence[tuple[str, str]], redactor: Redactor) -> str:
     """The Markdown that stands for a file; code stands in a fence."""
-    ending = candidate.path.suffix.lower()
     body = redactor.redact(text).text
-    if ending not in (*MARKDOWN, OFFICE):
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", body)), default=0))
-        body = f"{fence}{ending.removeprefix('.')}\n{body.rstrip()}\n{fence}\n"
+    if not is_markdown(candidate.path):
+        body = fenced(body, candidate.path.suffix.lower().removeprefix("."))
     front: Mapping[str, object] = {
-        "title": redactor.redact(candidate.path.name).text,
+        "title": redactor.redact(Path(candidate.shown).name).text,
         "type": "semantic",
         "modified": datetime.fromtimestamp(entry.changed_ns / 1e9, UTC).date().isoformat(),
         "project": candidate.project,
-        "tags": sorted({tag for tag, pattern in tags if _has(pattern, candidate.path, text)}),
-        "source": redactor.redact(str(candidate.path)).text,
+        "tags": sorted({tag for tag, pattern in tags if _has(pattern, Path(candidate.shown), text)}),
+        "source": redactor.redact(candidate.shown).text,
     }
     return f"---\n{yaml.safe_dump(dict(front), sort_keys=False, allow_unicode=True, width=1000)}---\n\n{body}"
 

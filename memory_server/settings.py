@@ -45,6 +45,21 @@ def setting(default: Value, says: str) -> Value:
     return field(default=default, metadata={"says": says})
 
 
+class ReferenceTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One `[[references]]` of the person's settings: folders whose files are indexed as context."""
+
+    name: str
+    roots: tuple[str, ...]  # folders, or patterns of folders: `~/0_*`
+    endings: tuple[str, ...] = ()  # none: those of `reference_endings`
+    tags: tuple[str, ...] = ()  # `ops`, or `ops=deploy*` as in `reference_tags`
+    machine: str = ""  # one of `machines`, on which the folders lie; empty: here
+    minutes: Amount | None = None  # between two looks; none: `reference_minutes`
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.roots or not all(root.startswith(("/", "~/")) for root in self.roots):
+            raise ValueError("it wants a name, and roots that begin with / or ~/")
+
+
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
     """`oneiros.toml`: what belongs to one memory."""
@@ -117,6 +132,9 @@ class PersonSettings:
         REFERENCE_ENDINGS, "endings of the files that are read in reference_roots"
     )
     reference_tags: Pairs = setting((), "`tag=pattern`: tags references by a file's name, or with `re:` by its text")
+    references: tuple[ReferenceTable, ...] = setting(
+        (), "named sources beside reference_roots, a table each: name, roots, endings, tags, machine, minutes"
+    )
     reference_minutes: Amount = setting(
         10.0, "minutes between two looks of the daemon at references; 0: only at `oneiros ingest`"
     )
@@ -164,7 +182,10 @@ class PersonSettings:
         if 0 < self.memory_ceiling_mb < 400:
             raise UsageError(f"memory_ceiling_mb is {self.memory_ceiling_mb}", remedy="It takes 400 or more, or 0")
         _require_patterns("deny_words", self.deny_words)
-        _require_patterns("reference_tags", (pair.partition("=")[2] for pair in self.reference_tags))
+        tags = (tag for table in self.references for tag in table.tags)
+        _require_patterns("reference_tags", (pair.partition("=")[2] for pair in (*self.reference_tags, *tags)))
+        if len({table.name for table in self.references}) < len(self.references):
+            raise UsageError("references holds one name twice", remedy="Give each table a name of its own")
 
 
 def _require_patterns(key: str, words: Iterable[str]) -> None:
@@ -215,6 +236,8 @@ def _described(kind: inspect.Type) -> str:
             return words
         case inspect.BoolType():
             return "true or false"
+        case inspect.StructType(fields=fields):
+            return f"a table of {', '.join(one.name for one in fields)}, whose roots begin with / or ~/"
         case inspect.LiteralType(values=values):
             return f"one of: {', '.join(map(str, values))}"
         case inspect.EnumType(cls=members):

@@ -8,7 +8,7 @@ from typing import get_type_hints
 import tomlkit
 
 from memory_server.machine.files import replace_file
-from memory_server.settings import checked, parsed_toml
+from memory_server.settings import ReferenceTable, checked, parsed_toml
 
 
 def change_setting(file: Path, key: str, value: object, *, follow: bool = False) -> None:
@@ -26,7 +26,10 @@ def change_setting(file: Path, key: str, value: object, *, follow: bool = False)
 
 def toml_value(value: object) -> str:
     """A value as TOML writes it: strings, numbers, booleans and flat lists of these."""
-    return tomlkit.item(list(value) if isinstance(value, tuple) else value).as_string()
+    found = list(value) if isinstance(value, tuple) else value
+    if isinstance(found, list) and any(isinstance(one, dict) for one in found):
+        return f"[{', '.join(tomlkit.inline_table().append('x', one)['x'].as_string() for one in found)}]"
+    return tomlkit.item(found).as_string()
 
 
 def settings_keys(kind: type) -> tuple[str, ...]:
@@ -50,7 +53,7 @@ def parse_setting(kind: type, key: str, text: str) -> object:
     value: object = text
     if wanted == tuple[str, ...]:
         value = [item.strip() for item in text.split(",") if item.strip()]
-    elif wanted in (bool, int, float, tuple[int, ...]):
+    elif wanted in (bool, int, float, tuple[int, ...], tuple[ReferenceTable, ...]):
         value = _as_toml(f"[{text}]" if wanted == tuple[int, ...] and not text.startswith("[") else text)
     checked({key: value}, kind)
     return value

@@ -24,8 +24,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """
-        transcripts sources archive machines facts tasks outcome closed compress recorder model_recorder references
-        instructions foreign_stores archived ingest
+        transcripts sources archive machines facts tasks outcome closed compress recorder model_recorder documents
+        references instructions foreign_stores archived ingest
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame

@@ -5,7 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from memory_server.escaping import shown_line
@@ -90,6 +90,16 @@ class Conversation:
         taken = bytes(self._heard[:size])
         del self._heard[:size]
         return taken
+
+    def pieces(self, size: int) -> Iterator[bytes]:
+        """The next so many bytes as they come."""
+        while size:
+            if not self._heard:
+                self._listen()
+            piece = bytes(self._heard[:size])
+            del self._heard[:size]
+            size -= len(piece)
+            yield piece
 
     def _listen(self) -> None:
         """Waits for something to be heard, and says the rest of what is to be said meanwhile."""

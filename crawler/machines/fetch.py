@@ -75,7 +75,7 @@ class _Trouble(msgspec.Struct, frozen=True):
     what: str
 
 
-class _End(msgspec.Struct, frozen=True):
+class _Closing(msgspec.Struct, frozen=True):
     cut: bool
     days: dict[int, int]
     cleanup_days: float
@@ -98,7 +98,7 @@ class SentFile:
 
 
 @dataclass(slots=True)
-class Answer:
+class Delivery:
     """What came of one request."""
 
     mark: str = ""  # the same for an account of a machine, whatever it is called; empty where it was not reached
@@ -120,9 +120,9 @@ def ask(
     *,
     batch_bytes: int = BATCH_BYTES,
     seconds: float = SECONDS,
-) -> Answer:
+) -> Delivery:
     """One request and its answer. Never raises for what the other side does."""
-    nonce, answer = secrets.token_hex(16), Answer()
+    nonce, answer = secrets.token_hex(16), Delivery()
     request = {"nonce": nonce, "seconds": int(seconds), "bytes": batch_bytes, "roots": roots}
     packed = base64.b64encode(zlib.compress(msgspec.json.encode(request))).decode("ascii")
     said = f'{SCRIPT.read_text(encoding="utf-8")}\n\nmain("{packed}")\n'.encode()
@@ -144,7 +144,9 @@ def ask(
 class _Receiver:
     """Takes an answer apart."""
 
-    def __init__(self, address: Address, roots: Sequence[WantedRoot], mirror: Mirror, answer: Answer, batch_bytes: int):
+    def __init__(
+        self, address: Address, roots: Sequence[WantedRoot], mirror: Mirror, answer: Delivery, batch_bytes: int
+    ):
         self._name = address.name
         self._roots = roots
         self._mirror = mirror
@@ -161,10 +163,12 @@ class _Receiver:
             kind, size = head[:1], int.from_bytes(head[1:], "big")
             if size > FRAME_BYTES:
                 raise Lost("its answer is not what was asked for")
-            content = spoken.take(size)
             if kind == b"D":
-                self._write(content)
-            elif kind == b"C":
+                for piece in spoken.pieces(size):
+                    self._write(piece)
+                continue
+            content = spoken.take(size)
+            if kind == b"C":
                 self._check(content)
             elif kind == b"F":
                 self.finish_file()
@@ -175,7 +179,7 @@ class _Receiver:
             elif kind == b"H":
                 self._answer.mark = msgspec.json.decode(content, type=_Hello).mark[:64]
             elif kind == b"E":
-                end = msgspec.json.decode(content, type=_End, strict=False)
+                end = msgspec.json.decode(content, type=_Closing, strict=False)
                 self._answer.is_cut = end.cut
                 self._answer.days, self._answer.cleanup_days = end.days, end.cleanup_days
                 return

@@ -34,7 +34,7 @@ def main(packed: str) -> None:
     """Answers one request."""
     request = json.loads(zlib.decompress(base64.b64decode(packed)))
     signal.alarm(request["seconds"])  # whatever happens, nothing is left running here
-    Answer(request, sys.stdout.buffer).send()
+    Sender(request, sys.stdout.buffer).send()
 
 
 def marker_of(nonce: str) -> bytes:
@@ -62,7 +62,7 @@ def machine_mark(home: str) -> str:
     return hashlib.sha256("\0".join((name, str(os.getuid()), home)).encode()).hexdigest()[:32]
 
 
-class Answer:
+class Sender:
     """One answer while it is sent."""
 
     def __init__(self, request: dict[str, Any], out: BinaryIO):
@@ -216,13 +216,13 @@ class Answer:
     def send_content(self, descriptor: int, hashed: hashlib.blake2b, left: int, *, is_packed: bool) -> None:
         """The bytes up to where the file ended when it was opened; a checkpoint behind the last line of each piece."""
         while left and self.left > 0:
-            piece = memoryview(os.read(descriptor, min(PIECE, left, self.left)))
+            piece = os.read(descriptor, min(PIECE, left, self.left))
             if not piece:
                 return  # somebody cut it short
             left -= len(piece)
             self.left -= len(piece)
-            cut = 0 if is_packed or not left else bytes(piece).rfind(b"\n") + 1
-            for part, ends_line in ((piece[:cut], True), (piece[cut:], False)):
+            cut = 0 if is_packed or not left else piece.rfind(b"\n") + 1
+            for part, ends_line in ((memoryview(piece)[:cut], True), (memoryview(piece)[cut:], False)):
                 if part:
                     hashed.update(part)
                     self.frame("D", part)

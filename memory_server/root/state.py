@@ -158,7 +158,7 @@ def _take_earlier(root: MemoryRoot) -> None:
 
 def _move(file: Path, to: Path) -> None:
     """Moves a file, also onto another file system; what a hook or a daemon has written there already stays."""
-    file.chmod(0o600)
+    file.chmod(0o700 if file.is_dir() else 0o600)  # a folder: what a killed fetch has left
     if to.suffix == ".log" and to.exists():
         append_line(to, file.read_bytes().rstrip(b"\n"))  # a daemon may have it open
     elif to.suffix == ".jsonl" and to.exists():

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from dream.decisions.key import SOFTWARE
@@ -156,6 +157,7 @@ def config(
     root = environment.choice.root
     person, memory = environment.person, read_memory_settings(root.settings)
     values = dataclasses.asdict(person) | dataclasses.asdict(memory)
+    values["references"] = msgspec.to_builtins(person.references)  # tables, as they are written
     if key is None:
         if as_json:
             data_json(values)

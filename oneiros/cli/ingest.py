@@ -2,7 +2,7 @@
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from crawler.archive.append import IngestProgress, RefusedFile
 from crawler.archive.store import mark_of
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
+from crawler.references import ScanReport
 from crawler.sources.table import SOURCES, STORED
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
@@ -42,6 +43,7 @@ from oneiros.ingest.run import (
     roots_to_follow,
     run_ingest,
     scan_references,
+    sources_wanted,
 )
 from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
 from oneiros.ingest.typed_lines import recorder_on
@@ -105,7 +107,7 @@ def ingest(
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
         ingest_on(environment, wanted, as_json=as_json)
-    elif outcome.problems:
+    elif outcome.problems or outcome.is_barren:
         raise typer.Exit(1)
 
 
@@ -245,18 +247,15 @@ def ingest_once(
     root = environment.choice.root
     with progress_shown() as show:
         outcome = run_ingest(environment, root, wanted, now(), lambda step: show(_megabytes(step)))
-    references = None if wanted.dry_run else scan_references(environment, root)
+    references = None if wanted.dry_run else scan_references(environment, root, sources_wanted(environment, wanted))
+    outcome.is_barren = bool(references and references.barren)
     indexed = None if wanted.dry_run else _indexed(environment, waits=waits)
     if as_json:
-        (data_line if one_line else data_json)(outcome_json(outcome))
+        told = {"references": dataclasses.asdict(references) if references else None}
+        (data_line if one_line else data_json)(outcome_json(outcome) | told)
         return outcome
-    for line in outcome_lines(outcome):
+    for line in (*outcome_lines(outcome), *(reference_lines(references) if references else ())):
         talk(line)
-    if references:
-        for text in references.problems:
-            talk(text)
-        if references.written or references.removed or references.moved:
-            talk(f"References: {references.written} read, {references.moved} moved, {references.removed} gone.")
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
         talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
@@ -342,14 +341,29 @@ def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
         yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
 
 
+def reference_lines(found: ScanReport) -> Iterator[str]:
+    """What a look at the references did, for a person."""
+    yield from found.problems
+    yield from reason_lines(found.refused)
+    yield from (f"References: {what}." for what in found.barren)
+    if found.written or found.removed or found.moved:
+        doubles = f", {found.doubles} kept once with another" if found.doubles else ""
+        yield f"References: {found.written} read, {found.moved} moved, {found.removed} gone{doubles}."
+
+
 def refusal_lines(refused: Iterable[RefusedFile]) -> Iterator[str]:
     """Why files were not taken in: a line a reason, with the first of its files."""
-    reasons: dict[str, list[Path]] = {}
+    reasons: dict[str, list[str]] = {}
     for one in refused:
-        reasons.setdefault(one.reason, []).append(one.path)
+        reasons.setdefault(one.reason, []).append(str(one.path))
+    return reason_lines(reasons)
+
+
+def reason_lines(reasons: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The files of each reason, the first by its name."""
     for reason, paths in reasons.items():
         more = f" ({len(paths) - 1} more files likewise; --json names them)" if len(paths) > 1 else ""
-        yield f"{shown_line(str(paths[0]))}: refused, {reason}{more}."
+        yield f"{shown_line(paths[0])}: refused, {reason}{more}."
 
 
 def outcome_json(outcome: IngestOutcome) -> dict[str, object]:

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from dream.records import State
 from memory_server.memory import Memory
+from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
 from oneiros.dreaming import decisions_on, dream_once, has_waiting, weekly_review
-from oneiros.environment import Environment
+from oneiros.environment import Environment, now
 from oneiros.ingest.run import Wanted, ingest_all, outcome_sentence, scan_references
 
 FLAG_MINUTES = 60.0
@@ -24,7 +25,7 @@ def daemon_jobs(
     environment: Environment, memory: Memory, on_ingested: Callable[[str, bool], object]
 ) -> tuple[Job, ...]:
     """The jobs of one memory; an empty time and 0 minutes switch one off. `on_ingested` is told what is new."""
-    root = memory.root
+    root, look = memory.root, ReferenceLooks()
 
     def ingest(check: Callable[[], None]) -> str:
         return outcome_sentence(ingest_all(environment, root, on_ingested, check))
@@ -44,7 +45,7 @@ def daemon_jobs(
 
     def references(check: Callable[[], None]) -> str:
         check()
-        report = scan_references(replace(environment), root)
+        report = scan_references(replace(environment), root, look.due(memory.person, now()))
         if report.written or report.moved or report.removed:
             on_ingested("", False)
         return f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
@@ -62,10 +63,38 @@ def daemon_jobs(
         Job("ingest", lambda: _daily(memory.person.daily_at), ingest),
         Job("dream", lambda: _daily(memory.person.dream_at), dream),  # behind ingest, also where both were missed
         Job("machines", lambda: Every(MACHINE_MINUTES) if memory.person.machines else None, machines),
-        Job("references", lambda: Every(often) if (often := memory.person.reference_minutes) else None, references),
+        Job("references", lambda: look.when(memory.person), references),
         Job("dream flag", lambda: Every(FLAG_MINUTES), flag),
         Job("weekly report", lambda: At(REPORT_TIME, weekday=0), report),
     )
+
+
+class ReferenceLooks:
+    """When each source of references is looked at: after minutes of its own, or those of `reference_minutes`."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, dt.datetime] = {}
+
+    def when(self, person: PersonSettings) -> Every | None:
+        """The rule of the source that is looked at most often; None where none is."""
+        often = [minutes for minutes in _minutes_of(person).values() if minutes]
+        return Every(min(often)) if often else None
+
+    def due(self, person: PersonSettings, moment: dt.datetime) -> list[str]:
+        """The sources whose time has come; they are looked at now."""
+        found = []
+        for name, minutes in _minutes_of(person).items():
+            last = self._last.get(name)
+            if minutes and (last is None or moment - last >= dt.timedelta(minutes=minutes)):
+                found.append(name)
+                self._last[name] = moment
+        return found
+
+
+def _minutes_of(person: PersonSettings) -> dict[str, float]:
+    """The minutes between two looks at each source; those of the folders without a name under an empty one."""
+    own = {one.name: person.reference_minutes if one.minutes is None else one.minutes for one in person.references}
+    return {"": person.reference_minutes, **own}
 
 
 def _daily(time: str) -> At | None:

@@ -11,7 +11,7 @@ from crawler.archive.append import ArchiveReport, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.ingest import IngestReport, level_files
 from crawler.machines.addresses import Address, address_of
-from crawler.machines.fetch import Answer, Known, WantedRoot, ask
+from crawler.machines.fetch import Delivery, Known, WantedRoot, ask
 from crawler.machines.mirror import Mirror
 from crawler.machines.register import KnownMachine, Register
 from crawler.machines.sessions import found_file, wanted_transcripts
@@ -74,7 +74,7 @@ class Visit:
         self._register = register
         self._address = address
 
-    def ask(self, mirror: Mirror, roots_of: Callable[[str], Sequence[WantedRoot]]) -> tuple[str, Answer]:
+    def ask(self, mirror: Mirror, roots_of: Callable[[str], Sequence[WantedRoot]]) -> tuple[str, Delivery]:
         """The machine's id, and its answer to what is wanted of the machine of that id; the id is empty where a machine
         that was never reached does not answer.
         """
@@ -132,7 +132,7 @@ class Visit:
                     if new is None or (old and not sent.is_whole and old.offset == new.offset):
                         passed[sent.path] = Known(sent.inode, sent.size, sent.changed_ns, is_settled=True)
 
-    def _unreached(self, answer: Answer) -> Problem:
+    def _unreached(self, answer: Delivery) -> Problem:
         what = f"{self._address.name} {'broke off' if answer.mark else 'cannot be reached'} ({answer.lost})"
         remedy = f"Try `ssh -o BatchMode=yes {self._address.url} true`; nothing is lost, and the next ingest goes on"
         return Problem(self._address.url, 1, what, remedy, "machine")

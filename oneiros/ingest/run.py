@@ -1,6 +1,7 @@
 """One ingest, as a person or the daemon wants it: what it reads, and what came of it. Nothing here prints."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +15,9 @@ from crawler.compress.model.budget import Price
 from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.ingest import IngestReport, ingest
 from crawler.machines.addresses import Address
-from crawler.references import ScanReport, scan
+from crawler.machines.fetch import SentFile, WantedRoot
+from crawler.machines.mirror import Mirror
+from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, scan, wanted_files
 from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
@@ -61,6 +64,7 @@ class IngestOutcome:
     reports: list[IngestReport] = field(default_factory=list)
     spent_usd: float = 0.0
     estimate_usd: float = 0.0  # the most that the sessions read can cost
+    is_barren: bool = False  # whether a source of references gave nothing
 
     @property
     def problems(self) -> list[Problem]:
@@ -258,6 +262,41 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
     return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}{found}"
 
 
-def scan_references(environment: Environment, root: MemoryRoot) -> ScanReport:
-    """Brings the references level with the project folders that the settings name."""
-    return scan(reference_settings(environment), root.references)
+def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:
+    """Brings the references level with the folders that the settings name; those of the `wanted` sources alone."""
+    settings = reference_settings(environment)
+    known = {address.name: address for address in addresses(environment)}
+    due = wanted if wanted is not None else ["", *(one.name for one in settings.sources)]
+    elsewhere = [one for one in settings.sources if one.machine and one.name in due]
+    sent: dict[str, list[SentFile]] = {}
+    ids: dict[str, str] = {}
+    problems: list[str] = []
+    with ExitStack() as opened:
+        register = opened.enter_context(visiting(root)) if elsewhere else None
+        for number, source in enumerate(elsewhere):
+            if register is None or source.machine not in known:
+                problems.append(f"references {source.name}: there is no machine {source.machine} in your settings.")
+                continue
+            mirror = opened.enter_context(Mirror(root.state / f"mirror-{number}"))
+            asked = partial(_asked_of, source, settings, root)
+            visit = Visit(environment, root, register, known[source.machine])
+            ids[source.name], delivery = visit.ask(mirror, asked)
+            sent[source.name] = [file for file in delivery.files if file.is_whole]
+            problems += map(str, delivery.problems)
+        report = scan(settings, root.references, due=wanted, sent=sent, machine_ids=ids)
+    report.problems[:0] = problems
+    return report
+
+
+def _asked_of(source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str) -> list[WantedRoot]:
+    return [wanted_files(source, settings, root.references, machine)]
+
+
+def sources_wanted(environment: Environment, wanted: Wanted) -> list[str] | None:
+    """The sources of references that an ingest looks at; None for all."""
+    sources = reference_settings(environment).sources
+    if wanted.machine:
+        return [one.name for one in sources if one.machine == wanted.machine]
+    if wanted.paths or wanted.places == "here":
+        return ["", *(one.name for one in sources if not one.machine)]
+    return None

@@ -20,10 +20,11 @@ from crawler.compress.model.budget import Budget, Price
 from crawler.compress.model.compressor import Busy, Completion, ModelClient, ModelCompressor
 from crawler.compress.model.prompt import Prompt
 from crawler.compress.run import ClosedWhen, last_written
-from crawler.references import ReferenceSettings, pairs_of
+from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
 from crawler.sources.table import SOURCES
 from memory_server.errors import OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
+from memory_server.settings import ReferenceTable
 from oneiros.environment import Environment, now
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
 
@@ -161,6 +162,20 @@ def reference_settings(environment: Environment) -> ReferenceSettings:
         tags=pairs_of(person.reference_tags),
         client_folder=environment.home / ".claude",
         deny_words=person.deny_words,
+        sources=tuple(_source_of(table, environment) for table in person.references),
+    )
+
+
+def _source_of(table: ReferenceTable, environment: Environment) -> ReferenceSource:
+    is_here = table.machine in ("", this_machine(environment))
+    here = tuple(str(environment.home / root.removeprefix("~/")) for root in table.roots)
+    tags = tuple(tag if "=" in tag else f"{tag}=*" for tag in table.tags)
+    return ReferenceSource(
+        name=table.name,
+        roots=here if is_here else table.roots,
+        endings=table.endings or environment.person.reference_endings,
+        tags=pairs_of(tags),
+        machine="" if is_here else table.machine,
     )
 
 

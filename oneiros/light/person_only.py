@@ -15,7 +15,7 @@ PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key r
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots agents speakers machine machines ingest_allow ingest_deny deny_words reference_roots "
-    "reference_endings "
+    "reference_endings references "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
     "budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "

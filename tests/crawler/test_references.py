@@ -1,3 +1,4 @@
+import json
 import subprocess
 import zipfile
 from dataclasses import replace
@@ -5,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crawler.references import MAX_BYTES, ReferenceSettings, ScanReport, scan
+from crawler.documents import MAX_BYTES
+from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, scan
 from memory_server.layers.mif import parse_frontmatter
 
 
@@ -119,3 +121,100 @@ def test_the_clients_own_memory_files_are_a_source(tmp_path: Path) -> None:
     scan(replace(settings_for(), client_folder=tmp_path / ".claude"), tmp_path / "copies")
 
     assert copies(tmp_path / "copies") == ["claude-code/projects/-work-app/memory/MEMORY.md.md"]
+
+
+# -- named sources ----------------------------------------------------------------------------------------------------
+
+
+def named(*sources: ReferenceSource) -> ReferenceSettings:
+    return replace(settings_for(), sources=sources)
+
+
+def written(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_source_takes_its_own_endings_from_every_folder_that_fits_its_pattern(tmp_path: Path) -> None:
+    for name in ("0_notes/a.adoc", "0_plans/b.adoc", "1_old/c.adoc", "0_notes/d.md"):
+        written(tmp_path / name, f"text of {name}")
+    source = ReferenceSource("own", (f"{tmp_path}/0_*",), (".adoc",), tags=(("mine", "*"), ("plan", "b*")))
+
+    scan(named(source), tmp_path / "copies")
+
+    assert copies(tmp_path / "copies") == ["0_notes/a.adoc.md", "0_plans/b.adoc.md"]
+    front = parse_frontmatter((tmp_path / "copies/0_plans/b.adoc.md").read_text(encoding="utf-8"))
+    assert front.texts("tags") == ("mine", "plan")
+
+
+def test_one_content_under_two_paths_is_kept_once_until_the_first_is_gone(tmp_path: Path) -> None:
+    first, second = (written(tmp_path / name / "x.md", "The lease ends in May.") for name in ("a", "b"))
+    settings = named(ReferenceSource("own", (f"{tmp_path}/a", f"{tmp_path}/b"), (".md",)))
+
+    report = scan(settings, tmp_path / "copies")
+
+    assert (report.written, report.doubles) == (1, 1) and copies(tmp_path / "copies") == ["a/x.md.md"]
+    again = scan(settings, tmp_path / "copies")
+    assert (again.written, again.unchanged, again.doubles) == (0, 1, 1)
+    first.unlink()
+    scan(settings, tmp_path / "copies")
+    assert copies(tmp_path / "copies") == ["b/x.md.md"]
+    assert str(second) in (tmp_path / "copies/b/x.md.md").read_text(encoding="utf-8")
+
+
+def test_folders_of_one_name_do_not_take_each_others_place(tmp_path: Path) -> None:
+    for parent in ("here", "there"):
+        written(tmp_path / parent / "notes" / "x.md", f"said {parent}")
+    source = ReferenceSource("own", (f"{tmp_path}/here/notes", f"{tmp_path}/there/notes"), (".md",))
+
+    report = scan(named(source), tmp_path / "copies")
+
+    assert report.written == 2 and len(copies(tmp_path / "copies")) == 2
+    assert counts(scan(named(source), tmp_path / "copies")) == (0, 0, 0, 2)
+
+
+def test_what_was_written_in_a_notebook_is_kept_without_its_results(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Lease\n", "It ends in May."]},
+        {"cell_type": "code", "source": "print(1)", "outputs": [{"data": {"image/png": "A" * 200_000}}]},
+    ]
+    written(tmp_path / "n" / "lease.ipynb", json.dumps({"cells": cells}))
+    written(tmp_path / "n" / "broken.ipynb", "{")
+    source = ReferenceSource("own", (f"{tmp_path}/n",), (".ipynb",))
+
+    report = scan(named(source), tmp_path / "copies")
+
+    text = (tmp_path / "copies/n/lease.ipynb.md").read_text(encoding="utf-8")
+    assert "It ends in May.\n\n```\nprint(1)\n```" in text and "AAAA" not in text
+    assert len(report.problems) == 1 and "broken.ipynb" in report.problems[0]
+
+
+def test_what_is_refused_is_named_with_its_reason_and_so_is_a_source_that_gives_nothing(tmp_path: Path) -> None:
+    written(tmp_path / "n" / "long.md", "x" * (MAX_BYTES + 1))
+    (tmp_path / "n" / "link.md").symlink_to(tmp_path / "n" / "long.md")
+    sources = (
+        ReferenceSource("own", (f"{tmp_path}/n",), (".md",)),
+        ReferenceSource("far", (f"{tmp_path}/none*",), (".md",)),
+    )
+
+    report = scan(named(*sources), tmp_path / "copies")
+
+    assert report.refused == {"a link": [f"{tmp_path}/n/link.md"], "longer than 64 KB": [f"{tmp_path}/n/long.md"]}
+    assert report.problems == [f"{tmp_path}/none*: there is no such folder."]
+    assert [what.split(":")[0] for what in report.barren] == ["nothing was taken of own", "nothing was taken of far"]
+
+
+def test_a_source_that_is_not_due_stays_as_it_was(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        written(tmp_path / name / "x.md", f"text of {name}")
+    settings = named(*(ReferenceSource(name, (f"{tmp_path}/{name}",), (".md",)) for name in ("a", "b")))
+    scan(settings, tmp_path / "copies")
+    for name in ("a", "b"):
+        (tmp_path / name / "x.md").unlink()
+
+    report = scan(settings, tmp_path / "copies", due=["a"])
+
+    assert (report.removed, copies(tmp_path / "copies")) == (1, ["b/x.md.md"])
+    scan(named(), tmp_path / "copies")
+    assert copies(tmp_path / "copies") == []

@@ -19,7 +19,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings_file import change_setting
 from oneiros.environment import Environment, now
 from oneiros.ingest.machines import machines_json, register_of
-from oneiros.ingest.run import IngestOutcome, Wanted, run_ingest
+from oneiros.ingest.run import IngestOutcome, Wanted, run_ingest, scan_references
 from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
@@ -311,6 +311,57 @@ def test_a_batch_that_holds_no_whole_file_goes_on_where_it_ended(
 
     assert len([report for report in outcome.reports if report.ingest.read]) > 8
     assert entries(outcome) == 60 and someone.archive.digest(SESSION) == digest_of(someone, file)
+
+
+# -- references -------------------------------------------------------------------------------------------------------
+
+
+def references_at(someone: Person, machine: str = "laptop") -> None:
+    file = someone.environment.person_file
+    table = {"name": "notes", "roots": ["~/0_*"], "endings": [".md"], "tags": ["mine"], "machine": machine}
+    change_setting(file, "references", [table])
+
+
+def copies(someone: Person) -> dict[str, str]:
+    folder = someone.root.references
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.md"))}
+
+
+def test_files_of_another_machine_are_references_and_stay_when_they_vanish_there(someone: Person) -> None:
+    notes = someone.net.homes["laptop"] / "0_notes"
+    (notes / "sub").mkdir(parents=True)
+    (notes / "lease.md").write_text(f"The lease ends in May. password = '{SECRET}'", encoding="utf-8")
+    (notes / "sub" / "again.md").write_bytes((notes / "lease.md").read_bytes())
+    (notes / "long.md").write_text("x" * 70_000, encoding="utf-8")
+    references_at(someone)
+
+    first = scan_references(someone.environment, someone.root)
+    second = scan_references(someone.environment, someone.root)
+
+    assert (first.written, first.doubles, first.barren) == (1, 1, [])
+    assert any("0_notes/long.md" in text and "longer than 64 KB" in text for text in first.problems)
+    held = copies(someone)
+    assert list(held) == ["laptop/0_notes/lease.md.md"] and SECRET not in held["laptop/0_notes/lease.md.md"]
+    assert "source: laptop:~/0_notes/lease.md" in held["laptop/0_notes/lease.md.md"]
+    assert (second.written, second.unchanged) == (0, 1) and someone.left_in_mirror() == []
+    (notes / "lease.md").unlink()
+    (notes / "sub" / "again.md").write_text("Something new.", encoding="utf-8")
+    third = scan_references(someone.environment, someone.root)
+    assert (third.written, third.removed) == (1, 0)
+    assert list(copies(someone)) == ["laptop/0_notes/lease.md.md", "laptop/0_notes/sub/again.md.md"]
+    someone.net.stop("laptop")
+    fourth = scan_references(someone.environment, someone.root)
+    assert (fourth.removed, fourth.barren) == (0, []) and "laptop cannot be reached" in fourth.problems[0]
+
+
+def test_a_source_of_which_nothing_comes_ends_an_ingest_with_1(someone: Person) -> None:
+    references_at(someone, "desk")
+
+    done = someone.command("ingest", "--machine", "desk")
+
+    assert done.returncode == 1
+    assert "~/0_*:1: there is no such folder" in done.stderr
+    assert "References: nothing was taken of notes: ~/0_*." in done.stderr
 
 
 # -- kills ------------------------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("deny_words", "project_aliases"),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
-        *("reference_endings", "reference_tags", "reference_minutes", "daily_at", "dream_at"),
+        *("reference_endings", "reference_tags", "references", "reference_minutes", "daily_at", "dream_at"),
         *(
             "recorder",
             "dream_extractor",

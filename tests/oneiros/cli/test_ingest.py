@@ -117,6 +117,45 @@ def test_a_denied_project_and_a_named_machine_come_from_the_settings(oneiros: On
     assert oneiros("recall", "relay connection", "machine:desk")[0] == 1
 
 
+def test_named_references_are_tables_of_the_settings_and_an_empty_one_ends_with_1(oneiros: Oneiros, home: Path) -> None:
+    (home / "0_notes").mkdir()
+    (home / "0_notes" / "lease.adoc").write_text("The lease of the harbour office ends in May.", encoding="utf-8")
+    value = '[{name = "notes", roots = ["~/0_*"], endings = [".adoc"], tags = ["mine"], minutes = 5}]'
+    assert oneiros("config", "references", value)[0] == 0
+
+    first = oneiros("ingest", "--json")
+    (home / "0_notes" / "lease.adoc").unlink()
+    second = oneiros("ingest")
+
+    told = json.loads(first[1])["references"]
+    assert (first[0], told["written"], told["refused"], told["barren"]) == (0, 1, {}, [])
+    assert second[0] == 1 and f"References: nothing was taken of notes: {home}/0_*." in second[2]
+    assert "[[references]]" in (home / ".config" / "oneiros" / "config.toml").read_text(encoding="utf-8")
+    assert "notes" in oneiros("config")[1]
+    shown = json.loads(oneiros("config", "references", "--json")[1])["references"]
+    assert shown[0]["roots"] == ["~/0_*"] and shown[0]["minutes"] == 5
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '[{name = "notes"}]',
+        '[{name = "notes", roots = []}]',
+        '[{name = "notes", roots = ["notes"]}]',
+        '[{name = "notes", roots = ["~/x"], ending = [".md"]}]',
+        '[{name = "notes", roots = ["~/x"], minutes = -1}]',
+        '[{name = "notes", roots = ["~/x"]}, {name = "notes", roots = ["~/y"]}]',
+        '[{name = "notes", roots = ["~/x"], tags = ["x=re:("]}]',
+        "notes",
+    ],
+)
+def test_a_table_that_does_not_fit_is_the_persons_error(oneiros: Oneiros, home: Path, value: str) -> None:
+    code, _, err = oneiros("config", "references", value)
+
+    assert code == 2 and "refer" in err
+    assert not (home / ".config" / "oneiros" / "config.toml").exists()
+
+
 def test_a_session_is_read_at_four_depths_that_name_each_next(oneiros: Oneiros) -> None:
     oneiros("ingest")
 

@@ -1,0 +1,238 @@
+"""Measures how sessions of other machines and other agents come in.
+
+    python -m benchmarks.sources --json [--samples DIR]
+
+Three machines with 200 sessions each stand at an sshd on the loopback; each has a home of its own. `fetch_ratio`: the
+rate of a first fetch of some 100 MB a machine into the mirror, as a share of rsync's over the same ssh in the same run,
+taken in turn. `lost` and `doubled`: prompts after 20 kills of either end during first ingests of smaller sessions,
+while more was written. `second_seconds` and `second_kb`: an ingest of all three behind it, without a change; what went
+through the pipes of ssh, both ways. `readers`: each reader of another agent's sessions, against samples and what the
+person typed in them.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.machine import machine_text
+from crawler.archive.store import Archive
+from crawler.machines import fetch
+from crawler.machines.addresses import address_of
+from crawler.machines.mirror import Mirror
+from crawler.machines.sessions import wanted_transcripts
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings_file import change_setting
+from oneiros.environment import Environment, now
+from oneiros.ingest import machines
+from oneiros.ingest.run import Wanted, run_ingest
+from tests.crawler.builders import Record, assistant, person, to_lines
+from tests.other_machines import OtherMachines
+
+READERS = "benchmarks.source_readers"
+NAMES = ("laptop", "desk", "server")
+SESSIONS = 200  # on each machine
+LONG_BYTES = 500_000  # of a session that is only fetched: the mean of 210 genuine ones is 580,000
+ROUNDS = 3
+KILLS = 20
+SHORT_EXCHANGES = 5  # of a session that is ingested
+WORDS = "relay port index memory session topic bright oven printer lease harbour signal window garden copper".split()
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="the figures alone, as one object")
+    parser.add_argument("--samples", type=Path, help="sessions of other agents, each beside its list of prompts")
+    arguments = parser.parse_args()
+    if not arguments.json:
+        print(machine_text())
+    with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
+        figures = {**fetch_figures(Path(folder, "fetch")), **ingest_figures(Path(folder, "ingest"))}
+    if arguments.samples:
+        figures["readers"] = readers_figures(arguments.samples)
+    print(json.dumps(figures, indent=None if arguments.json else 2))
+
+
+def readers_figures(samples: Path) -> Any:
+    """The figures of the readers of other agents' sessions; none where this version has no such readers."""
+    if importlib.util.find_spec(READERS) is None:
+        return {}
+    return importlib.import_module(READERS).readers_figures(samples)
+
+
+# -- a first fetch, beside rsync --------------------------------------------------------------------------------------
+
+
+def fetch_figures(folder: Path) -> dict[str, float]:
+    """The rate of a first fetch as a share of rsync's."""
+    chance = random.Random(1)  # noqa: S311  words of a test
+    with OtherMachines(folder / "net", folder / "home") as net:
+        for name in NAMES:
+            net.add(name)
+            for number in range(SESSIONS):
+                write_session(net, name, number, exchanges(chance, number, LONG_BYTES // 2_000, words=140))
+        takes: dict[str, list[float]] = {"ours": [], "rsync": []}
+        for turn in range(ROUNDS):
+            takes["rsync"].append(sum(rsync_seconds(net, name, folder / f"rsync-{turn}") for name in NAMES))
+            takes["ours"].append(sum(fetch_seconds(net, name, folder / "mirror") for name in NAMES))
+        size = sum(file.stat().st_size for file in net.folder.rglob("*.jsonl"))
+    ours, rsync = (statistics.median(takes[who]) for who in ("ours", "rsync"))
+    print(f"{size / 1e6:.0f} MB; ours {takes['ours']}, rsync {takes['rsync']} seconds", file=sys.stderr)
+    return {"fetch_ratio": round(rsync / ours, 2), "fetch_mb_per_second": round(size / ours / 1e6, 1)}
+
+
+def fetch_seconds(net: OtherMachines, name: str, folder: Path) -> float:
+    address = address_of(f"{name}={net.url(name)}")
+    with Mirror(folder) as mirror:
+        began = time.perf_counter()
+        delivery = fetch.ask(address, [wanted_transcripts({}, name)], mirror, net.variables)
+        seconds = time.perf_counter() - began
+        assert len(delivery.files) == SESSIONS and not delivery.lost, delivery.lost
+    return seconds
+
+
+def rsync_seconds(net: OtherMachines, name: str, into: Path) -> float:
+    host, _, port = net.url(name).removeprefix("ssh://").partition(":")
+    ssh = f"ssh -o BatchMode=yes -p {port}"
+    source = f"{host}:{net.homes[name]}/.claude/projects/"
+    (into / name).mkdir(parents=True)
+    began = time.perf_counter()
+    subprocess.run(["rsync", "-a", "-e", ssh, source, f"{into}/{name}"], env=dict(net.variables), check=True)
+    return time.perf_counter() - began
+
+
+# -- kills, and a second ingest ---------------------------------------------------------------------------------------
+
+INGEST = """
+import os
+from pathlib import Path
+from oneiros.environment import Environment, now
+from oneiros.ingest import machines
+from oneiros.ingest.run import Wanted, run_ingest
+home = Path(os.environ["HOME"])
+environment = Environment(os.environ, home, home)
+run_ingest(environment, environment.root_at(home / "memory"), Wanted(), now())
+"""
+
+
+def ingest_figures(folder: Path) -> dict[str, float]:
+    """What kills lose and double, and what an ingest without a change costs."""
+    chance = random.Random(2)  # noqa: S311  the same
+    home = folder / "home"
+    with OtherMachines(folder / "net", home) as net:
+        files = []
+        for name in NAMES:
+            net.add(name)
+            for number in range(SESSIONS):
+                files.append(write_session(net, name, number, exchanges(chance, number, SHORT_EXCHANGES, words=300)))
+        environment = Environment(net.variables, home, home)
+        root = environment.root_at(home / "memory")
+        root.path.mkdir()
+        root.index_page.write_text("# Memory\n", encoding="utf-8")
+        change_setting(environment.person_file, "machines", [f"{name}={net.url(name)}" for name in NAMES])
+        kill_often(net, files, chance)
+        run_ingest(environment, root, Wanted(), now())
+        lost, doubled = compared(root, files)
+        return {"lost": lost, "doubled": doubled, **second_figures(environment, root)}
+
+
+def kill_often(net: OtherMachines, files: list[Path], chance: random.Random) -> None:
+    """Kills ingests at either end, and goes on with some session each time."""
+    kills = ended = 0
+    here = str(Path(__file__).parent.parent)
+    while kills < KILLS:
+        process = subprocess.Popen(
+            [sys.executable, "-c", INGEST], env={**net.variables, "PYTHONPATH": here}, stderr=subprocess.DEVNULL
+        )
+        try:
+            process.wait(timeout=chance.uniform(0.5, 6.0))
+            ended += 1
+        except subprocess.TimeoutExpired:
+            kills += 1
+            if kills % 2:
+                process.send_signal(signal.SIGKILL)
+            else:
+                net.break_off()
+        process.wait()
+        for file in chance.sample(files, 20):
+            number = 50_000 + kills * 100 + chance.randrange(100)
+            with file.open("ab") as stream:
+                stream.write(session_lines([person(number, f"Prompt {number}.")], file.stem))
+    print(f"{kills} kills, {ended} ingests that came to their end before", file=sys.stderr)
+
+
+def compared(root: MemoryRoot, files: list[Path]) -> tuple[int, int]:
+    """How many prompts and replies of the files the archive lacks, and how many it has too often."""
+    archive = Archive(root.path / "sessions" / "archive")
+    lost = doubled = 0
+    for file in files:
+        held = Counter(entry.id for entry in archive.entries(file.stem) if entry.parts)
+        written = Counter(json.loads(line)["uuid"] for line in file.read_bytes().splitlines())
+        lost += sum((written - held).values())
+        doubled += sum((held - written).values())
+    return lost, doubled
+
+
+def second_figures(environment: Environment, root: MemoryRoot) -> dict[str, float]:
+    """The time of an ingest of all machines in which nothing is new, and what it sends."""
+    sent, seconds = [], []
+    genuine = fetch.ask
+
+    def counted(*asked: Any, **more: Any) -> fetch.Delivery:
+        delivery = genuine(*asked, **more)
+        sent.append(delivery.bytes)
+        return delivery
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machines, "ask", counted)
+        for _ in range(ROUNDS):
+            began = time.perf_counter()
+            outcome = run_ingest(environment, root, Wanted(places="elsewhere"), now())
+            seconds.append(time.perf_counter() - began)
+            assert not outcome.problems and not any(report.ingest.read for report in outcome.reports)
+    print(f"second ingests: {seconds} seconds", file=sys.stderr)
+    kilobytes = sum(sent) / ROUNDS / 1000
+    return {"second_seconds": round(statistics.median(seconds), 2), "second_kb": round(kilobytes, 1)}
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+
+def exchanges(chance: random.Random, session: int, count: int, *, words: int) -> list[Record]:
+    """Prompts and replies of some words each."""
+    found = []
+    for number in range(1, 2 * count, 2):
+        asked, said = (" ".join(chance.choices(WORDS, k=words)) for _ in range(2))
+        found.append(person(number, f"Session {session}, prompt {number}: {asked}"))
+        found.append(assistant(number + 1, said))
+    return found
+
+
+def write_session(net: OtherMachines, name: str, number: int, records: list[Record]) -> Path:
+    session = f"{NAMES.index(name):04x}{number:04x}-1111-4111-8111-111111111111"
+    file = net.homes[name] / ".claude" / "projects" / f"-srv-app-{number % 10}" / f"{session}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(session_lines(records, session))
+    return file
+
+
+def session_lines(records: list[Record], session: str) -> bytes:
+    """Records as lines of a session, their ids its own."""
+    return to_lines(*({**one, "sessionId": session, "uuid": session[:8] + one["uuid"]} for one in records))
+
+
+if __name__ == "__main__":
+    main()
