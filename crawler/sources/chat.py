@@ -136,6 +136,7 @@ def _say(
 ) -> None:
     """What one role said; `name`: who that was, where the message tells."""
     time = time or _when(found)
+    role = text_or_empty(role)
     if role in ("user", "human"):
         if isinstance(name, str) and name and not is_person(name, found):
             talk.other(f"{name}: {words}", time, own_id)

@@ -118,7 +118,7 @@ class _Log:
 
 
 def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> None:
-    kind, time, name = message.get("type"), message.get("timestamp", ""), message.get("id")
+    kind, time, name = text_or_empty(message.get("type")), message.get("timestamp", ""), message.get("id")
     if kind == "user":
         talk.prompt(typed_in(message.get("displayContent") or message.get("content")), time, name)
     elif kind in TYPES:
@@ -132,14 +132,15 @@ def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> No
 def _work(talk: Conversation, call: Mapping[str, Any], time: object) -> None:
     """A tool's call with what it returned, once it has."""
     tool, when = text_or_empty(call.get("name")), call.get("timestamp") or time
+    has_failed = text_or_empty(call.get("status")) in FAILED
     is_own = OWN_SERVER in text_or_empty(
         call.get("displayName")
     )  # where no other server has such a tool, its name is bare
     talk.call(f"oneiros__{tool}" if is_own else tool, call.get("args"), call.get("id"), time)
     answers = [mapping(mapping(part.get("functionResponse")).get("response")) for part in listed(call.get("result"))]
     said = "\n".join(words for one in answers if (words := text_or_empty(one.get("output") or one.get("error"))))
-    if answers or call.get("status") in FAILED:
-        talk.result(said, call.get("id"), when, is_error=call.get("status") in FAILED)
+    if answers or has_failed:
+        talk.result(said, call.get("id"), when, is_error=has_failed)
 
 
 def typed_in(content: object) -> str:

@@ -80,8 +80,8 @@ def _say(found: AgentFile, talk: Conversation, message: Message) -> None:
                 talk.reply(part["text"], time, part.get("id") or f"{message['id']}-{number}")
             elif part.get("type") == "tool":
                 _work(talk, part, time)
-            elif part.get("type") not in SILENT | {"text"}:
-                found.unknown[f"part {part.get('type')}"] += 1
+            elif (kind := text_or_empty(part.get("type"))) not in SILENT | {"text"}:
+                found.unknown[f"part {kind}"] += 1
     elif role == "shell":
         talk.call("shell", {"command": data.get("command")}, data.get("callID"), time)
         talk.result(data.get("output"), data.get("callID"), time)
@@ -99,7 +99,7 @@ def _work(talk: Conversation, part: Message, time: object) -> None:
     state, call_id = mapping(part.get("state")), part.get("callID") or part.get("id")
     name = part.get("tool") or part.get("name")
     talk.call(name, state.get("input"), call_id, time)
-    if state.get("status") not in RUNNING:
+    if text_or_empty(state.get("status")) not in RUNNING:
         error = state.get("error")
         said = text_or_empty(state.get("output")) or words_of(state.get("content"))
         told = said or text_or_empty(error) or text_or_empty(mapping(error).get("message"))
@@ -132,7 +132,7 @@ def _created(data: Message) -> float:
 
 
 def _message(role: object, name: object, time: object, data: Message, parts: list[Message]) -> Message:
-    return {"role": role, "id": name, "time": time, "data": data, "parts": parts}
+    return {"role": text_or_empty(role), "id": name, "time": time, "data": data, "parts": parts}
 
 
 # -- databases ---------------------------------------------------------------------------------------------------------
