@@ -94,7 +94,7 @@ def _of_value(found: AgentFile, value: Any, number: int) -> Conversation | None:
 def _chatgpt(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
     """The branch that is shown: from its last message upwards, the other way round."""
     nodes, chain = mapping(given.get("mapping")), list[Mapping[str, Any]]()
-    name, seen = given.get("current_node"), set[object]()
+    name, seen = given.get("current_node") or last_leaf(nodes), set[object]()
     while isinstance(name, str) and name in nodes and name not in seen:
         seen.add(name)
         node = mapping(nodes[name])
@@ -108,6 +108,12 @@ def _chatgpt(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> 
             role = mapping(message.get("author")).get("role")
             parts = [part for part in content.get("parts") or () if isinstance(part, str)]
             _say(found, talk, role, "\n".join(parts), message.get("create_time"), message.get("id"))
+
+
+def last_leaf(nodes: Mapping[str, Any]) -> str:
+    """Where the branch ends that was written last, in an export that does not say which one is shown."""
+    parents = {mapping(node).get("parent") for node in nodes.values() if isinstance(mapping(node).get("parent"), str)}
+    return next((name for name in reversed(list(nodes)) if name not in parents), "")
 
 
 def _claude(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:

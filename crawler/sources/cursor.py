@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crawler.sources.conversation import AgentFile, Conversation, json_or_text, listed, mapping, words_of
-from crawler.sources.lines import decoded, head_of, records
+from crawler.sources.lines import decoded, head_of, is_database, records
 from crawler.transcripts.classify import blocks_of, text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
@@ -40,15 +40,15 @@ def files(store: Path) -> Iterator[Path]:
 
 def fits(path: Path, head: bytes) -> bool:
     """Whether a file begins as a transcript does, or is the editor's."""
-    if path.name == STATE or path.suffix == ".vscdb":
-        return head.startswith(b"SQLite format 3")
+    if is_database(head):
+        return b"cursorDiskKV" in head
     start = head[:200].replace(b" ", b"")
     return path.suffix == ".jsonl" and start.startswith((b'{"role":"user","message"', b'{"role":"assistant","message"'))
 
 
 def read(found: AgentFile) -> Iterator[Conversation]:
     """The conversations of a file."""
-    if found.path.suffix == ".vscdb":
+    if is_database(head_of(found.path, 16)):
         yield from _chats(found)
         return
     talk = _Transcript(found).read()

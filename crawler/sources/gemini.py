@@ -37,7 +37,8 @@ def files(store: Path) -> Iterator[Path]:
 
 def fits(path: Path, head: bytes) -> bool:
     """Whether a file begins as a chat does."""
-    return path.suffix in (".json", ".jsonl") and b'"sessionId"' in head and b'"projectHash"' in head
+    is_named = b'"projectHash"' in head or b'"lastUpdated"' in head
+    return path.suffix in (".json", ".jsonl") and b'"sessionId"' in head and is_named
 
 
 def read(found: AgentFile) -> Iterator[Conversation]:
@@ -122,7 +123,7 @@ def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> No
     if kind == "user":
         talk.prompt(typed_in(message.get("displayContent") or message.get("content")), time, name)
     elif kind in TYPES:
-        talk.reply(words_of(message.get("content")), time, name)
+        talk.reply(words_of(message.get("content") or message.get("parts")), time, name)
         for call in listed(message.get("toolCalls")):
             _work(talk, call, time)
     elif kind not in SILENT:

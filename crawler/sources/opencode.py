@@ -4,6 +4,7 @@ A message is written in place while it grows, so the last one is left until it i
 in are marked `synthetic`. A child session is a sub-agent's. `revert` names the message from which on all is undone.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crawler.sources.conversation import AgentFile, Conversation, listed, mapping, words_of
-from crawler.sources.lines import decoded, whole
+from crawler.sources.lines import decoded, head_of, is_database, whole
 from crawler.transcripts.classify import text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
@@ -22,7 +23,13 @@ SILENT = frozenset(  # parts and messages that say nothing which an entry keeps
     " agent-switched model-switched agent-selected model-selected location-switched skill".split()
 )
 RUNNING = frozenset({"pending", "running", "streaming"})
+# Of a part nothing is asked but what every version has; its session stands with its message.
+IN_PARTS = (
+    "(select message_id, part.id, part.data, message.session_id, message.time_created as time_updated"
+    " from part join message on message.id = part.message_id)"
+)
 SECOND = "select type, id, time_created, data from session_message where session_id = ? order by seq"
+TABLES = re.compile(rb"(?i)create table\W+(?:session_message|part)\W")
 Message = Mapping[str, Any]
 
 
@@ -34,14 +41,14 @@ def files(store: Path) -> Iterator[Path]:
 
 def fits(path: Path, head: bytes) -> bool:
     """Whether a file is a database of OpenCode, or a session of its older store."""
-    if path.suffix == ".db":
-        return head.startswith(b"SQLite format 3") and path.name.startswith("opencode")
+    if is_database(head):
+        return bool(TABLES.search(head))
     return path.suffix == ".json" and path.parent.parent.name == "session" and b'"projectID"' in head
 
 
 def read(found: AgentFile) -> Iterator[Conversation]:
     """The conversations of a file."""
-    if found.path.suffix == ".db":
+    if is_database(head_of(found.path, 16)):
         yield from _in_database(found)
         return
     session = mapping(whole(found))
@@ -146,7 +153,7 @@ def _in_database(found: AgentFile) -> Iterator[Conversation]:
             is_second = "session_v2" in tables and bool(database.execute("select 1 from session_message").fetchone())
             for row in database.execute(f"select * from {'session_v2' if is_second else 'session'}"):  # noqa: S608  # ours
                 session = dict(row)
-                stamp = _stamp(database, str(session["id"]), "session_message" if is_second else "part")
+                stamp = _stamp(database, str(session["id"]), "session_message" if is_second else IN_PARTS)
                 if not found.is_known(str(session["id"]), stamp):
                     messages = (_second if is_second else _first)(database, str(session["id"]))
                     talk = _conversation(found, session, list(messages), key=str(session["id"]))
@@ -159,15 +166,14 @@ def _in_database(found: AgentFile) -> Iterator[Conversation]:
 
 def _stamp(database: sqlite3.Connection, session: str, table: str) -> str:
     """What differs once anything of a session has changed: nearly all writes are in place."""
-    sql = f"select count(*), max(time_updated) from {table} where session_id = ?"  # noqa: S608  # one of two names of ours
+    sql = f"select count(*), max(time_updated), sum(length(data)) from {table} where session_id = ?"  # noqa: S608  # ours
     return "/".join(map(str, database.execute(sql, (session,)).fetchone()))
 
 
 def _first(database: sqlite3.Connection, session: str) -> Iterator[Message]:
     parts: dict[str, list[Message]] = {}
-    for name, part, data in database.execute(
-        "select message_id, id, data from part where session_id = ? order by message_id, id", (session,)
-    ):
+    sql = f"select message_id, id, data from {IN_PARTS} where session_id = ? order by message_id, id"  # noqa: S608  # ours
+    for name, part, data in database.execute(sql, (session,)):
         parts.setdefault(name, []).append({**mapping(_json(data)), "id": part})
     sql = "select id, time_created, data from message where session_id = ? order by time_created, id"
     for name, time, value in database.execute(sql, (session,)):
