@@ -26,6 +26,7 @@ from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
+from oneiros.ingest.agents import check_agents
 from oneiros.ingest.settings import waiting
 from oneiros.opening import open_memory
 
@@ -57,6 +58,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "read": lambda: [_reading(memory)],
             "approval": lambda: _approval(memory),
             "archive": lambda: [_archive(environment, memory)],
+            "agents": lambda: check_agents(environment, memory.root),
             "claude code": lambda: check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root),
         }
         for name, check in checks.items():

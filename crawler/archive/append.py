@@ -20,7 +20,7 @@ from typing import BinaryIO, TypeAlias
 import filelock
 
 from crawler.archive.choice import Choice, Projects, covers
-from crawler.archive.conversations import ConversationRead, Listed, state_of_file
+from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
 from crawler.archive.discovery import (
     FoundFile,
     find_files,
@@ -197,19 +197,21 @@ class Ingester:
         `speakers`: names of the person in conversations of several, case-folded. For the filters see `ingest`.
         """
         there = find_files(files_at(source, [path.absolute() for path in paths]), since=since)
-        report.files += len(there.files)
+        files = [with_log(file) for file in there.files]
+        report.files += len(files)
         report.problems += there.problems
-        bytes_done, bytes_all = 0, sum(file.size for file in there.files)
-        for done, file in enumerate(there.files, start=1):
+        bytes_done, bytes_all = 0, sum(file.size for file in files)
+        for done, file in enumerate(files, start=1):
             if limit is not None and report.read >= limit:
                 break
             try:
-                self._ingest_conversations(source, file, AgentFile(file.path, speakers), report, project=project)
+                found = AgentFile(file.path, speakers, stamps=self._stamps_in(file))
+                self._ingest_conversations(source, file, found, report, project=project)
             except ContentError as error:
                 report.problems.append(problem_of(error, file.path))
             bytes_done += file.size
             if progress:
-                progress(IngestProgress(file.path, done, len(there.files), bytes_done, bytes_all))
+                progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
 
     def _ingest_conversations(
         self, source: AgentSource, file: FoundFile, found: AgentFile, report: ArchiveReport, *, project: str
@@ -230,15 +232,24 @@ class Ingester:
             if read is None and found.unknown:
                 reason = f"no conversation of {source.title} is in it"
                 report.refused.append(RefusedFile(file.path, Verdict.FOREIGN, reason))
-            if read is not None and not report.is_dry_run and self._is_noted(file):
-                session_id = read.session_id if read.file is file and self.archive.holds(read.session_id) else ""
-                rules = self._rules(None)
-                self._tail.put(state_of_file(file, source.name, found, session_id=session_id, rules=rules))
+            if (read or found.stamps) and not (report.is_dry_run or project):
+                self._note_file(source, file, found, read)
 
-    def _is_noted(self, file: FoundFile) -> bool:
-        """Whether nothing stands against a file as a whole: it was left out, or another project was asked for."""
-        state = self._tail.file(str(file.path))
-        return state is None or state.verdict is Verdict.TAKEN
+    def _note_file(self, source: AgentSource, file: FoundFile, found: AgentFile, read: ConversationRead | None) -> None:
+        """Notes how a file stands, unless it was left out as a whole."""
+        before = self._tail.file(str(file.path))
+        if before is None or before.verdict is Verdict.TAKEN:
+            is_one = read is not None and read.file is file and self.archive.holds(read.session_id)
+            session_id = read.session_id if read and is_one else ""
+            self._tail.put(state_of_file(file, source, found, before, session_id=session_id, rules=self._rules(None)))
+
+    def _stamps_in(self, file: FoundFile) -> dict[str, str]:
+        """What stood of each conversation in a file that holds many, when it was last read."""
+        inside = self._tail.inside(str(file.path))
+        return {key: one.prefix.decode() for key, one in inside.items() if one.prefix and self._is_settled(one)}
+
+    def _is_settled(self, state: FileState) -> bool:
+        return state.verdict is Verdict.TAKEN and state.rules == self._rules(state) and self._is_kept(state)
 
     def forget(self, session_id: str) -> bool:
         """Removes a session from archive and state, and keeps it out; returns whether it was archived."""

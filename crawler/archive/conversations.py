@@ -12,6 +12,7 @@ import msgspec
 
 from crawler.archive.discovery import FoundFile
 from crawler.sources.conversation import AgentFile, Conversation, version_key
+from crawler.sources.table import AgentSource
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.tail import FileState, Verdict
 from crawler.transcripts.transcript import BadLine
@@ -55,13 +56,14 @@ class ConversationRead:
         self.cwd = talk.cwd
         self.problems: list[Problem] = []
         self._entries = talk.entries
+        self._stamp = talk.stamp.encode()
         self._bytes = file.size if is_first else 0  # of a file that holds several they count once
 
     def reader(self) -> Listed:
         return Listed(self._entries, self._bytes)
 
     def state_after(self, _: object, rules: str) -> FileState:
-        return replace(self._state(Verdict.TAKEN), rules=rules)
+        return replace(self._state(Verdict.TAKEN), prefix=self._stamp, rules=rules)
 
     def state_refused(self, verdict: Verdict, reason: str) -> FileState:
         return replace(self._state(verdict), reason=reason)
@@ -79,9 +81,27 @@ class ConversationRead:
         )
 
 
-def state_of_file(file: FoundFile, agent: str, found: AgentFile, *, session_id: str, rules: str) -> FileState:
-    """What is noted of a file whose conversations were taken in. `session_id`: of one that holds a single one."""
-    seen = Seen(agent, found.version, dict(found.unknown))
+def with_log(file: FoundFile) -> FoundFile:
+    """A file with the log that SQLite keeps beside it, where the last changes of a database stand."""
+    try:
+        log = file.path.with_name(f"{file.path.name}-wal").stat()
+    except OSError:
+        return file
+    return replace(file, size=file.size + log.st_size, changed_ns=max(file.changed_ns, log.st_mtime_ns))
+
+
+def state_of_file(
+    file: FoundFile, source: AgentSource, found: AgentFile, before: FileState | None, *, session_id: str, rules: str
+) -> FileState:
+    """What is noted of a file whose conversations were taken in.
+
+    `before`: what was noted last; of a file that holds many only those that changed were read. `session_id`: of one
+    that holds a single one.
+    """
+    unknown, version = found.unknown, found.version
+    if found.stamps and before and before.reason:
+        last = msgspec.json.decode(before.reason, type=Seen)
+        unknown, version = unknown | Counter(last.unknown), max(version, last.version, key=version_key)
     return FileState(
         path=str(file.path),
         inode=file.inode,
@@ -89,7 +109,7 @@ def state_of_file(file: FoundFile, agent: str, found: AgentFile, *, session_id: 
         changed_ns=file.changed_ns,
         verdict=Verdict.TAKEN,
         session_id=session_id,
-        reason=msgspec.json.encode(seen).decode(),
+        reason=msgspec.json.encode(Seen(source.name, version, dict(unknown))).decode(),
         rules=rules,
     )
 

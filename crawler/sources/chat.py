@@ -94,7 +94,7 @@ def _of_value(found: AgentFile, value: Any, number: int) -> Conversation | None:
 def _chatgpt(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
     """The branch that is shown: from its last message upwards, the other way round."""
     nodes, chain = mapping(given.get("mapping")), list[Mapping[str, Any]]()
-    name, seen = given.get("current_node"), set[object]()
+    name, seen = given.get("current_node") or last_leaf(nodes), set[object]()
     while isinstance(name, str) and name in nodes and name not in seen:
         seen.add(name)
         node = mapping(nodes[name])
@@ -110,6 +110,12 @@ def _chatgpt(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> 
             _say(found, talk, role, "\n".join(parts), message.get("create_time"), message.get("id"))
 
 
+def last_leaf(nodes: Mapping[str, Any]) -> str:
+    """Where the branch ends that was written last, in an export that does not say which one is shown."""
+    parents = {mapping(node).get("parent") for node in nodes.values() if isinstance(mapping(node).get("parent"), str)}
+    return next((name for name in reversed(list(nodes)) if name not in parents), "")
+
+
 def _claude(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
     for message in listed(given.get("chat_messages")):
         blocks = [block for block in listed(message.get("content")) if block.get("type") == "text"]
@@ -118,6 +124,7 @@ def _claude(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> N
 
 
 def _messages(found: AgentFile, talk: Conversation, given: Mapping[str, Any]) -> None:
+    talk.is_timed = False
     for message in listed(given.get("messages")):
         time = message.get("timestamp", message.get("created_at")) or _when(found)
         for call in listed(message.get("tool_calls")):
@@ -135,7 +142,7 @@ def _say(
 ) -> None:
     """What one role said; `name`: who that was, where the message tells."""
     time = time or _when(found)
-    own_id = own_id or _id_of(talk, str(role), words)
+    role = text_or_empty(role)
     if role in ("user", "human"):
         if isinstance(name, str) and name and not is_person(name, found):
             talk.other(f"{name}: {words}", time, own_id)
@@ -157,13 +164,6 @@ def _when(found: AgentFile) -> float:
     return found.path.stat().st_mtime
 
 
-def _id_of(talk: Conversation, who: str, words: str) -> str:
-    """An id that does not depend on the time, which a file without times does not keep."""
-    made = digest(talk.session_id, who, words)
-    count = sum(entry.id.startswith(made) for entry in talk.entries)
-    return f"{made}-{count}" if count else made
-
-
 # -- text with speaker lines -------------------------------------------------------------------------------------------
 
 
@@ -174,14 +174,14 @@ def _of_text(found: AgentFile) -> Iterator[Conversation]:
         found.unknown["text without speakers"] += 1
         return
     talk = Conversation("chat", f"{found.path.stem}-{digest(found.path.stem, *spoken[0])}")
+    talk.is_timed = False
     for name, words in spoken:
-        own_id = _id_of(talk, name, words)
         if is_person(name, found):
-            talk.prompt(words, _when(found), own_id)
+            talk.prompt(words, _when(found))
         elif name.casefold() in ASSISTANT:
-            talk.reply(words, _when(found), own_id)
+            talk.reply(words, _when(found))
         elif name.casefold() not in UNSAID:
-            talk.other(f"{name}: {words}", _when(found), own_id)
+            talk.other(f"{name}: {words}", _when(found))
     yield talk
 
 
@@ -196,10 +196,11 @@ def speeches(text: str, speakers: frozenset[str] = frozenset()) -> Iterator[tupl
     }
     are_roles = bool({name.casefold() for name in named} & PERSON) and bool({n.casefold() for n in named} & ASSISTANT)
     who, words, is_code = "", list[str](), False
-    for line in lines:
+    for above, line in zip(["", *lines], lines, strict=False):
         is_code ^= bool(FENCE.match(line))
         name = "" if is_code else _name(style, line)
-        if name and (name in named or not are_roles):
+        begins_anew = style is STYLES[-1] and not above.strip()
+        if name and (name in named or begins_anew or not are_roles):
             if who:
                 yield who, "\n".join(words).strip()
             found = style.fullmatch(line)

@@ -101,7 +101,7 @@ class _Rollout:
 
     def _item(self, item: Record, time: object) -> None:
         kind, talk, call_id = text_or_empty(item.get("type")), self._talk, item.get("call_id")
-        if kind == "message":
+        if kind == "message" or (not kind and item.get("role")):
             self._message(item, time)
         elif kind in ("function_call", "custom_tool_call"):
             name = text_or_empty(item.get("namespace")) + text_or_empty(item.get("name"))
@@ -173,7 +173,12 @@ def output_of(output: object) -> tuple[str, bool]:
 def name_of(path: Path, meta: Record) -> str:
     """The id of the thread that a rollout holds."""
     name = path.name.removesuffix(".zst").removesuffix(".jsonl")
-    return text_or_empty(meta.get("id")) or name.removeprefix("rollout-")[20:] or name
+    return (
+        text_or_empty(meta.get("id"))
+        or text_or_empty(meta.get("session_id"))
+        or name.removeprefix("rollout-")[20:]
+        or name
+    )
 
 
 # -- forks ------------------------------------------------------------------------------------------------------------

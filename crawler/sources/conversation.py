@@ -48,6 +48,11 @@ class AgentFile:
     version: str = ""  # the newest of the agent that wrote it
     bad_lines: list[BadLine] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    stamps: Mapping[str, str] = field(default_factory=dict)  # of the conversations in it that were read, by their keys
+
+    def is_known(self, key: str, stamp: str) -> bool:
+        """Whether a conversation was read as it stands."""
+        return bool(stamp) and self.stamps.get(key) == stamp
 
     def saw_version(self, version: object) -> str:
         """The version as text, noted where it is the newest."""
@@ -62,7 +67,11 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 class Conversation:
-    """One conversation while it is read; `entries` in the order in which they were said."""
+    """One conversation while it is read; `entries` in the order in which they were said.
+
+    `is_timed`: whether the agent notes when things were said; elsewhere a time tells the file's age, and no id rests on
+    it.
+    """
 
     def __init__(self, agent: str, session_id: str, *, key: str = "", source: str = "main", side_chain: str = ""):
         """`key` names it within a file that holds several; `side_chain`: the sub-agent that speaks in all of it."""
@@ -71,6 +80,8 @@ class Conversation:
         self.key = key
         self.source = source
         self.cwd = self.branch = self.version = ""
+        self.is_timed = True
+        self.stamp = ""  # of one among many in a file: differs once anything of it has changed
         self.entries: list[Entry] = [Entry(id=f"{agent}-{digest(self.session_id, source)}")]  # the root of the chain
         self._side_chain = side_chain
         self._last = self.entries[0].id
@@ -137,7 +148,8 @@ class Conversation:
 
     def _entry(self, part: EntryPart, time: str, own_id: object, agent: str) -> Entry:
         named = own_id if isinstance(own_id, str) and is_id(own_id) and own_id not in self._parents else ""
-        made = named or f"{self.agent}-{digest(part.kind, time, part.text, part.tool, part.arguments, part.call_id)}"
+        said_at = time if self.is_timed else self.session_id
+        made = named or f"{self.agent}-{digest(part.kind, said_at, part.text, part.tool, part.arguments, part.call_id)}"
         self._seen[made] += 1
         speaker = as_id(agent or self._side_chain)
         return Entry(

@@ -130,7 +130,7 @@ class _Events:
 
     def _rewind(self, data: Mapping[str, Any], time: object) -> None:
         """Goes back to an event, which versions drop or keep: how many events they dropped tells which."""
-        known = self._before.get(data.get("upToEventId"))
+        known = self._before.get(text_or_empty(data.get("upToEventId")))
         if known is None:
             self._found.unknown["rewind to an unknown event"] += 1
             return

@@ -37,7 +37,8 @@ def files(store: Path) -> Iterator[Path]:
 
 def fits(path: Path, head: bytes) -> bool:
     """Whether a file begins as a chat does."""
-    return path.suffix in (".json", ".jsonl") and b'"sessionId"' in head and b'"projectHash"' in head
+    is_named = b'"projectHash"' in head or b'"lastUpdated"' in head
+    return path.suffix in (".json", ".jsonl") and b'"sessionId"' in head and is_named
 
 
 def read(found: AgentFile) -> Iterator[Conversation]:
@@ -118,11 +119,11 @@ class _Log:
 
 
 def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> None:
-    kind, time, name = message.get("type"), message.get("timestamp", ""), message.get("id")
+    kind, time, name = text_or_empty(message.get("type")), message.get("timestamp", ""), message.get("id")
     if kind == "user":
         talk.prompt(typed_in(message.get("displayContent") or message.get("content")), time, name)
     elif kind in TYPES:
-        talk.reply(words_of(message.get("content")), time, name)
+        talk.reply(words_of(message.get("content") or message.get("parts")), time, name)
         for call in listed(message.get("toolCalls")):
             _work(talk, call, time)
     elif kind not in SILENT:
@@ -132,14 +133,15 @@ def _say(found: AgentFile, talk: Conversation, message: Mapping[str, Any]) -> No
 def _work(talk: Conversation, call: Mapping[str, Any], time: object) -> None:
     """A tool's call with what it returned, once it has."""
     tool, when = text_or_empty(call.get("name")), call.get("timestamp") or time
+    has_failed = text_or_empty(call.get("status")) in FAILED
     is_own = OWN_SERVER in text_or_empty(
         call.get("displayName")
     )  # where no other server has such a tool, its name is bare
     talk.call(f"oneiros__{tool}" if is_own else tool, call.get("args"), call.get("id"), time)
     answers = [mapping(mapping(part.get("functionResponse")).get("response")) for part in listed(call.get("result"))]
     said = "\n".join(words for one in answers if (words := text_or_empty(one.get("output") or one.get("error"))))
-    if answers or call.get("status") in FAILED:
-        talk.result(said, call.get("id"), when, is_error=call.get("status") in FAILED)
+    if answers or has_failed:
+        talk.result(said, call.get("id"), when, is_error=has_failed)
 
 
 def typed_in(content: object) -> str:

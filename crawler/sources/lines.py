@@ -66,6 +66,11 @@ def head_of(path: Path, size: int = 1 << 16) -> bytes:
         return stream.read(size)
 
 
+def is_database(head: bytes) -> bool:
+    """Whether a file that begins so is one of SQLite."""
+    return head.startswith(b"SQLite format 3\x00")
+
+
 def decoded(line: bytes) -> Any:
     """The value of a JSON text; None where it is none, even to a lenient reader."""
     try:

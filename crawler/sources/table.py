@@ -1,10 +1,11 @@
 """The agents whose conversations are read, in one table: where each keeps them, and which reader they go to."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from crawler.sources import chat, codex, copilot, gemini
+from crawler.sources import chat, codex, copilot, cursor, gemini, opencode
 from crawler.sources.conversation import AgentFile, Conversation
 from crawler.sources.lines import head_of
 
@@ -22,6 +23,17 @@ class AgentSource:
     files: Callable[[Path], Iterator[Path]]  # those of a store
     fits: Callable[[Path, bytes], bool]  # whether a file of unknown origin, which begins so, is one of them
     read: Callable[[AgentFile], Iterator[Conversation]]
+
+
+def _folder(variables: Mapping[str, str], name: str, otherwise: Path) -> Path:
+    return Path(variables[name]) if variables.get(name) else otherwise
+
+
+def _cursor_stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Those of the command line and of the editor."""
+    editor = home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".config"
+    editor = editor if sys.platform == "darwin" else _folder(variables, "XDG_CONFIG_HOME", editor)
+    return _folder(variables, "CURSOR_CONFIG_DIR", home / ".cursor"), editor / "Cursor" / "User"
 
 
 SOURCES: Mapping[str, AgentSource] = {
@@ -55,6 +67,16 @@ SOURCES: Mapping[str, AgentSource] = {
             copilot.read,
         ),
         AgentSource(
+            "opencode",
+            "OpenCode",
+            opencode.MADE_FROM,
+            lambda home, variables: (_folder(variables, "XDG_DATA_HOME", home / ".local" / "share") / "opencode",),
+            opencode.files,
+            opencode.fits,
+            opencode.read,
+        ),
+        AgentSource("cursor", "Cursor", cursor.MADE_FROM, _cursor_stores, cursor.files, cursor.fits, cursor.read),
+        AgentSource(
             "chat", "a plain conversation", chat.MADE_FROM, lambda *_: (), chat.files, chat.fits, chat.read
         ),  # last: it fits whatever has messages
     )
@@ -78,7 +100,3 @@ def files_at(source: AgentSource, paths: Iterable[Path]) -> Iterator[Path]:
         else:
             below = (file for file in sorted(path.rglob("*")) if file.is_file())
             yield from (file for file in below if source.fits(file, head_of(file)))
-
-
-def _folder(variables: Mapping[str, str], name: str, otherwise: Path) -> Path:
-    return Path(variables[name]) if variables.get(name) else otherwise

@@ -84,6 +84,8 @@ def test_an_export_of_chatgpt_is_read_along_the_branch_that_is_shown(tmp_path: P
 
     [talk], found = conversations("chat", path)
 
+    del export["current_node"]
+    assert prompts("chat", chat(tmp_path, "without.json", [export])) == ["Second wording."]
     assert [turn.text for turn in turns_of(talk)] == ["Words", "Second wording.", "Answer."]
     assert (talk.key, found.unknown) == ("c1", {"value without messages": 1})
 

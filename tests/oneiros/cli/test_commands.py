@@ -490,6 +490,7 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     assert code == 0
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
+        "agents": "ok",
         "approval": "ok",
         "archive": "ok",
         "claude code": "ok",
