@@ -136,7 +136,9 @@ class _Topics:
         approvals = decisions.store.accepted_by_label()
         found = {label: approvals.get(label) for label in labels}
         return {
-            label: Provenance(label, said.get(label, ""), approval, approval is not None and decisions.is_signed(approval))
+            label: Provenance(
+                label, said.get(label, ""), approval, approval is not None and decisions.is_signed(approval)
+            )
             for label, approval in found.items()
         }
 

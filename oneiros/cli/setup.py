@@ -8,8 +8,8 @@ import typer
 
 from memory_server.root.places import require_memory
 from oneiros.claude.setup import Setup
+from oneiros.cli.terminal.completion import completion_lines, shell_of, startup_file
 from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
-from oneiros.completion import completion_lines, shell_of, startup_file
 from oneiros.environment import Environment
 from oneiros.uninstall import OwnPlace, Removal, planned_removal, remove
 
