@@ -4,8 +4,9 @@
 
 Time is passed in: sessions and topics come to be over 365 days, questions are asked by a power law over what is there
 and half of them open the turns that answer. Then one run of gc, one prune of what is older than 180 days, its way back,
-a backup and a restore on another machine. The text is words of our pages in no order, with the
-packaged model: figures of finding compare before and after, and say nothing else. Last, each change is killed at random moments on a small memory.
+a backup and a restore on another machine. The text is words of our pages in no order, with the packaged model: figures
+of finding compare before and after, and say nothing else. Last, each change is killed at random moments on a small
+memory.
 """
 
 import argparse
@@ -52,6 +53,7 @@ END = dt.datetime(2026, 11, 1, 12, 0, tzinfo=dt.UTC)
 YEAR, FRESH_DAYS, OLD_DAYS = 365, 60, 182
 OPENED_SHARE = 0.5  # of the questions: somebody reads what answers
 EXPONENT = 1.0  # of the power law
+DOCS = Path(__file__).parent.parent / "docs"  # whose words sessions are made of
 ASKED = 400  # questions of each kind that are compared
 SAME_QUESTIONS = 500
 TURNS, FACT_AT = 5, 2  # exchanges of a session, of four turns each, and the one whose reply holds the fact
