@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from memory_server.document import SourcePath
 from memory_server.index.indices import Indices
 from memory_server.index.raw import RawIndex
+from memory_server.index.schema import SCHEMA_VERSION
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import id8_in, id8_of, superseded_files
 from memory_server.layers.topics import markdown_files, read_text
 from memory_server.lifecycle.aliveness import Aliveness
+from memory_server.lifecycle.findable import note_findable
 from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
 from memory_server.lifecycle.marks import decided
 from memory_server.lifecycle.use import UseLog
@@ -83,6 +85,20 @@ class Aging:
     def _has_ended(self, path: SourcePath) -> bool:
         last = parse_frontmatter(read_text(self.root.file(path))).interval().last
         return last is not None and last < self.today
+
+    def note_findable(self) -> None:
+        """Counts what can be found, for the loss alarm; references are files of others, and come and go."""
+        counts: dict[str, int] = {}
+        rows = self.indices.ledger.connection.execute(
+            "select layer, count(distinct source.id), count(text_hash) from source"
+            " left join chunk on chunk.source = source.id where layer in ('topic', 'session') group by layer"
+        )
+        for layer, sources, passages in rows:
+            counts |= {f"{layer}s": sources, f"passages of {layer}s": passages}
+        if self.raw is not None and not self.raw.is_empty:
+            turns = self.raw.ledger.connection
+            counts["archived sessions"] = turns.execute("select count(*) from source").fetchone()[0]
+        note_findable(self.root, counts, f"{self.indices.fingerprint} {SCHEMA_VERSION}", self.today)
 
     # -- topics, which never fade -------------------------------------------------------------------------------
 

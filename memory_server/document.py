@@ -156,6 +156,7 @@ class Filter:
     tags: tuple[str, ...] = ()
     after: dt.date | None = None  # this day or later
     before: dt.date | None = None  # earlier than this day
+    as_of: dt.date | None = None  # as things were on this day: topics as git had them, sessions up to then
 
     @property
     def is_empty(self) -> bool:

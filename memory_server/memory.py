@@ -40,6 +40,7 @@ from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
+from memory_server.lifecycle.findable import losses_of
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
 from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
@@ -47,6 +48,7 @@ from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
+from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
@@ -61,6 +63,7 @@ from memory_server.upkeep import Upkeep, how_level
 
 logger = logging.getLogger(__name__)
 
+NOTHING_THEN = "No topic of %s answers that."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -82,6 +85,8 @@ class Status:
     index_bytes: int
     owner: str  # which process owns the root; empty where none does
     queries_logged: int
+    losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
+    used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
 
     @property
     def level(self) -> str:
@@ -143,6 +148,7 @@ class Memory:
             stemmer=self._stemmer,
             control=lambda: self.embedding,
             fading=self.fading,
+            finished=lambda: self.aging().note_findable(),
         )
         self._before_search = before_search
 
@@ -203,9 +209,29 @@ class Memory:
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
+            if question.filter.as_of is not None:
+                return self._as_of(question, question.filter.as_of)
             answer = self.pipeline().answer(question)
         is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
         return self._tie_broken(answer) if is_ranked and self.person.use_breaks_ties else answer
+
+    def _as_of(self, question: Question, day: dt.date) -> Answer:
+        """The answer of topics as git had them on a day, and of sessions up to then."""
+        pipeline, then, layers = self.pipeline(), question_then(question, day), question.filter.layers
+        answer = pipeline.answer(then) if then.filter.layers else Answer((), NOTHING_THEN % day)
+        if layers and Layer.TOPIC not in layers:
+            return answer
+        topics = topic_hits(
+            self.root,
+            question,
+            day,
+            self.embed_query(question.text).vector,
+            lambda texts: self.engine().embed(texts) if texts else [],
+            self.indices.cache,
+            pipeline.retriever.calibration,
+            self._stemmer,
+        )
+        return joined_with(answer, topics, question.limit)
 
     def _tie_broken(self, answer: Answer) -> Answer:
         """An answer in which of neighbours that score the same the one that is used more stands first."""
@@ -399,9 +425,9 @@ class Memory:
         found = list(find_sources(self.root))
         sources = [source.layer for source in found]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
-        logged = 0
+        logged, used = 0, (0, 0, 0)
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
-            logged = self._query_log.count()
+            logged, used = self._query_log.count(), self.use.counts()
         return Status(
             root=self.root.path,
             model=self.model.card.name,
@@ -417,6 +443,8 @@ class Memory:
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
+            losses=tuple(map(str, losses_of(self.root))),
+            used=used,
         )
 
     def _lasting_problems(self, changes: Changes) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,17 @@ from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.layers.sessions import files_of
 from memory_server.layers.topics import is_utf8
-from memory_server.lifecycle.bundle import FORBIDDEN, ODD, Bundle, FileNote, read_bundle, unpack, write_bundle
+from memory_server.lifecycle.bundle import (
+    FORBIDDEN,
+    ODD,
+    BackupNote,
+    Bundle,
+    FileNote,
+    notes_in,
+    read_bundle,
+    unpack,
+    write_bundle,
+)
 from memory_server.machine.database import copy_whole, has_only_tables
 from memory_server.machine.files import append_line, is_plain_file, make_folder, move, remove_file, replace_file
 from memory_server.root.forgetting import forgotten_marks
@@ -43,15 +53,6 @@ STAGING = ".%s.restoring-"
 UNFINISHED = "restoring"  # in a state whose root has not taken its place yet
 LOCK_SECONDS = 60.0
 GIT_SECONDS = 600.0
-
-
-class BackupNote(msgspec.Struct, frozen=True):
-    """A line of `backups.jsonl`."""
-
-    at: dt.datetime
-    kind: str
-    file: str
-    fingerprint: str
 
 
 # -- making one -----------------------------------------------------------------------------------------------------
@@ -139,20 +140,6 @@ def _git(folder: Path, *words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS, check=True).stdout
 
 
-def backups_of(root: MemoryRoot) -> list[BackupNote]:
-    """The backups and exports that were made of a root, the oldest first."""
-    return _notes_in(root.backups)
-
-
-def _notes_in(file: Path) -> list[BackupNote]:
-    found = []
-    with suppress(FileNotFoundError):
-        for line in file.read_bytes().splitlines():
-            with suppress(msgspec.MsgspecError):
-                found.append(msgspec.json.decode(line, type=BackupNote))
-    return found
-
-
 # -- bringing one back ----------------------------------------------------------------------------------------------
 
 
@@ -173,7 +160,7 @@ def look_at(root: MemoryRoot, files: Sequence[Path], fingerprint: str = "") -> R
     last = bundles[-1].fingerprint
     if fingerprint and fingerprint.strip().casefold() != last:
         raise UsageError(f"the fingerprint of this backup is {last}", remedy="Look at where you noted the other")
-    noted = {note.fingerprint for file in root.states.glob("*/backups.jsonl") for note in _notes_in(file)}
+    noted = {note.fingerprint for file in root.states.glob("*/backups.jsonl") for note in notes_in(file)}
     return Restoring(root, bundles, bool(fingerprint) or last in noted)
 
 

@@ -79,6 +79,7 @@ class QuestionBody(Body):
     tag: Several = ()
     after: Day = ""
     before: Day = ""
+    as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 

@@ -487,6 +487,11 @@ class Indices:
             self._semantic = None
 
     @property
+    def fingerprint(self) -> str:
+        """Of the model whose vectors are searched."""
+        return self._model.fingerprint
+
+    @property
     def _cache_folder(self) -> Path:
         return self._root.vector_cache / self._model.fingerprint
 

@@ -8,10 +8,12 @@ and hash that the manifest says, is taken, and nothing is written before all of 
 that lie in an earlier bundle. Who may restore what is decided above.
 """
 
+import datetime as dt
 import hashlib
 import re
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +23,7 @@ import zstandard
 
 from memory_server.errors import ContentError
 from memory_server.machine.files import replaced, write_new
+from memory_server.root.paths import MemoryRoot
 
 MANIFEST = "manifest.json"
 LEVEL = 3  # archived turns are packed already
@@ -55,6 +58,31 @@ class Bundle:
     manifest: Manifest
     held: frozenset[str]  # the files that lie in it; the manifest may name more
     fingerprint: str  # of the manifest, and so of every file
+
+
+class BackupNote(msgspec.Struct, frozen=True):
+    """A line of `backups.jsonl`."""
+
+    at: dt.datetime
+    kind: str
+    file: str
+    fingerprint: str
+
+
+def notes_in(file: Path) -> list[BackupNote]:
+    """The backups that were made, the oldest first."""
+    found = []
+    with suppress(FileNotFoundError):
+        for line in file.read_bytes().splitlines():
+            with suppress(msgspec.MsgspecError):
+                found.append(msgspec.json.decode(line, type=BackupNote))
+    return found
+
+
+def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
+    """How old the last backup is; None where none was made."""
+    notes = notes_in(root.backups)
+    return (today - notes[-1].at.date()).days if notes else None
 
 
 def fingerprint_of(manifest: bytes) -> str:

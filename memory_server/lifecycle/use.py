@@ -145,6 +145,12 @@ class UseLog:
                 ranges.append(LineRange(first, end))
         return found
 
+    def counts(self) -> tuple[int, int, int]:
+        """How many sources were found, opened and drilled into."""
+        [(found,)] = self._rows("select count(distinct subject) from found") or [(0,)]
+        kinds = dict(self._rows("select kind, count(distinct subject) from access group by kind"))
+        return int(found), int(kinds.get(OPENED, 0)), int(kinds.get(DRILLED, 0))
+
     def paths(self) -> set[str]:
         """Every source of which anything is known."""
         return {path for (path,) in self._rows("select path from found union select path from access")}

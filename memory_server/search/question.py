@@ -22,7 +22,7 @@ LISTS = {  # fields of the query syntax that hold alternatives, each with its na
     "type": "kinds",
     "tag": "tags",
 }
-DAYS = ("after", "before")
+DAYS = ("after", "before", "as_of")
 
 
 class Search(StrEnum):

@@ -34,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    for module in ("opening", "cli.lifecycle.gc", "cli.lifecycle.archive", "cli.ingest"):
+    for module in ("opening", "cli.lifecycle.gc", "cli.lifecycle.archive", "cli.ingest", "dreaming"):
         monkeypatch.setattr(f"oneiros.{module}.now", made)
     return made
 
