@@ -37,6 +37,7 @@ from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from dream.citations import citations_on
 from dream.decisions.accept import Decisions
 from memory_server.document import LineRange, SourcePath
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.index.raw import raw_path
 from memory_server.layers.sessions import id8_of
@@ -199,7 +200,7 @@ def open_at(root: MemoryRoot, clock: Clock) -> Memory:
     return Memory(
         require_memory(root),
         person=PersonSettings(query_log=True),
-        hub_cache=Path("/nonexistent"),
+        catalogue=Catalogue(Path("/nonexistent")),
         now=clock,
         make_engine=OnnxEngine,
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),

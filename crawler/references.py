@@ -113,6 +113,14 @@ class _Known(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
+class SentFiles:
+    """What a machine, by its id, sent of a source."""
+
+    machine: str
+    files: Sequence[SentFile]
+
+
+@dataclass(frozen=True, slots=True)
 class _Candidate:
     """A file to keep, under which name, for which project."""
 
@@ -129,13 +137,12 @@ def scan(
     folder: Path,
     *,
     due: Collection[str] | None = None,
-    sent: Mapping[str, Sequence[SentFile]] | None = None,
-    machine_ids: Mapping[str, str] | None = None,
+    sent: Mapping[str, SentFiles] | None = None,
 ) -> ScanReport:
     """Brings the copies in `folder` level with the files of the roots.
 
     `due`: only these sources (the folders without a name: an empty one); the others stay as they are. `sent`: what
-    another machine sent for a source, whose id `machine_ids` says.
+    another machine sent for a source.
     """
     report = ScanReport()
     state = folder / "state.json"
@@ -145,7 +152,7 @@ def scan(
     for name, old in known.items():
         if _stays(old, settings, due) and (old.same_as or (folder / name).exists()):
             present[name] = old
-    for candidate in _candidates(settings, due, sent or {}, machine_ids or {}, report):
+    for candidate in _candidates(settings, due, sent or {}, report):
         before = known.get(candidate.name)
         try:
             entry = _entry(candidate, settings)
@@ -237,8 +244,7 @@ def _written(
 def _candidates(
     settings: ReferenceSettings,
     due: Collection[str] | None,
-    sent: Mapping[str, Sequence[SentFile]],
-    machine_ids: Mapping[str, str],
+    sent: Mapping[str, SentFiles],
     report: ScanReport,
 ) -> Iterator[_Candidate]:
     paths: dict[str, str] = {}  # of the files, by the names of their copies
@@ -250,8 +256,8 @@ def _candidates(
         return _Candidate(path, name, project, source, shown, sent)
 
     for source in settings.all_sources:
-        machine = machine_ids.get(source.name, "")
-        for one in sent.get(source.name, ()):
+        machine, files = (came.machine, came.files) if (came := sent.get(source.name)) else ("", ())
+        for one in files:
             project = project_name(one.folder)
             name = f"{machine}/{project}/{UNSAFE.sub('-', one.path.removeprefix(f'{one.folder}/'))}.md"
             yield named(one.here, name, project, source.name, f"{machine}:{one.path}", one)

@@ -7,6 +7,7 @@ from memory_server.errors import UsageError
 from memory_server.settings import MACHINE
 
 ADDRESS = re.compile(MACHINE)
+PYTHON = "python3 -IS -"  # whatever lies in the home there or is set for Python, this program imports its library alone
 SSH_OPTIONS = (
     "BatchMode=yes",  # nobody is asked for a password or about a new host's key
     "StrictHostKeyChecking=yes",
@@ -41,7 +42,7 @@ class Address:
         """What starts Python there. Everything else is as the person's own ssh settings say."""
         options = [word for option in SSH_OPTIONS for word in ("-o", option)]
         login = [*(("-l", self.user) if self.user else ()), *(("-p", self.port) if self.port else ())]
-        return ["ssh", *options, *login, "--", self.host, "python3 -"]
+        return ["ssh", *options, *login, "--", self.host, PYTHON]
 
 
 def address_of(setting: str) -> Address:

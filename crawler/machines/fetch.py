@@ -25,6 +25,7 @@ from memory_server.escaping import shown_line
 BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at a time
 FRAME_BYTES = 4 << 20
 MAX_PROBLEMS = 1_000
+MAX_DAYS = 5_000  # on which transcripts there were written last
 SECONDS = 3600.0  # of one answer
 SCRIPT = Path(remote.__file__)
 
@@ -181,7 +182,8 @@ class _Receiver:
             elif kind == b"E":
                 end = msgspec.json.decode(content, type=_Closing, strict=False)
                 self._answer.is_cut = end.cut
-                self._answer.days, self._answer.cleanup_days = end.days, end.cleanup_days
+                self._answer.days = dict(list(end.days.items())[:MAX_DAYS])
+                self._answer.cleanup_days = end.cleanup_days
                 return
             elif kind != b"K":
                 raise Lost("its answer is not what was asked for")

@@ -1,4 +1,4 @@
-"""Runs on the other machine: `ssh HOST python3 -` reads it from its input, with `main("...")` as its last line.
+"""Runs on the other machine: `ssh HOST python3 -IS -` reads it from its input, with `main("...")` as its last line.
 
 It writes nothing there and needs Python 3.8 and the standard library alone. Its answer is frames: a letter, the length
 in four bytes, then so many bytes. What comes before the marker is noise of that machine's own start-up files. A file is
@@ -13,7 +13,6 @@ import glob
 import hashlib
 import json
 import os
-import platform
 import re
 import signal
 import stat
@@ -58,7 +57,7 @@ def machine_mark(home: str) -> str:
         if name:
             break
     else:
-        name = platform.node()
+        name = os.uname().nodename
     return hashlib.sha256("\0".join((name, str(os.getuid()), home)).encode()).hexdigest()[:32]
 
 
@@ -237,7 +236,8 @@ class Sender:
         """After how many days the client deletes a transcript here, where its settings say so."""
         try:
             with open(os.path.join(self.home, ".claude", "settings.json"), encoding="utf-8") as stream:
-                return float(json.load(stream)["cleanupPeriodDays"])
+                days = float(json.load(stream)["cleanupPeriodDays"])
+                return days if 0 < days < 100000 else 0
         except (OSError, ValueError, KeyError, TypeError):
             return 0
 

@@ -1,7 +1,6 @@
 """Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
 
 import dataclasses
-import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,6 @@ from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
-from memory_server.layers.mif import parse_date
 from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import note_forgotten
@@ -28,6 +26,7 @@ from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.client import Client
 from oneiros.environment import Environment, now
@@ -298,16 +297,6 @@ def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] 
     with open_memory(environment) as memory:
         recorder_on(memory).bring_level()
     return report
-
-
-def day_of(text: str) -> dt.datetime | None:
-    """The beginning of a day as a person typed it; None for an empty text."""
-    if not text:
-        return None
-    day = parse_date(text)
-    if day is None:
-        raise UsageError(f"{text!r} is no day", remedy="Write it as 2026-03-01")
-    return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
 def _megabytes(step: IngestProgress) -> Progress:

@@ -17,12 +17,13 @@ from crawler.machines.register import KnownMachine, Register
 from crawler.machines.sessions import found_file, wanted_transcripts
 from crawler.transcripts.tail import FileState
 from memory_server.errors import NeedsRepair, Problem, UsageError
-from memory_server.machine.files import make_folder
 from memory_server.root.paths import MemoryRoot
+from memory_server.root.state import make_state
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import this_machine
 
-LOCK_SECONDS = 60.0  # how long to wait for another visit
+LOCK_SECONDS = 10.0  # how long to wait for another visit
+MOST_ASKED = 3  # times in one visit, where it turns out to be another machine than was asked
 
 
 def addresses(environment: Environment) -> list[Address]:
@@ -52,17 +53,21 @@ def machines_json(environment: Environment, root: MemoryRoot, moment: datetime) 
 @contextmanager
 def visiting(root: MemoryRoot) -> Iterator[Register]:
     """What is known of the machines, with no other visit beside this one."""
-    make_folder(root.state)
+    make_state(root)
     lock = filelock.FileLock(root.state / "machines.lock", timeout=LOCK_SECONDS)
     try:
         lock.acquire()
     except filelock.Timeout as error:
-        remedy = "Wait for it, or end it and run `oneiros ingest` again"
-        raise NeedsRepair("another ingest is fetching from your machines", remedy=remedy) from error
+        remedy = "Wait for it; what is new there comes with it"
+        raise MachinesBusy("another ingest is fetching from your machines", where=root.state, remedy=remedy) from error
     try:
         yield register_of(root)
     finally:
         lock.release()
+
+
+class MachinesBusy(NeedsRepair):
+    """Another process visits the machines just now."""
 
 
 class Visit:
@@ -78,16 +83,21 @@ class Visit:
         """The machine's id, and its answer to what is wanted of the machine of that id; the id is empty where a machine
         that was never reached does not answer.
         """
-        known = self._register.at(self._address)
-        answer = ask(self._address, roots_of(known.id) if known else (), mirror, self._environment.variables)
-        moment = now().isoformat(timespec="seconds")
-        if answer.mark:
+        for _ in range(MOST_ASKED):
+            known = self._register.at(self._address)
+            answer = ask(self._address, roots_of(known.id) if known else (), mirror, self._environment.variables)
+            moment = now().isoformat(timespec="seconds")
+            if not answer.mark:
+                break
             met = self._register.met(self._address, answer.mark, [this_machine(self._environment)])
-            if known is None or met.id != known.id:  # the machine that answers was not asked for its own files
-                self._register.note(msgspec.structs.replace(met, seen=moment))
-                mirror.empty()
-                return self.ask(mirror, roots_of)
-            known = msgspec.structs.replace(met, seen=moment, noise=answer.noise)
+            met = msgspec.structs.replace(met, seen=moment, noise=answer.noise)
+            is_another = known is None or met.id != known.id  # it was not asked for its own files
+            known = met
+            self._register.note(met)
+            if not is_another:
+                break
+            mirror.empty()
+            answer = Delivery(lost="another machine answers at that address each time")
         if known and answer.days:
             known = msgspec.structs.replace(known, days=answer.days, cleanup_days=answer.cleanup_days)
         if known:

@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from crawler.archive.append import IngestProgress, IngestSettings
+from crawler.archive.append import ArchiveReport, IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile
 from crawler.compress.extractive import MAX_CHARS
 from crawler.compress.model.budget import Price
 from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.ingest import IngestReport, ingest
 from crawler.machines.addresses import Address
-from crawler.machines.fetch import SentFile, WantedRoot
+from crawler.machines.fetch import WantedRoot
 from crawler.machines.mirror import Mirror
-from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, scan, wanted_files
+from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
 from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
@@ -25,7 +25,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
-from oneiros.ingest.machines import Visit, addresses, visiting
+from oneiros.ingest.machines import MachinesBusy, Visit, addresses, visiting
 from oneiros.ingest.settings import (
     CrawlRoot,
     closed_when,
@@ -194,15 +194,19 @@ def fetched(
         )
 
     asked = machines_wanted(environment, wanted)
-    for address in asked:
-        with visiting(root) as register:
-            yield from Visit(environment, root, register, address).transcripts(
-                partial(ingest_settings, environment, root),
-                take,
-                since=wanted.since,
-                limit=wanted.limit,
-                dry_run=wanted.dry_run,
-            )
+    try:
+        for address in asked:
+            with visiting(root) as register:
+                yield from Visit(environment, root, register, address).transcripts(
+                    partial(ingest_settings, environment, root),
+                    take,
+                    since=wanted.since,
+                    limit=wanted.limit,
+                    dry_run=wanted.dry_run,
+                )
+    except MachinesBusy as error:
+        problem = Problem(str(error.where), 1, error.what, error.remedy, "machine")
+        yield IngestReport(ArchiveReport(problems=[problem]), None)
 
 
 def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
@@ -264,28 +268,39 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
 
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:
     """Brings the references level with the folders that the settings name; those of the `wanted` sources alone."""
-    settings = reference_settings(environment)
-    known = {address.name: address for address in addresses(environment)}
-    due = wanted if wanted is not None else ["", *(one.name for one in settings.sources)]
-    elsewhere = [one for one in settings.sources if one.machine and one.name in due]
-    sent: dict[str, list[SentFile]] = {}
-    ids: dict[str, str] = {}
-    problems: list[str] = []
-    with ExitStack() as opened:
-        register = opened.enter_context(visiting(root)) if elsewhere else None
-        for number, source in enumerate(elsewhere):
-            if register is None or source.machine not in known:
-                problems.append(f"references {source.name}: there is no machine {source.machine} in your settings.")
-                continue
-            mirror = opened.enter_context(Mirror(root.state / f"mirror-{number}"))
-            asked = partial(_asked_of, source, settings, root)
-            visit = Visit(environment, root, register, known[source.machine])
-            ids[source.name], delivery = visit.ask(mirror, asked)
-            sent[source.name] = [file for file in delivery.files if file.is_whole]
-            problems += map(str, delivery.problems)
-        report = scan(settings, root.references, due=wanted, sent=sent, machine_ids=ids)
+    settings, problems = reference_settings(environment), list[str]()
+    elsewhere = [one for one in settings.sources if one.machine and (wanted is None or one.name in wanted)]
+    with ExitStack() as mirrors:
+        try:
+            sent = _sent_references(environment, root, elsewhere, mirrors, problems) if elsewhere else {}
+        except MachinesBusy as error:
+            sent, problems = {}, [str(error)]
+        report = scan(settings, root.references, due=wanted, sent=sent)
     report.problems[:0] = problems
     return report
+
+
+def _sent_references(
+    environment: Environment,
+    root: MemoryRoot,
+    sources: Sequence[ReferenceSource],
+    mirrors: ExitStack,
+    problems: list[str],
+) -> dict[str, SentFiles]:
+    """What the machines of these sources send of them, by their names; what went wrong is added to the problems."""
+    known = {address.name: address for address in addresses(environment)}
+    settings, found = reference_settings(environment), {}
+    with visiting(root) as register:
+        for number, source in enumerate(sources):
+            if source.machine not in known:
+                problems.append(f"references {source.name}: there is no machine {source.machine} in your settings.")
+                continue
+            mirror = mirrors.enter_context(Mirror(root.state / f"mirror-{number}"))
+            visit = Visit(environment, root, register, known[source.machine])
+            machine, delivery = visit.ask(mirror, partial(_asked_of, source, settings, root))
+            found[source.name] = SentFiles(machine, [file for file in delivery.files if file.is_whole])
+            problems += map(str, delivery.problems)
+    return found
 
 
 def _asked_of(source: ReferenceSource, settings: ReferenceSettings, root: MemoryRoot, machine: str) -> list[WantedRoot]:

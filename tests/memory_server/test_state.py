@@ -137,6 +137,17 @@ def test_the_state_follows_a_root_that_is_renamed(root: MemoryRoot, tmp_path: Pa
     assert state_of(moved) == before and len(list(root.states.glob("*/root.json"))) == 1
 
 
+def test_a_folder_in_the_state_can_be_entered_after_a_move(root: MemoryRoot, tmp_path: Path) -> None:
+    root.derived.mkdir()
+    make_state(root)
+    (root.state / "mirror").mkdir()
+    moved = MemoryRoot(root.path.rename(tmp_path / "other"), root.states)
+
+    make_state(moved)
+
+    assert (moved.state / "mirror").stat().st_mode & 0o777 == 0o700
+
+
 def test_the_state_follows_a_root_that_another_file_system_gives_another_inode(
     root: MemoryRoot, tmp_path: Path
 ) -> None:

@@ -11,8 +11,8 @@ from memory_server.lifecycle.bundle import Bundle, read_bundle
 from memory_server.root.paths import MemoryRoot
 from oneiros.backup import KIND, Restoring, back_up, bring_back, look_at
 from oneiros.cli.consent.asking import require_person
-from oneiros.cli.ingest import day_of
 from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data_json, talk
 from oneiros.dreaming import decisions_of, decisions_on
 from oneiros.environment import Environment, now

@@ -228,9 +228,9 @@ def test_an_address_holds_a_user_a_host_and_a_port_and_no_option(setting: str) -
 @pytest.mark.parametrize(
     ("setting", "words"),
     [
-        ("laptop=ssh://host", ["--", "host", "python3 -"]),
-        ("laptop=ssh://me@host.example:2222", ["-l", "me", "-p", "2222", "--", "host.example", "python3 -"]),
-        ("laptop=ssh://[::1]:22/", ["-p", "22", "--", "::1", "python3 -"]),
+        ("laptop=ssh://host", ["--", "host", "python3 -IS -"]),
+        ("laptop=ssh://me@host.example:2222", ["-l", "me", "-p", "2222", "--", "host.example", "python3 -IS -"]),
+        ("laptop=ssh://[::1]:22/", ["-p", "22", "--", "::1", "python3 -IS -"]),
     ],
 )
 def test_an_address_becomes_words_of_ssh(setting: str, words: list[str]) -> None:
@@ -262,7 +262,7 @@ def test_a_whole_conversation_runs_on_this_python(tmp_path: Path, monkeypatch: p
     there = tmp_path / "there"
     file = write_transcript(there / ".claude" / "projects" / "-srv-app", *working_session())
     program = tmp_path / "ssh"
-    program.write_text(f"#!/bin/sh\nexec {sys.executable} -\n", encoding="utf-8")
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} -IS -\n", encoding="utf-8")
     program.chmod(0o755)
     variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(there)}
     monkeypatch.setattr(conversation, "READ_BYTES", 100)  # many pieces
