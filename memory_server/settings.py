@@ -31,7 +31,8 @@ TimeOfDay = Annotated[
 ]
 Pairs = tuple[Annotated[str, Meta(pattern=r"^[^=]*[^=\s][^=]*=[\s\S]*\S", description="name=value")], ...]
 Who = Literal["deterministic", "model"]
-Agent = Literal["codex", "gemini", "copilot", "opencode", "cursor"]
+AGENTS = "codex, gemini, copilot, opencode, cursor"
+Agent = Annotated[str, Meta(pattern=rf"^({AGENTS.replace(', ', '|')})\Z", description=f"one of: {AGENTS}")]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
@@ -71,9 +72,7 @@ class PersonSettings:
     crawl_roots: tuple[str, ...] = setting(
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
     )
-    agents: tuple[Agent, ...] = setting(
-        (), "other agents whose sessions are taken in: codex, gemini, copilot, opencode, cursor"
-    )
+    agents: tuple[Agent, ...] = setting((), f"other agents whose sessions are taken in: {AGENTS}")
     speakers: tuple[str, ...] = setting((), "your names in conversations of several that you take in by `--as chat`")
     machine: str = setting("", "name of this machine in filters; empty: its network name")
     ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")

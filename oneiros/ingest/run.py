@@ -115,7 +115,8 @@ def run_ingest(
     else:
         roots = roots_wanted(environment, wanted.paths)
         sources = {} if wanted.paths else stores_of(environment)
-    machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
+    here = this_machine(environment)
+    machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources else ())])) or [here]
     outcome = IngestOutcome()
     for machine in machines:
         settings = ingest_settings(environment, root, machine)
@@ -132,7 +133,7 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
-            sources=sources if machine == this_machine(environment) else {},
+            sources=sources if machine == here else {},
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)
