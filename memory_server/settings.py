@@ -36,7 +36,8 @@ MACHINE = (  # no part begins with "-", which ssh would read as an option
 )
 Machines = tuple[Annotated[str, Meta(pattern=MACHINE, description="name=ssh://user@host, or with :port")], ...]
 Who = Literal["deterministic", "model"]
-Agent = Literal["codex", "gemini", "copilot", "opencode", "cursor"]
+AGENTS = "codex, gemini, copilot, opencode, cursor"
+Agent = Annotated[str, Meta(pattern=rf"^({AGENTS.replace(', ', '|')})\Z", description=f"one of: {AGENTS}")]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
@@ -105,9 +106,7 @@ class PersonSettings:
     crawl_roots: tuple[str, ...] = setting(
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
     )
-    agents: tuple[Agent, ...] = setting(
-        (), "other agents whose sessions are taken in: codex, gemini, copilot, opencode, cursor"
-    )
+    agents: tuple[Agent, ...] = setting((), f"other agents whose sessions are taken in: {AGENTS}")
     speakers: tuple[str, ...] = setting((), "your names in conversations of several that you take in by `--as chat`")
     machine: str = setting("", "name of this machine in filters; empty: its network name")
     machines: Machines = setting((), "your other machines, whose sessions ssh fetches: `laptop=ssh://user@host`")

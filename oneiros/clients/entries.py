@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import indent
 
+import tomlkit
+
 from memory_server.errors import UsageError
 
 NAME = "oneiros"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+|/', re.DOTALL)
 REMEDY = "Mend the file, or add the entry by hand; docs/agents.md shows it"
-HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
 
 
 def toml_insertion(text: str, table: str, values: Mapping[str, object], where: Path) -> tuple[int, str]:
@@ -32,14 +33,12 @@ def toml_insertion(text: str, table: str, values: Mapping[str, object], where: P
 
 def without_toml(text: str, table: str) -> str:
     """A text without this server's tables, however its client has written them anew."""
-    kept, is_own = list[str](), False
-    for line in text.splitlines(keepends=True):
-        if header := HEADER.match(line):
-            name = header[1].replace('"', "").replace(" ", "")
-            is_own = name == f"{table}.{NAME}" or name.startswith(f"{table}.{NAME}.")
-        if not is_own:
-            kept.append(line)
-    return "".join(kept)
+    document = tomlkit.parse(text)
+    servers = document.get(table, {})
+    servers.pop(NAME, None)
+    if not servers:
+        document.pop(table, None)
+    return document.as_string()
 
 
 def json_insertion(text: str, table: str, values: Mapping[str, object], where: Path) -> tuple[int, str]:

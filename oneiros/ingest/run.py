@@ -151,7 +151,7 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
-            sources=sources if machine == this_machine(environment) else {},
+            sources=sources if machine == here else {},
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)

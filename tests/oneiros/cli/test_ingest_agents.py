@@ -9,7 +9,6 @@ import pytest
 
 from dream.evidence import Evidence
 from memory_server.layers.sessions import read_session
-from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from oneiros.ingest.settings import archive_of
@@ -60,7 +59,8 @@ def test_an_agent_is_read_once_by_an_option_and_always_by_a_setting(oneiros: One
 
     rollout(home / ".codex", ASKED, REPLIED, said("user", 3, "Raise it to two hours."))
     assert ingested(oneiros)["sessions"] == []
-    change_setting(home / ".config" / "oneiros" / "config.toml", "agents", ["codex"])
+    assert oneiros("config", "agents", "codex,emacs")[0] == 2
+    assert oneiros("config", "agents", "codex,gemini")[0] == 0
     report = ingested(oneiros)
 
     assert (report["read"], report["entries"]) == (1, 1)
