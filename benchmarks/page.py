@@ -129,10 +129,7 @@ def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, fl
     views = {
         "first_hits_ms": ([f"/search?q={text.replace(' ', '+')}" for text in asked], ".hit, .empty"),
         "topic_ms": ([f"/topics/subject-{number:05}" for number in range(1, 3 * RUNS + 4, 3)], ".topic .row"),
-        "session_ms": (
-            [f"/sessions/{OTHER_SESSION}?depth=raw&first={1 + 50 * n}" for n in range(RUNS + 1)],
-            ".turns li",
-        ),
+        "session_ms": ([f"{turns}{1 + 50 * number}" for number in range(RUNS + 1)], ".turns li"),
         "review_ms": ([f"/review/{name}" for name in names], "#statement"),
         "overview_ms": (["/overview"] * (RUNS + 1), ".figures"),
         "topics_ms": (["/topics"] * (RUNS + 1), "table"),
