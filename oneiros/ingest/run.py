@@ -130,8 +130,8 @@ def run_ingest(
     elif wanted.places != "elsewhere":
         roots = roots_wanted(environment, wanted.paths, wanted.machine)
         sources = {} if wanted.paths or wanted.machine else stores_of(environment)
-    here = [this_machine(environment)] if sources or not roots else []
-    machines = list(dict.fromkeys([*(one.machine for one in roots), *here]))
+    here = this_machine(environment)
+    machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources or not roots else [])]))
     outcome = IngestOutcome()
     for report in fetched(environment, root, wanted, check):
         outcome.reports.append(report)
