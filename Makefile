@@ -45,6 +45,15 @@ $(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude locks/cl
 
 setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with
 
+$(VENV)/.page: $(VENV)/.ready locks/page.txt
+	$(LOCKED) -r locks/page.txt
+	mkdir -p $(VENV)/page
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/page axe-core@4.14.1
+	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -qq chromium; } || { echo 'install Chromium' >&2; exit 1; }
+	touch $@
+
+setup-page: setup $(VENV)/.page  ## add what drives a browser in the tests of the page, and Chromium where root may install it
+
 $(VENV)/.wheel: $(VENV)/.ready locks/wheel.txt
 	$(LOCKED) -r locks/wheel.txt
 	touch $@
@@ -93,13 +102,16 @@ JOBS ?= logical
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
-	$(BIN)/python -m pytest -m 'not system and not faults and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
+	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
 
 test-system: setup  ## daemon, command line and pages as whole processes, killed ones too
 	$(BIN)/python -m pytest -m 'system and not stress and not wheel' $(PARALLEL) --durations 10
 
 test-faults: setup  ## changes of a memory in which the disk fails at one of some sixty points each; needs a C compiler
 	$(BIN)/python -m pytest -m faults -n $(JOBS)
+
+test-page: setup-page  ## the page in a real browser
+	$(BIN)/python -m pytest -m page $(PARALLEL) --durations 10
 
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
 	$(BIN)/python -m pytest -m wheel
@@ -118,6 +130,9 @@ test-trainer: setup-trainer  ## the trainer's tests
 
 stress: setup  ## crash tests with many repetitions
 	$(BIN)/python -m pytest -m stress --timeout 7200
+
+screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
+	$(BIN)/python -m benchmarks.page --screenshots docs/images
 
 bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
 	mkdir -p $(OUT)

@@ -6,7 +6,7 @@ const trouble = document.getElementById("trouble"), pulse = document.getElementB
 const nonce = document.currentScript.nonce, tabs = new BroadcastChannel("oneiros");
 const LOST = "The daemon has ended or was started anew. A new link: oneiros open";
 const CLOSED = "This page opens with a link from your terminal: oneiros open";
-let secret = sessionStorage.getItem("oneiros") || "", wanted = 0;
+let secret = sessionStorage.getItem("oneiros") || "";
 
 // -- access: a one-time code from the terminal, a secret for this origin, which tabs of it share; never a cookie
 
@@ -38,11 +38,11 @@ async function begin() {
 function here() { return location.pathname === "/" ? "/overview" : location.pathname + location.search; }
 
 async function go(address, keep = true) {
-  const mine = ++wanted;
+  if (keep && address !== here()) history.pushState(null, "", address);
+  if (keep) scrollTo(0, 0);
   view.setAttribute("aria-busy", "true");
   await htmx.ajax("GET", "/page" + address, {target: view, swap: "innerHTML"}).catch(() => {});
-  if (mine !== wanted) return;
-  if (keep && address !== here()) { history.pushState(null, "", address); scrollTo(0, 0); }
+  view.removeAttribute("aria-busy");
 }
 
 addEventListener("popstate", () => go(here(), false));
@@ -83,7 +83,6 @@ addEventListener("htmx:responseError", ({detail}) => {
 });
 addEventListener("htmx:afterRequest", ({detail}) => { if (detail.successful) trouble.hidden = true; });
 addEventListener("htmx:afterSwap", ({detail}) => {
-  view.removeAttribute("aria-busy");
   for (const plot of detail.target.querySelectorAll("[data-plot]")) draw(plot);
   if (detail.target !== view) return;
   const head = view.querySelector("h1");
@@ -133,7 +132,7 @@ async function draw(plot) {
   const axis = {stroke: colour("--quiet"), grid: {stroke: colour("--edge"), width: 1}, ticks: {show: false}};
   const lines = series.map((label, at) => ({label, stroke: colour("--curve-" + at), width: 2, points: {show: data[0].length < 3}}));
   const size = () => ({width: plot.clientWidth, height: 180});
-  const drawn = new uPlot({...size(), scales: {x: {time: !steps}}, series: [{}, ...lines], axes: [axis, {...axis, size: 44}], cursor: {y: false}}, data, plot);
+  const drawn = new uPlot({...size(), scales: {x: {time: !steps}}, series: [{}, ...lines], axes: [axis, {...axis, size: 44}], cursor: {y: false}, legend: {live: false}}, data, plot);
   new ResizeObserver(() => drawn.setSize(size())).observe(plot);
 }
 
@@ -165,5 +164,6 @@ addEventListener("keydown", event => {
   event.preventDefault();
 });
 
+addEventListener("hashchange", () => { if (location.hash.startsWith("#code=")) begin(); });
 begin();
 })();

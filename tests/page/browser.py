@@ -1,14 +1,18 @@
 """A real browser at a real daemon: Debian's Chromium, driven by playwright, at a link from a terminal."""
 
+import json
 import shutil
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
+from oneiros.light.endpoint import daemon_state
 from tests.system.at_terminal import at_terminal
-from tests.system.house import House
+from tests.system.house import CHECKOUT, House
 
+AXE = CHECKOUT / ".venv" / "page" / "node_modules" / "axe-core" / "axe.min.js"
 SWITCHES = [
     *("--no-sandbox", "--disable-gpu", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -43,7 +47,25 @@ def link(house: House, view: str = "overview") -> str:
     return found[0].strip()
 
 
-def screenshot(page: Any, file: Path) -> None:
-    """What stands in the window."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=str(file))
+@dataclass(frozen=True)
+class PageSecret:
+    """What a page keeps for its origin."""
+
+    text: str
+
+    @property
+    def script(self) -> str:
+        """Keeps it in a window before the page begins."""
+        return f"sessionStorage.setItem('oneiros', {json.dumps(self.text)})"
+
+
+def secret_of(house: House, address: str) -> PageSecret:
+    """What the code of a link is exchanged for."""
+    body = json.dumps({"code": address.partition("#code=")[2]}).encode()
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{daemon_state(house.state)['port']}/page/open",
+        body,
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(asked, timeout=30) as answer:
+        return PageSecret(json.loads(answer.read())["secret"])
