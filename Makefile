@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-wheel test-client test-torch test-trainer train-laptop stress bench lint lock format clean
+.PHONY: help setup setup-client setup-page setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
