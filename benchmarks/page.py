@@ -23,9 +23,8 @@ from typing import Any
 from benchmarks.machine import machine_text
 from benchmarks.scale import questions
 from benchmarks.synthetic import fill_vectors, write_corpus
-from benchmarks.systems import hub_cache
+from benchmarks.systems import catalogue
 from crawler.archive.append import Ingester
-from memory_server.embedding.model import find_model
 from memory_server.layers.sessions import CompressedSession, Section, Statement, write_session
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
@@ -184,9 +183,9 @@ def write_memory(house: House, chunks: int, sessions: int) -> list[str]:
     long_session(house)
     offered = [new_topic(text, f"relay-{n}", n, quotes=(quote(text, n),)) for n, text in enumerate(said, start=1)]
     proposed(decisions_on(root), *offered)
-    model = find_model("", hub_cache())
+    model = catalogue().find()
     fill_vectors(root, model)
-    with Memory(root, person=PersonSettings(), hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC)) as memory:
+    with Memory(root, person=PersonSettings(), catalogue=catalogue(), now=lambda: dt.datetime.now(dt.UTC)) as memory:
         memory.reindex()
     return questions(corpus, 6, RUNS + 1)
 

@@ -24,7 +24,7 @@ TAGS = set(
     "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s a hr br table thead tbody tr th td sup".split()
 )
 ATTRIBUTES = {"a": {"href", "class", "target"}, "ol": {"start"}}
-OUTER = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
+OUTER = re.compile(r"https?://|mailto:", re.IGNORECASE)  # `http:x` is an address of this page
 
 PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 

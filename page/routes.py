@@ -1,9 +1,10 @@
 """All routes of the page, on the application that the daemon serves. The guard in front of it opens the fragments."""
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, Depends, FastAPI, HTTPException
 from fastapi.responses import HTMLResponse
 
 from dream.records import State
+from dream.routes import NO_PAGE, Secret
 from page.overview import overview_routes
 from page.passkey import passkey_fragments
 from page.person import note_routes, setting_routes, trainer_routes
@@ -24,7 +25,13 @@ def add_page(api: FastAPI, served: ServedMemory) -> None:
     """Adds shell and fragments. A fragment lies at the address of its view, below `/page`."""
     render = Renderer()
     api.include_router(shell_routes(render))
-    fragments = APIRouter(prefix="/page", include_in_schema=False)
+
+    def require_page(secret: Secret = "") -> None:
+        """The token of programs passes the guard, too; what a person prepares on their page is not theirs."""
+        if not served.pages.holds(secret):
+            raise HTTPException(403, NO_PAGE)
+
+    fragments = APIRouter(prefix="/page", include_in_schema=False, dependencies=[Depends(require_page)])
     own = (note_routes, setting_routes, trainer_routes, passkey_fragments)
     for view in (overview_routes, search_routes, topic_routes, session_routes, review_routes, *own, _pulse):
         fragments.include_router(view(served, render))

@@ -171,4 +171,7 @@ class _Topics:
         return text
 
     def _exists(self, path: str) -> bool:
-        return self._root.file(SourcePath(path)).is_file()
+        try:
+            return self._root.file(SourcePath(path)).is_file()
+        except OSError:  # a name that is longer than the file system takes
+            return False
