@@ -25,6 +25,7 @@ from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import stretches_of
 from memory_server.index.token_vectors import token_bytes
 
+PREPARED_NOTE = "prepared_model"  # whose vectors were made beside those in use, to be tried or to be switched to
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
 
@@ -105,7 +106,7 @@ class StretchIndex:
             with self._guard:
                 self.cache.keep_alone(self.ledger.texts())
                 self._close_cache()
-        remove_other_folders(self._vectors, keep=self.cache.folder.name)
+        remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
 
     def prepare_model(
@@ -113,6 +114,7 @@ class StretchIndex:
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
+            self.ledger.set_note(PREPARED_NOTE, model.fingerprint)
             with closing(self.cache_of(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 
