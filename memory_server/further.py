@@ -13,6 +13,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.index.snapshot import Snapshot
+from memory_server.machine.files import remove_file
 from memory_server.settings import PersonSettings
 
 if TYPE_CHECKING:
@@ -88,6 +89,13 @@ class FurtherModels:
 
         engine = lru_cache(maxsize=1)(partial(SparseEngine, files))
         return SparseIndex(self._derived / "terms" / f"{files.fingerprint}.db", engine)
+
+    def remove_others(self) -> None:
+        """Deletes the weights by models that are not on."""
+        kept = f"{self._chosen.sparse.fingerprint}.db" if self._chosen.sparse else "none"
+        for file in (self._derived / "terms").glob("*"):
+            if not file.name.startswith(kept):
+                remove_file(file)
 
     def scores_of(self, ledger: Path) -> Callable[[Snapshot, str], Vectors] | None:
         """What the sparse model scores for all passages of a ledger; None where none is on."""

@@ -357,7 +357,7 @@ class Memory:
         self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
-            self.upkeep.forget_weights()
+            self.upkeep.forget_of_models()
             shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)

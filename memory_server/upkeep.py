@@ -16,7 +16,7 @@ from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError
 from memory_server.further import FurtherModels
 from memory_server.index.build import Changes, Progress, Report
-from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.indices import Indices, NotOwner, remove_other_folders
 from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
@@ -148,8 +148,10 @@ class Upkeep:
         if self.further.sparse is not None:
             self.further.sparse.bring_level(index.ledger.texts(), self.control(), report_progress)
 
-    def forget_weights(self) -> None:
-        """Keeps of the sparse model's weights those of texts that a source still holds."""
+    def forget_of_models(self) -> None:
+        """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
+        remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
+        self.further.remove_others()
         if self.further.sparse is not None:
             held = {*self.indices.ledger.texts()}
             if self.stretches is not None and not self.stretches.is_empty:

@@ -49,7 +49,7 @@ def planned_removal(environment: Environment) -> Removal:
     variables, home = environment.variables, environment.home
     own = {
         environment.person_file.parent: "your settings",
-        state_home(variables, home): "the state of memories: what you approved and asked, tokens, logs",
+        state_home(variables, home): "the state of memories: what you approved and asked, tokens, logs, added models",
         Path(runtime_folder(variables)): "sockets of daemons",
     }
     models = environment.catalogue.hub_folders()

@@ -56,8 +56,18 @@ class Catalogue:
             found, key=lambda card: (card.name != DEFAULT_MODEL, [*ModelKind].index(card.kind), card.name)
         ), bad
 
-    def card(self, name: str) -> ModelCard:
-        """A model by its full or short name, in any case. Raises UsageError for an unknown or badly described one."""
+    def card(self, name: str, kind: ModelKind | None = None) -> ModelCard:
+        """A model by its full or short name, in any case.
+
+        Raises UsageError for an unknown or badly described one, and for one of another kind than the one that is given.
+        """
+        card = self._named(name)
+        if kind not in (None, card.kind):
+            what = f"{card.name} is a {card.kind} model, where a {kind} one is wanted"
+            raise UsageError(what, remedy="`oneiros model --list` shows the kinds")
+        return card
+
+    def _named(self, name: str) -> ModelCard:
         wanted = name.rpartition("/")[2].casefold()
         for folder in self._folders():
             if folder.name.casefold() == wanted:
@@ -74,10 +84,7 @@ class Catalogue:
         Nothing is downloaded. Raises UsageError where there is no such model, NeedsRepair where its files are not here
         or not those that they should be.
         """
-        card = self.card(name or DEFAULT_MODEL)
-        if card.kind is not kind:
-            what = f"{card.name} is a {card.kind} model, where a {kind} one is wanted"
-            raise UsageError(what, remedy="`oneiros model --list` shows the kinds")
+        card = self.card(name or DEFAULT_MODEL, kind)
         if found := self.here(card) or (None if name else packaged_model()):
             return found
         what = f"the files of {card.name} are not" if name else "there is no embedding model"

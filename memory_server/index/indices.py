@@ -478,7 +478,7 @@ class Indices:
             raise NeedsRepair(  # opened all the same it would be empty and pass for whole
                 "the semantic index is gone", where=self._root.semantic_index / name, remedy="Run `oneiros reindex`"
             )
-        remove_other_folders(self._root.semantic_index, keep=name)
+        remove_other_folders(self._root.semantic_index, name)
         return SemanticIndex(self._root.semantic_index / name)
 
     def _close_semantic(self) -> None:
@@ -496,11 +496,11 @@ class Indices:
         return self._root.vector_cache / self._model.fingerprint
 
 
-def remove_other_folders(parent: Path, keep: str) -> None:
-    """Deletes every index folder but the one in use: those of older models and of lost or renewed indices."""
+def remove_other_folders(parent: Path, *keep: str) -> None:
+    """Deletes every index folder but those in use: those of older models and of lost or renewed indices."""
     if parent.is_dir():
         for folder in parent.iterdir():
-            if folder.name != keep:
+            if folder.name not in keep:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -26,6 +26,7 @@ from memory_server.index.stretches import stretches_of
 from memory_server.index.token_vectors import token_bytes
 from memory_server.lifecycle.fading import Fading
 
+PREPARED_NOTE = "prepared_model"  # whose vectors were made beside those in use, to be tried or to be switched to
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
 
@@ -103,8 +104,15 @@ class StretchIndex:
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         if rebuild:
+<<<<<<< HEAD
             self.forget_vectors()
         remove_other_folders(self._vectors, keep=self.cache.folder.name)
+=======
+            with self._guard:
+                self.cache.keep_alone(self.ledger.texts())
+                self._close_cache()
+        remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
+>>>>>>> models
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
 
     def forget_vectors(self) -> None:
@@ -118,6 +126,7 @@ class StretchIndex:
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
+            self.ledger.set_note(PREPARED_NOTE, model.fingerprint)
             with closing(self.cache_of(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 

@@ -11,7 +11,7 @@ import typer
 from dream.decisions.key import SOFTWARE
 from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
-from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles
+from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
@@ -176,7 +176,7 @@ def config(
         talk(setting_text(kind, key))
         return
     if key == "model":
-        value = environment.catalogue.card(value).name
+        value = environment.catalogue.card(value, ModelKind.DENSE).name
     elif value and (kind_of_model := MODEL_KINDS.get(key)):
         value = environment.catalogue.find(value, kind_of_model).card.name
     if not is_own:
@@ -223,7 +223,7 @@ def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFil
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
     """
-    card = catalogue.card(name or DEFAULT_MODEL)
+    card = catalogue.card(name or DEFAULT_MODEL, ModelKind.DENSE)
     if catalogue.in_hub_cache(card) is None and (download or (not name and _agrees_to_download(card))):
         talk(f"Fetching {_download_text(card)}")
         return catalogue.download(card)

@@ -186,10 +186,31 @@ def test_forgetting_leaves_no_weight_of_a_text_that_no_source_holds(
         (root.topics / "mail.md").unlink()
         memory.reindex()
 
-        memory.upkeep.forget_weights()
+        memory.upkeep.forget_of_models()
 
         assert not any(terms in one.read_bytes() for one in (root.derived / "terms").iterdir())
         assert first(memory, "printer jams") == "topics/print.md"
+
+
+def test_forgetting_leaves_nothing_that_a_model_not_in_use_made(
+    root: MemoryRoot, make_engine: MakeEngine, added: Path
+) -> None:
+    with open_memory(root, make_engine, added=added, person=PersonSettings(sparse_model="tiny-sparse")) as memory:
+        memory.reindex()
+        with memory.trial(memory.catalogue.find_any("tiny-late")):
+            pass
+        assert len(list(root.vector_cache.iterdir())) == 2
+    (root.derived / "trial").mkdir()
+
+    with open_memory(root, make_engine, added=added) as memory:
+        memory.reindex()
+        strike = root.state / "forgetting.txt"
+        strike.parent.mkdir(parents=True, exist_ok=True)
+        strike.write_text("0f0f0f0f-0000-4000-8000-000000000000\n", encoding="utf-8")
+        memory.reindex()
+
+        assert [folder.name for folder in root.vector_cache.iterdir()] == [memory.model.fingerprint]
+        assert not list((root.derived / "terms").iterdir()) and not (root.derived / "trial").exists()
 
 
 # -- late interaction -------------------------------------------------------------------------------------------

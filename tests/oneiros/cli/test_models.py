@@ -232,6 +232,20 @@ def test_a_setting_of_a_kind_takes_a_model_of_that_kind_alone(shell: Shell, memo
 
 
 @pytest.mark.parametrize(
+    "command", [("config", "model", "sparse-v2-mini"), ("init", "--model", "sparse-v2-mini", "--download")]
+)
+def test_no_memory_is_given_a_model_that_makes_no_vectors(
+    shell: Shell,  # noqa: F811
+    memory: Path,
+    command: tuple[str, ...],
+) -> None:
+    code, _, error = shell(*command)
+
+    assert code == 2 and "is a sparse model, where a dense one is wanted" in error
+    assert (memory / "oneiros.toml").read_text(encoding="utf-8") == f'model = "{PACKAGED_MODEL}"\n'
+
+
+@pytest.mark.parametrize(
     ("words", "is_theirs"),
     [
         (["model", "--add", "/tmp/x"], True),
