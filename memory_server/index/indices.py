@@ -384,7 +384,7 @@ class Indices:
         elif not self.has_graph(ledger):
             with self._guard:
                 self._close_semantic()
-                remove_other_folders(self._root.semantic_index, keep="")
+                remove_other_folders(self._root.semantic_index)
         elif not (self._root.semantic_index / name).is_dir():
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):

@@ -104,15 +104,8 @@ class StretchIndex:
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         if rebuild:
-<<<<<<< HEAD
             self.forget_vectors()
-        remove_other_folders(self._vectors, keep=self.cache.folder.name)
-=======
-            with self._guard:
-                self.cache.keep_alone(self.ledger.texts())
-                self._close_cache()
         remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
->>>>>>> models
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
 
     def forget_vectors(self) -> None:
