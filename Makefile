@@ -50,7 +50,7 @@ $(VENV)/.page: $(VENV)/.ready locks/page.txt
 	$(LOCKED) -r locks/page.txt
 	mkdir -p $(VENV)/page
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/page axe-core@4.14.1
-	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get install -y -qq chromium; } || { echo 'install Chromium' >&2; exit 1; }
+	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || { echo 'install Chromium' >&2; exit 1; }
 	touch $@
 
 setup-page: setup $(VENV)/.page  ## add what drives a browser in the tests of the page, and Chromium where root may install it
