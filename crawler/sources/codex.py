@@ -15,6 +15,8 @@ from crawler.sources.conversation import AgentFile, Conversation, json_or_text, 
 from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "codex"
+TITLE = "Codex CLI"
 MADE_FROM = "0.50 to 0.169"
 ENDINGS = (".jsonl", ".jsonl.zst")
 PUT_IN = re.compile(  # how texts begin that the client wrote in the person's place
@@ -41,6 +43,11 @@ KNOWN_EVENTS = frozenset(
     " plan_update plan_delta".split()
 )
 Record = Mapping[str, Any]
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its rollouts."""
+    return (Path(variables.get("CODEX_HOME") or home / ".codex"),)
 
 
 def files(store: Path) -> Iterator[Path]:

@@ -13,6 +13,8 @@ from crawler.sources.conversation import AgentFile, Conversation, listed, mappin
 from crawler.sources.lines import decoded, head_of, records, whole
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "gemini"
+TITLE = "Gemini CLI"
 MADE_FROM = "0.1 to 0.61"
 TYPES = frozenset({"user", "gemini", "model"})
 SILENT = frozenset({"info", "error", "warning"})  # what the program told the person
@@ -23,6 +25,11 @@ PUT_IN = re.compile(
 FILES_BEGIN, FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 OWN_SERVER = "(oneiros MCP Server)"
 FAILED = frozenset({"error", "cancelled"})
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its chats."""
+    return (Path(variables.get("GEMINI_CLI_HOME") or home) / ".gemini",)
 
 
 def files(store: Path) -> Iterator[Path]:
