@@ -158,7 +158,6 @@ LINES = {
             id="t1",
             cwd="/srv",
             cli_version="0.169.0",
-            source={"subagent": "review"},
             git={"branch": "a"},
         ),
         (

@@ -32,7 +32,8 @@ LABELS = frozenset(  # what stands before a colon and is nobody
 WHO = r"(?P<name>[^\W\d_][\w.'-]*(?: [\w.'()-]+){0,3})"
 STAMP = r"(?:\[?\d[\d:./, -]*(?:[ap]m)?\]?(?: ?[-–] ?| ))?"
 STYLES = (  # of a line on which somebody begins to speak; the first one found is that of the whole text
-    re.compile(rf"#{{1,6}} *(?:\*\*)?{WHO}:?(?:\*\*)?:? *(?P<rest>)", re.IGNORECASE),
+    re.compile(rf"#{{1,6}}[^\w\n]*{WHO}[^\w\n]*(?P<rest>)", re.IGNORECASE),
+    re.compile(rf"{STAMP}(?:\*\*|__){WHO}(?:\*\*|__)(?P<rest>)", re.IGNORECASE),
     re.compile(rf"{STAMP}(?:\*\*|__){WHO}(?::(?:\*\*|__)|(?:\*\*|__):)\s*(?P<rest>.*)", re.IGNORECASE),
     re.compile(rf"{STAMP}{WHO}:(?: +(?P<rest>\S.*)| *)", re.IGNORECASE),
 )

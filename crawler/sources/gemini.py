@@ -57,10 +57,9 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     session = text_or_empty(log.head.get("sessionId"))
     if not session:
         return
-    above = found.path.parent.name if log.head.get("kind") == "subagent" and found.path.parent.name != "chats" else ""
-    talk = Conversation(
-        "gemini", above or session, source=session if above else "main", side_chain=session if above else ""
-    )
+    child = session if log.head.get("kind") == "subagent" else ""
+    above = found.path.parent.name if child and found.path.parent.parent.name == "chats" else ""
+    talk = Conversation("gemini", above or session, source=child if above else "main", side_chain=child)
     talk.version = found.saw_version(log.head.get("version"))
     talk.cwd = folder_of(found.path, log.head)
     for step, about in log.steps:
