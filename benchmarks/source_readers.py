@@ -75,7 +75,7 @@ def readers_figures(samples: Path) -> dict[str, dict[str, int]]:
 def compare(sample: Path, expected: list[str], figures: dict[str, ReaderFigures]) -> None:
     """One sample against what the person typed in it."""
     source = source_at(sample)
-    one = figures.setdefault(source.name if source else "no reader", ReaderFigures())
+    one = figures.setdefault(source.NAME if source else "no reader", ReaderFigures())
     wanted = Counter(map(plain, expected))
     one.prompts += wanted.total()
     try:
@@ -92,7 +92,7 @@ def source_at(sample: Path) -> AgentSource | None:
     if sample.is_file():
         return source_for(sample)
     inside = (source_for(path) for path in sorted(sample.rglob("*")) if path.is_file())
-    return next((source for source in inside if source and source.name != "chat"), None)
+    return next((source for source in inside if source and source.NAME != "chat"), None)
 
 
 def prompts_in(source: AgentSource, sample: Path) -> Iterator[str]:
@@ -158,7 +158,6 @@ LINES = {
             id="t1",
             cwd="/srv",
             cli_version="0.169.0",
-            source={"subagent": "review"},
             git={"branch": "a"},
         ),
         (

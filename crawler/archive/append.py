@@ -230,7 +230,7 @@ class Ingester:
             report.problems += found.problems
             report.skipped += found.unknown
             if read is None and found.unknown:
-                reason = f"no conversation of {source.title} is in it"
+                reason = f"no conversation of {source.TITLE} is in it"
                 report.refused.append(RefusedFile(file.path, Verdict.FOREIGN, reason))
             if (read or found.stamps) and not (report.is_dry_run or project):
                 self._note_file(source, file, found, read)

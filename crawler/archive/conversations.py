@@ -109,7 +109,7 @@ def state_of_file(
         changed_ns=file.changed_ns,
         verdict=Verdict.TAKEN,
         session_id=session_id,
-        reason=msgspec.json.encode(Seen(source.name, version, dict(unknown))).decode(),
+        reason=msgspec.json.encode(Seen(source.NAME, version, dict(unknown))).decode(),
         rules=rules,
     )
 

@@ -15,6 +15,8 @@ from crawler.sources.conversation import AgentFile, Conversation, digest, listed
 from crawler.sources.lines import head_of, records, whole
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "chat"
+TITLE = "a plain conversation"
 MADE_FROM = "exports of 2026"
 ENDINGS = (".json", ".jsonl", ".md", ".txt", ".markdown")
 PERSON = frozenset({"user", "human", "me", "you", "person", "you said"})
@@ -27,19 +29,25 @@ LABELS = frozenset(  # what stands before a colon and is nobody
     " results output input step summary title date time url http https tip important caution hint context goal task"
     " file files path problem solution reason option steps usage version code command expected actual".split()
 )
-NAME = r"(?P<name>[^\W\d_][\w.'-]*(?: [\w.'()-]+){0,3})"
+WHO = r"(?P<name>[^\W\d_][\w.'-]*(?: [\w.'()-]+){0,3})"
 STAMP = r"(?:\[?\d[\d:./, -]*(?:[ap]m)?\]?(?: ?[-–] ?| ))?"
 STYLES = (  # of a line on which somebody begins to speak; the first one found is that of the whole text
-    re.compile(rf"#{{1,6}} *(?:\*\*)?{NAME}:?(?:\*\*)?:? *(?P<rest>)", re.IGNORECASE),
-    re.compile(rf"{STAMP}(?:\*\*|__){NAME}(?::(?:\*\*|__)|(?:\*\*|__):)\s*(?P<rest>.*)", re.IGNORECASE),
-    re.compile(rf"{STAMP}{NAME}:(?: +(?P<rest>\S.*)| *)", re.IGNORECASE),
+    re.compile(rf"#{{1,6}}[^\w\n]*{WHO}[^\w\n]*(?P<rest>)", re.IGNORECASE),
+    re.compile(rf"{STAMP}(?:\*\*|__){WHO}(?:\*\*|__)(?P<rest>)", re.IGNORECASE),
+    re.compile(rf"{STAMP}(?:\*\*|__){WHO}(?::(?:\*\*|__)|(?:\*\*|__):)\s*(?P<rest>.*)", re.IGNORECASE),
+    re.compile(rf"{STAMP}{WHO}:(?: +(?P<rest>\S.*)| *)", re.IGNORECASE),
 )
 FENCE = re.compile(r" {0,3}(?:```|~~~)")
 MAX_TEXT_BYTES = 20_000_000
 READ_CONTENTS = frozenset({"text", "multimodal_text"})  # of a message of ChatGPT
 
 
-def files(_: Path) -> Iterator[Path]:
+def stores(_home: Path, _variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """None: a conversation is named by its file."""
+    return ()
+
+
+def files(_store: Path) -> Iterator[Path]:
     """Nothing by itself: a conversation is named by its file."""
     yield from ()
 

@@ -15,6 +15,8 @@ from crawler.sources.conversation import AgentFile, Conversation, json_or_text, 
 from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "codex"
+TITLE = "Codex CLI"
 MADE_FROM = "0.50 to 0.169"
 ENDINGS = (".jsonl", ".jsonl.zst")
 PUT_IN = re.compile(  # how texts begin that the client wrote in the person's place
@@ -43,6 +45,11 @@ KNOWN_EVENTS = frozenset(
 Record = Mapping[str, Any]
 
 
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its rollouts."""
+    return (Path(variables.get("CODEX_HOME") or home / ".codex"),)
+
+
 def files(store: Path) -> Iterator[Path]:
     """The rollouts of a store; of one that is there twice the plain file."""
     for folder in ("sessions", "archived_sessions"):
@@ -64,9 +71,12 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     if first is None:
         return
     meta = mapping(first.get("payload")) if first.get("type") == "session_meta" else first
-    spawned = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
-    own, above = name_of(found.path, meta), text_or_empty(spawned.get("parent_thread_id"))
-    talk = Conversation("codex", above, source=own, side_chain=own) if above else Conversation("codex", own)
+    own, source = name_of(found.path, meta), meta.get("source")
+    above = text_or_empty(mapping(mapping(mapping(source).get("subagent")).get("thread_spawn")).get("parent_thread_id"))
+    is_asked_by_agent = bool(above) or source == "mcp" or "subagent" in mapping(source)
+    talk = Conversation(
+        "codex", above or own, source=own if above else "main", side_chain=own if is_asked_by_agent else ""
+    )
     talk.cwd, talk.version = text_or_empty(meta.get("cwd")), found.saw_version(meta.get("cli_version"))
     talk.branch = text_or_empty(mapping(meta.get("git")).get("branch"))
     parent = parent_of(found.path, text_or_empty(meta.get("forked_from_id")) or above)
@@ -119,7 +129,7 @@ class _Rollout:
         if role == "assistant":
             self._talk.reply(words_of(content), time, item.get("id"))
         elif role == "user":
-            self._prompt(typed_in(content), time, item.get("id"))
+            self._prompt(typed_in(typed_parts(item)), time, item.get("id"))
         elif role not in ("developer", "system"):
             self._found.unknown[f"role {role}"] += 1
 
@@ -145,6 +155,15 @@ class _Rollout:
             self._talk.reply(text_or_empty(event.get("message")), time)
         elif kind not in KNOWN_EVENTS and kind != "thread_rolled_back":
             self._found.unknown[f"event {kind}"] += 1
+
+
+def typed_parts(item: Record) -> object:
+    """The parts of a message without those that the client itself marks as put in, where it marks them."""
+    content = item.get("content")
+    kinds = mapping(item.get("internal_chat_message_metadata_passthrough")).get("content_item_kinds")
+    if not (isinstance(content, list) and isinstance(kinds, list) and len(kinds) == len(content)):
+        return content
+    return [part for part, kind in zip(content, kinds, strict=True) if str(kind).startswith("user.")]
 
 
 def typed_in(content: object) -> str:

@@ -12,6 +12,8 @@ from crawler.sources.conversation import AgentFile, Conversation, listed, mappin
 from crawler.sources.lines import records
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "copilot"
+TITLE = "Copilot CLI"
 MADE_FROM = "0.0.420 to 1.0.11"
 TYPED = (None, "", "user")  # sources of what the person typed
 KNOWN = frozenset(  # events that say nothing which an entry keeps
@@ -28,6 +30,11 @@ KNOWN = frozenset(  # events that say nothing which an entry keeps
     " command.queued command.execute command.completed exit_plan_mode.requested exit_plan_mode.completed"
     " hook.start hook.end system.message system.notification skill.invoked pending_messages.modified".split()
 )
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its logs."""
+    return (Path(variables.get("COPILOT_HOME") or home / ".copilot"),)
 
 
 def files(store: Path) -> Iterator[Path]:

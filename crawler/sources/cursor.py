@@ -7,6 +7,7 @@ among blocks about files and the folder that nobody typed.
 
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
@@ -19,6 +20,8 @@ from crawler.transcripts.classify import blocks_of, text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 
+NAME = "cursor"
+TITLE = "Cursor"
 MADE_FROM = "CLI 2026.09, editor 2.0"
 STATE = "state.vscdb"
 QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
@@ -30,6 +33,13 @@ CALLS = frozenset({"tool_use", "tool_call", "tool-call"})
 SILENT = frozenset({"thinking", "redacted_thinking", "reasoning", "tool_result", "tool-result", "image", "file"})
 CHATS = "select value from cursorDiskKV where key >= 'composerData:' and key < 'composerData;'"
 BUBBLE = "select value from cursorDiskKV where key = ?"
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where the command line and the editor keep theirs."""
+    mac = home / "Library" / "Application Support"
+    editor = mac if sys.platform == "darwin" else Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
+    return Path(variables.get("CURSOR_CONFIG_DIR") or home / ".cursor"), editor / "Cursor" / "User"
 
 
 def files(store: Path) -> Iterator[Path]:

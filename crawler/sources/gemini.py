@@ -13,6 +13,8 @@ from crawler.sources.conversation import AgentFile, Conversation, listed, mappin
 from crawler.sources.lines import decoded, head_of, records, whole
 from crawler.transcripts.classify import text_or_empty
 
+NAME = "gemini"
+TITLE = "Gemini CLI"
 MADE_FROM = "0.1 to 0.61"
 TYPES = frozenset({"user", "gemini", "model"})
 SILENT = frozenset({"info", "error", "warning"})  # what the program told the person
@@ -23,6 +25,11 @@ PUT_IN = re.compile(
 FILES_BEGIN, FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 OWN_SERVER = "(oneiros MCP Server)"
 FAILED = frozenset({"error", "cancelled"})
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its chats."""
+    return (Path(variables.get("GEMINI_CLI_HOME") or home) / ".gemini",)
 
 
 def files(store: Path) -> Iterator[Path]:
@@ -50,10 +57,9 @@ def read(found: AgentFile) -> Iterator[Conversation]:
     session = text_or_empty(log.head.get("sessionId"))
     if not session:
         return
-    above = found.path.parent.name if log.head.get("kind") == "subagent" and found.path.parent.name != "chats" else ""
-    talk = Conversation(
-        "gemini", above or session, source=session if above else "main", side_chain=session if above else ""
-    )
+    child = session if log.head.get("kind") == "subagent" else ""
+    above = found.path.parent.name if child and found.path.parent.parent.name == "chats" else ""
+    talk = Conversation("gemini", above or session, source=child if above else "main", side_chain=child)
     talk.version = found.saw_version(log.head.get("version"))
     talk.cwd = folder_of(found.path, log.head)
     for step, about in log.steps:

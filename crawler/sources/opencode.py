@@ -17,6 +17,8 @@ from crawler.transcripts.classify import text_or_empty
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 
+NAME = "opencode"
+TITLE = "OpenCode"
 MADE_FROM = "1.1 to 2.0"
 SILENT = frozenset(  # parts and messages that say nothing which an entry keeps
     "reasoning file step-start step-finish snapshot patch agent retry compaction subtask synthetic system"
@@ -31,6 +33,11 @@ IN_PARTS = (
 SECOND = "select type, id, time_created, data from session_message where session_id = ? order by seq"
 TABLES = re.compile(rb"(?i)create table\W+(?:session_message|part)\W")
 Message = Mapping[str, Any]
+
+
+def stores(home: Path, variables: Mapping[str, str]) -> tuple[Path, ...]:
+    """Where it keeps its database, or its older files."""
+    return (Path(variables.get("XDG_DATA_HOME") or home / ".local" / "share") / "opencode",)
 
 
 def files(store: Path) -> Iterator[Path]:

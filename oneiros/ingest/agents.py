@@ -35,20 +35,20 @@ def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
 
 
 def _check(environment: Environment, source: AgentSource, where: str, files: int, seen: SeenOfAgent) -> Check:
-    told = f"{source.title}: store found, {where}, {files} files, {seen.files} read"
+    told = f"{source.TITLE}: store found, {where}, {files} files, {seen.files} read"
     if seen.version:
-        told += f", newest version seen {seen.version}, reader made from {source.made_from}"
+        told += f", newest version seen {seen.version}, reader made from {source.MADE_FROM}"
     if seen.unknown:
         named = ", ".join(f"{kind} ({count})" for kind, count in seen.unknown.most_common(MOST_NAMED))
         more = f" and {len(seen.unknown) - MOST_NAMED} more" if len(seen.unknown) > MOST_NAMED else ""
         return warning(
             f"{told}; unknown types: {named}{more}", "What they hold is not read; a newer oneiros may know them"
         )
-    if is_newer(seen.version, source.made_from):
+    if is_newer(seen.version, source.MADE_FROM):
         return warning(told, "If turns are missing, a newer oneiros may know this version")
-    if source.name in environment.person.agents and seen.files < files:
+    if source.NAME in environment.person.agents and seen.files < files:
         return warning(told, "oneiros ingest")
-    is_off = source.name not in environment.person.agents
+    is_off = source.NAME not in environment.person.agents
     return ok(f"{told}; taken in by `oneiros config agents`" if is_off else told)
 
 

@@ -97,7 +97,7 @@ def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
     source = SOURCES[wanted.agent]
     if found := [store for store in source.stores(environment.home, environment.variables) if store.exists()]:
         return found
-    raise UsageError(f"there are no conversations of {source.title} to read", remedy="Name a file or a folder")
+    raise UsageError(f"there are no conversations of {source.TITLE} to read", remedy="Name a file or a folder")
 
 
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:

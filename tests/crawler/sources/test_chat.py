@@ -19,6 +19,8 @@ def chat(tmp_path: Path, name: str, content: Any) -> Path:
     [
         "User: How do I pin it?\nNote: soon.\n\nAssistant: With a lock file.\nUser: Thanks.",
         "## You\nHow do I pin it?\nNote: soon.\n\n## ChatGPT\n### Steps\nWith a lock file.\n## You\nThanks.",
+        "**User**\nHow do I pin it?\nNote: soon.\n\n**Assistant**\n**Steps**\nWith a lock file.\n\n**User**\nThanks.",
+        "### 🧑 User\nHow do I pin it?\nNote: soon.\n### 🤖 Assistant\nWith a lock file.\n### 🧑 User\nThanks.",
         "# Pinning\n\n**Human:** How do I pin it?\nNote: soon.\n\n**Claude:** With a lock file.\n\n**Human:** Thanks.",
         "[10:02] Me: How do I pin it?\nNote: soon.\n[10:03] Claude: With a lock file.\n[10:04] Me: Thanks.",
     ],

@@ -104,6 +104,19 @@ def test_a_spawned_thread_belongs_to_its_parent_and_nobody_types_in_it(tmp_path:
     assert [turn.role for turn in turns_of(talk)] == [Role.SUB_AGENT]
 
 
+@pytest.mark.parametrize("source", [{"subagent": "review"}, {"subagent": {"other": "guardian"}}, "mcp"])
+def test_what_an_agent_asks_nobody_typed(tmp_path: Path, source: object) -> None:
+    assert prompts("codex", rollout(tmp_path, said("user", 1, "Review the change."), source=source)) == []
+
+
+def test_what_the_client_marks_as_put_in_is_no_speech(tmp_path: Path) -> None:
+    message = said("user", 1, "Always use tabs.", "Go on.")
+    kinds = {"content_item_kinds": ["hook.context", "user.text"]}
+    message["payload"]["internal_chat_message_metadata_passthrough"] = kinds
+
+    assert prompts("codex", rollout(tmp_path, message)) == ["Go on."]
+
+
 def test_a_rollback_leaves_a_dead_branch(tmp_path: Path) -> None:
     path = rollout(
         tmp_path,

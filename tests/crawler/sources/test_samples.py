@@ -45,4 +45,4 @@ def test_every_prompt_of_the_samples_is_found_and_none_is_invented(tmp_path: Pat
 def test_a_sample_goes_to_the_reader_of_its_agent(name: str) -> None:
     readers = {path.name: source_for(path) for path in (SAMPLES / name).iterdir()}
 
-    assert {source.name if source else "" for source in readers.values()} == {name}
+    assert {source.NAME if source else "" for source in readers.values()} == {name}
