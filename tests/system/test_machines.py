@@ -142,6 +142,9 @@ def test_only_what_was_appended_is_sent_and_nothing_where_nothing_changed(someon
     assert (received(second), received(third)) == (0, len(more))
     assert sum(report.ingest.read for report in second.reports) == 0
     assert someone.archive.digest(SESSION) == digest_of(someone, file)
+    rest = to_lines(person(13, "Then merge it."))
+    file.write_bytes(file.read_bytes().removesuffix(b'{"type": "user", "torn') + rest)
+    assert received(someone.ingests("laptop")) == len(rest)
 
 
 def digest_of(someone: Person, file: Path) -> str:
