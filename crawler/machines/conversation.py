@@ -67,11 +67,11 @@ class Dialogue:
         for pipe in (self._input, self._output, self._error_output):
             with suppress(BrokenPipeError):
                 pipe.close()
-        with suppress(subprocess.TimeoutExpired):
+        try:
             self._process.wait(timeout=0 if error else END_SECONDS)
-        with suppress(ProcessLookupError):
+        except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+            self._process.wait()
 
     def noise_before(self, marker: bytes) -> bytes:
         """What comes before the answer. Raises Lost where no answer comes."""

@@ -24,6 +24,8 @@ from memory_server.escaping import shown_line
 
 BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at a time
 FRAME_BYTES = 4 << 20
+BESIDE_BYTES = 64 << 20  # of an answer, beside the contents of files
+FRAME_COST = 100  # bytes that a frame counts for beside its own
 MAX_PROBLEMS = 1_000
 MAX_DAYS = 5_000  # on which transcripts there were written last
 SECONDS = 3600.0  # of one answer
@@ -152,7 +154,7 @@ class _Receiver:
         self._roots = roots
         self._mirror = mirror
         self._answer = answer
-        self._room = batch_bytes + FRAME_BYTES
+        self._room = batch_bytes + BESIDE_BYTES
         self._seen: set[tuple[int, str]] = set()
         self._file: SentFile | None = None
         self._stream: BinaryIO | None = None
@@ -162,8 +164,11 @@ class _Receiver:
         while True:
             head = spoken.take(5)
             kind, size = head[:1], int.from_bytes(head[1:], "big")
+            self._room -= size + FRAME_COST
             if size > FRAME_BYTES:
                 raise Lost("its answer is not what was asked for")
+            if self._room < 0:
+                raise Lost("it sent more than was asked for")
             if kind == b"D":
                 for piece in spoken.pieces(size):
                     self._write(piece)
@@ -237,9 +242,6 @@ class _Receiver:
         return ""
 
     def _write(self, content: bytes) -> None:
-        self._room -= len(content)
-        if self._room < 0:
-            raise Lost("it sent more than was asked for")
         if self._stream is not None:
             self._stream.write(content)
             self._count += len(content)

@@ -128,7 +128,8 @@ class Sender:
     def listed(self, root: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The files below a root that end as asked for, each with its folder."""
         for pattern in root["folders"]:
-            folders = [path for path in sorted(glob.glob(os.path.expanduser(pattern))) if os.path.isdir(path)]
+            whole = glob.escape(self.home) + pattern[1:] if pattern.startswith("~/") else pattern
+            folders = [path for path in sorted(glob.glob(whole)) if os.path.isdir(path)]
             if not folders and root["must_be_there"]:
                 self.tell("P", {"path": pattern, "what": "there is no such folder"})
             for folder in folders:
@@ -176,10 +177,8 @@ class Sender:
             what = "it is no file, whatever its name says"
         elif most and seen.st_size > most:
             what = "longer than " + str(most // 1024) + " KB"
-        elif most and not seen.st_size:
-            what = "empty"
         else:
-            return False
+            return bool(most and not seen.st_size)  # nothing in it is not worth a word
         self.problem(path, what)
         return True
 
@@ -220,7 +219,7 @@ class Sender:
                 return  # somebody cut it short
             left -= len(piece)
             self.left -= len(piece)
-            cut = 0 if is_packed or not left else piece.rfind(b"\n") + 1
+            cut = 0 if is_packed else piece.rfind(b"\n") + 1
             for part, ends_line in ((memoryview(piece)[:cut], True), (memoryview(piece)[cut:], False)):
                 if part:
                     hashed.update(part)

@@ -48,7 +48,8 @@ def daemon_jobs(
         report = scan_references(replace(environment), root, look.due(memory.person, now()))
         if report.written or report.moved or report.removed:
             on_ingested("", False)
-        return f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
+        said = f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
+        return "; ".join((said, *report.barren))
 
     def flag(check: Callable[[], None]) -> str:
         check()

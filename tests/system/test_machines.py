@@ -142,6 +142,9 @@ def test_only_what_was_appended_is_sent_and_nothing_where_nothing_changed(someon
     assert (received(second), received(third)) == (0, len(more))
     assert sum(report.ingest.read for report in second.reports) == 0
     assert someone.archive.digest(SESSION) == digest_of(someone, file)
+    rest = to_lines(person(13, "Then merge it."))
+    file.write_bytes(file.read_bytes().removesuffix(b'{"type": "user", "torn') + rest)
+    assert received(someone.ingests("laptop")) == len(rest)
 
 
 def digest_of(someone: Person, file: Path) -> str:
@@ -384,7 +387,7 @@ def test_a_kill_at_either_end_loses_and_doubles_nothing(someone: Person) -> None
     written = [many_prompts(someone.net.homes[name], start) for name, start in (("laptop", 0), ("desk", 8))]
     files = [file for some in written for file in some]
     hits = 0
-    for turn in range(6):
+    for turn in range(5):
         process = subprocess.Popen(
             [sys.executable, "-c", INGEST], env=dict(someone.environment.variables), stderr=subprocess.DEVNULL
         )
@@ -415,7 +418,7 @@ def many_prompts(home: Path, start: int) -> list[Path]:
     found = []
     for number in range(start, start + 8):
         session = f"{number:08x}-1111-4111-8111-111111111111"
-        said = [person(number * 100 + one, f"Prompt {one}. " + "word" * 2_000, session=session) for one in range(1, 60)]
+        said = [person(number * 100 + one, f"Prompt {one}. " + "word" * 100, session=session) for one in range(1, 60)]
         found.append(write_transcript(projects(home), *said, session=session))
     return found
 

@@ -173,6 +173,7 @@ def test_a_file_that_breaks_off_counts_up_to_its_last_checkpoint(says: Says) -> 
         ("out.write(said)", "it says something else than the answer: "),
         ("begin()\nwhile True: file('~/.claude/projects/%f.jsonl' % time.time(), b'x' * 1000000)",
          "it sent more than was asked for"),
+        ("begin()\nwhile True: frame('K', b'x' * 1000000)", "it sent more than was asked for"),
     ],
 )  # fmt: skip
 def test_an_answer_that_is_none_is_said_to_be_so(says: Says, answer: str, reason: str) -> None:
