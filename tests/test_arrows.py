@@ -33,7 +33,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "oneiros": """
         light hook worker file_events environment client completion claude founding replay judging opening ingest
-        first_steps dreaming backup importing hooks daemon doctor uninstall cli
+        first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder
