@@ -35,8 +35,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         served rendering shell diffs markdown search topics sessions passkey review overview person routes
     """,
     "oneiros": """
-        light hook worker file_events environment client clients claude founding replay judging opening
-        ingest first_steps dreaming backup importing hooks daemon doctor uninstall cli
+        light hook worker file_events environment client clients claude founding replay judging opening ingest
+        first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

@@ -11,12 +11,12 @@ that lie in an earlier bundle. Who may restore what is decided above.
 import datetime as dt
 import hashlib
 import re
-import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import zstandard
@@ -29,6 +29,10 @@ MANIFEST = "manifest.json"
 LEVEL = 3  # archived turns are packed already
 MOST_MANIFEST_BYTES = 256_000_000
 PIECE_BYTES = 1 << 20
+BLOCK, MOST_NAME_BYTES = 512, 100  # of a tar
+NUL = bytes(1)
+RIGHTS = b"0000600" + NUL + 2 * (b"0000000" + NUL)  # and owner and group
+TIME_TO_TYPE = b"0" * 11 + NUL + b" " * 8 + b"0"  # the sum stands as blanks while it is made
 FORBIDDEN = frozenset({"", ".", "..", ".git", ".oneiros"})  # parts of a name
 ODD = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -105,14 +109,17 @@ def write_bundle(
     held = set()
     with replaced(file) as stream:
         packer = zstandard.ZstdCompressor(level=LEVEL, threads=-1)
-        with packer.stream_writer(stream, closefd=False) as packed, tarfile.open(fileobj=packed, mode="w|") as tar:
+        with packer.stream_writer(stream, closefd=False, write_size=PIECE_BYTES) as packed:
+            out: Any = BufferedWriter(packed, PIECE_BYTES)
             for name, content in contents:
-                files[name] = FileNote(len(content), hashlib.sha256(content).hexdigest())
-                if known is None or known.get(name) != files[name]:
+                files[name] = note = FileNote(len(content), hashlib.sha256(content).hexdigest())
+                if known is None or known.get(name) != note:
                     held.add(name)
-                    _add(tar, name, content)
-            manifest = msgspec.json.encode(Manifest(kind, 1, made, files, dict(notes or {})))
-            _add(tar, MANIFEST, manifest)
+                    _add(out, stored_name(name), content)
+            _add(out, MANIFEST, msgspec.json.encode(Manifest(kind, 1, made, files, dict(notes or {}))))
+            out.write(bytes(2 * BLOCK))
+            out.flush()
+            out.detach()
         stream.flush()
         written = read_bundle(Path(stream.name), kind)
         if written.manifest.files != files or written.held != held:
@@ -120,25 +127,37 @@ def write_bundle(
     return Bundle(file, written.manifest, written.held, written.fingerprint)
 
 
-def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = len(content), 0o600
-    tar.addfile(member, BytesIO(content))
+def stored_name(name: str) -> str:
+    """The name of a member; one that is too long for the header of a tar is replaced by its hash."""
+    fits = len(name.encode()) <= MOST_NAME_BYTES
+    return name if fits else f"root/long/{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+
+
+def _add(out: Any, name: str, content: bytes) -> None:
+    out.write(header(name.encode(), len(content)))
+    out.write(content)
+    out.write(bytes(-len(content) % BLOCK))
+
+
+def header(name: bytes, size: int) -> bytes:
+    """The header of an ordinary file in a tar (POSIX ustar), of nobody and no time: one for each name and size."""
+    head = name.ljust(100, NUL) + RIGHTS + b"%011o" % max(0, size) + NUL + TIME_TO_TYPE
+    whole = head.ljust(257, NUL) + b"ustar" + NUL + b"00" + bytes(BLOCK - 265)
+    return whole[:148] + b"%06o" % sum(whole) + NUL + b" " + whole[156:]
 
 
 def read_bundle(file: Path, kind: str) -> Bundle:
     """Reads a bundle from end to end. Raises ContentError where it is not what its manifest says."""
     found: dict[str, FileNote] = {}
     manifest = b""
-    for name, parts in _members(file):
+    for name, size, parts in _members(file):
         if manifest or name in found:
             raise _odd(file, f"{name} stands behind the manifest or twice")
         if name == MANIFEST:
             manifest = _bounded(parts, file)
             continue
-        size, digest = 0, hashlib.sha256()
+        digest = hashlib.sha256()
         for part in parts:
-            size += len(part)
             digest.update(part)
         found[name] = FileNote(size, digest.hexdigest())
     try:
@@ -149,9 +168,10 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         raise _odd(file, f"it is no {kind} of this version")
     for name in said.files:
         _require_plain(file, name)
-    if wrong := sorted(name for name, note in found.items() if said.files.get(name) != note):
-        raise _odd(file, f"{wrong[0]} is not what the manifest says")
-    return Bundle(file, said, frozenset(found), fingerprint_of(manifest))
+    held = {name for name in said.files if stored_name(name) in found}
+    if len(held) != len(found) or any(said.files[name] != found[stored_name(name)] for name in held):
+        raise _odd(file, "its files are not what the manifest says")
+    return Bundle(file, said, frozenset(held), fingerprint_of(manifest))
 
 
 def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Collection[str] = ()) -> None:
@@ -169,7 +189,9 @@ def unpack(bundles: Sequence[Bundle], places: Mapping[str, Path], leave_out: Col
             remedy="Name that one too, before this: --restore FIRST --restore NEXT",
         )
     for bundle in bundles:
-        for name, parts in _members(bundle.file):
+        named = {stored_name(name): name for name in bundle.held}
+        for member, _, parts in _members(bundle.file):
+            name = named.get(member, member)
             first, _, rest = name.partition("/")
             if holder.get(name) is bundle and first in places:
                 write_new(places[first] / rest, _checked(bundle.file, name, wanted[name], parts))
@@ -185,24 +207,42 @@ def _checked(file: Path, name: str, note: FileNote, parts: Iterator[bytes]) -> I
         raise _odd(file, f"{name} changed while it was read")
 
 
-def _members(file: Path) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Name and content of every member. Raises ContentError for whatever is no ordinary file under a plain name."""
+def _members(file: Path) -> Iterator[tuple[str, int, Iterator[bytes]]]:
+    """Name, size and content of every member; the content is to be read before the next one, and is passed over else.
+
+    A header is taken only where it is bit for bit the one that we write: no link, no folder, no device has such a one.
+    Raises ContentError for any other, and for what was cut.
+    """
+    unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     try:
-        with (
-            file.open("rb") as raw,
-            zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(raw) as stream,
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
-            for member in tar:
-                if member.type != tarfile.REGTYPE or member.sparse is not None or member.linkname:
-                    raise _odd(file, f"{member.name!r} is no ordinary file")
-                if member.name != MANIFEST:
-                    _require_plain(file, member.name)
-                content = tar.extractfile(member)
-                assert content is not None  # of an ordinary file
-                yield member.name, iter(lambda content=content: content.read(PIECE_BYTES), b"")  # type: ignore[misc]  # a default binds it
-    except (OSError, EOFError, tarfile.TarError, zstandard.ZstdError, UnicodeError, ValueError) as error:
+        with file.open("rb") as raw, unpacker.stream_reader(raw, read_size=PIECE_BYTES) as stream:
+            source: Any = BufferedReader(stream, PIECE_BYTES)
+            while (head := source.read(BLOCK)) != bytes(BLOCK):
+                name, size = head[:100].rstrip(b"\0"), _octal(head[124:135])
+                if head != header(name, size):
+                    raise _odd(file, f"{name.decode('utf-8', 'replace')!r} is no ordinary file")
+                if name != MANIFEST.encode():
+                    _require_plain(file, name.decode("utf-8"))
+                parts = _parts(source, size)
+                yield name.decode("utf-8"), size, parts
+                for _ in parts:
+                    pass
+                source.read(-size % BLOCK)
+    except (OSError, EOFError, zstandard.ZstdError, ValueError) as error:
         raise _odd(file, f"it cannot be read ({error})") from error
+
+
+def _octal(digits: bytes) -> int:
+    return int(digits, 8) if digits.isdigit() else -1
+
+
+def _parts(source: Any, left: int) -> Iterator[bytes]:
+    while left > 0:
+        part = source.read(min(left, PIECE_BYTES))
+        if not part:
+            raise EOFError("it was cut")
+        left -= len(part)
+        yield part
 
 
 def _bounded(parts: Iterator[bytes], file: Path) -> bytes:

@@ -16,6 +16,7 @@ MOST = 64  # points of one change at least; with all changes and the few points 
 SCENARIOS = (
     *("archive", "append", "forget", "reindex", "rebuild", "model", "migration"),
     *("accept", "revert", "remember", "move", "merge"),
+    *("gc", "prune", "unprune", "backup"),
 )
 
 

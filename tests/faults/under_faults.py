@@ -8,6 +8,7 @@ next command runs, and what lies there must be the state before the change or be
 """
 
 import ctypes
+import datetime as dt
 import errno
 import hashlib
 import json
@@ -23,6 +24,7 @@ from unittest.mock import patch
 from crawler.archive.store import Archive
 from dream.records import State
 from memory_server.errors import OneirosError
+from memory_server.lifecycle.use import UseLog
 from memory_server.machine.repair import refusal_of
 from memory_server.settings import read_memory_settings
 from oneiros.cli import ingest, maintenance, searching  # noqa: F401
@@ -155,6 +157,31 @@ def command(*arguments: str) -> Callable[[Home], int]:
     return lambda home: run(home, *arguments)
 
 
+def aged(home: Home) -> None:
+    """A conversation that was there half a year before the change."""
+    ingested(home)
+    log = UseLog(root_at(memory_at(home)).use_log, lambda: dt.date(2026, 3, 2))
+    log.found("an old question", ["topics/mail.md"])
+    log.close()
+
+
+def prune(home: Home) -> int:
+    """Each try goes to a file of its own, as a person would name it."""
+    file = home / f"old{len(list(home.glob('old*')))}.tar.zst"
+    return run(home, "archive", "prune", "--older-than", "1", "--to", str(file))
+
+
+def pruned(home: Home) -> None:
+    ingested(home)
+    assert prune(home) == 0
+
+
+def gone(home: Home) -> None:
+    ingested(home)
+    assert run(home, "backup", str(home / "all.tar.zst")) == 0
+    shutil.rmtree(memory_at(home))
+
+
 LEVEL = (command("reindex"),)
 DECIDED = (lambda home: decisions_on(root_at(memory_at(home))).unexplained(), *LEVEL)  # as every session's start does
 SCENARIOS = {
@@ -168,6 +195,10 @@ SCENARIOS = {
     "accept": Scenario(proposal, accept, DECIDED),
     "revert": Scenario(accepted, revert, DECIDED),
     "remember": Scenario(proposal, remember, DECIDED),
+    "gc": Scenario(aged, command("gc"), LEVEL),
+    "prune": Scenario(ingested, prune, LEVEL),
+    "unprune": Scenario(pruned, lambda home: run(home, "archive", "restore", str(home / "old0.tar.zst")), LEVEL),
+    "backup": Scenario(gone, lambda home: run(home, "backup", "--restore", str(home / "all.tar.zst")), LEVEL),
     "move": Scenario(proposal, command("topics", "mv", "mail", "post"), DECIDED),
     "merge": Scenario(two_topics, merge, DECIDED),
 }
@@ -179,6 +210,8 @@ SCENARIOS = {
 def state_of(home: Home) -> dict[str, Any]:
     """What a person would miss: their files, what is archived, what was decided, and what a question finds."""
     root = memory_at(home)
+    if not root.exists() or not any(root.iterdir()):
+        return {}
     files = [*root.glob("topics/**/*.md"), *root.glob("*.md"), *root.glob("sessions/compressed/**/*.md")]
     archive = Archive(root / "sessions" / "archive")
     return {

@@ -9,15 +9,15 @@ import typer
 from memory_server.errors import UsageError
 from memory_server.lifecycle.bundle import Bundle, read_bundle
 from memory_server.root.paths import MemoryRoot
-from oneiros.backup import KIND, Restoring, back_up, bring_back, look_at
+from memory_server.search.query import parse_day
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.maintenance import brought_level
-from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data_json, talk
 from oneiros.dreaming import decisions_of, decisions_on
 from oneiros.environment import Environment, now
 from oneiros.ingest import forgetting
 from oneiros.ingest.settings import ingest_settings
+from oneiros.lifecycle.backup import KIND, Restoring, back_up, bring_back, look_at
 
 UNVOUCHED = (
     "No fingerprint vouches for it: what your key signed counts, and other decisions and commits explain nothing here"
@@ -63,7 +63,9 @@ def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
     if not text:
         return None
     file = environment.working_folder / text
-    return read_bundle(file, KIND) if file.is_file() else day_of(text)
+    if file.is_file():
+        return read_bundle(file, KIND)
+    return dt.datetime.combine(parse_day(text), dt.time(), dt.UTC)
 
 
 def _restore(environment: Environment, files: list[Path], fingerprint: str, *, as_json: bool) -> None:
