@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-wheel test-client test-torch test-trainer train-laptop stress bench lint lock format clean
+.PHONY: help setup setup-client setup-page setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -41,9 +41,19 @@ $(VENV)/client/node_modules/.bin/claude:
 $(VENV)/.client: $(VENV)/.ready $(VENV)/client/node_modules/.bin/claude locks/client.txt
 	$(LOCKED) -r locks/client.txt
 	npm install --silent --no-audit --no-fund --prefix $(VENV)/client '@modelcontextprotocol/conformance@0.2.0-alpha.12' '@modelcontextprotocol/inspector@2.12.0'
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/client @openai/codex@0.169.0 @google/gemini-cli@0.61.0
 	touch $@
 
 setup-client: setup $(VENV)/.client  ## add the genuine Claude Code that the plugin is tested with
+
+$(VENV)/.page: $(VENV)/.ready locks/page.txt
+	$(LOCKED) -r locks/page.txt
+	mkdir -p $(VENV)/page
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/page axe-core@4.14.1
+	command -v chromium >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } || { echo 'install Chromium' >&2; exit 1; }
+	touch $@
+
+setup-page: setup $(VENV)/.page  ## add what drives a browser in the tests of the page, and Chromium where root may install it
 
 $(VENV)/.wheel: $(VENV)/.ready locks/wheel.txt
 	$(LOCKED) -r locks/wheel.txt
@@ -93,7 +103,7 @@ JOBS ?= logical
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
-	$(BIN)/python -m pytest -m 'not system and not faults and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
+	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
 
 # Other machines are tested over a real sshd; where nobody may install one, these tests say that it is missing.
 SSHD := /usr/sbin/sshd
@@ -105,6 +115,9 @@ test-system: setup $(SSHD)  ## daemon, command line and pages as whole processes
 
 test-faults: setup  ## changes of a memory in which the disk fails at one of some sixty points each; needs a C compiler
 	$(BIN)/python -m pytest -m faults -n $(JOBS)
+
+test-page: setup-page  ## the page in a real browser
+	$(BIN)/python -m pytest -m page $(PARALLEL) --durations 10
 
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
 	$(BIN)/python -m pytest -m wheel
@@ -123,6 +136,9 @@ test-trainer: setup-trainer  ## the trainer's tests
 
 stress: setup  ## crash tests with many repetitions
 	$(BIN)/python -m pytest -m stress --timeout 7200
+
+screenshots: setup-page  ## draw the pictures of docs/page.md anew, from the example memory
+	$(BIN)/python -m benchmarks.page --screenshots docs/images
 
 bench: setup  ## measure retrieval on DATA (default ../shared/data); JSON lands in benchmarks/out
 	mkdir -p $(OUT)

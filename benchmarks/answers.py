@@ -36,7 +36,7 @@ from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.sessions import copy_transcripts
-from benchmarks.systems import hub_cache, kept_vectors, model_text, words_query
+from benchmarks.systems import catalogue, kept_vectors, model_text, words_query
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -168,7 +168,7 @@ def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterat
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
         kept_vectors(root, cache),
-        Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.own()
         started = time.perf_counter()

@@ -30,7 +30,7 @@ from benchmarks.machine import machine_text
 from dream.judge.contradiction import Difference, contradiction_of, differences
 from dream.judge.weights import FILE, Linear, Sort, Weights
 from dream.statements.reading import read_statement
-from memory_server.embedding.model import packaged_model
+from memory_server.embedding.catalogue import packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import Rarity

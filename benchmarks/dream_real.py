@@ -35,8 +35,8 @@ from dream.judge.rejections import Rejections
 from dream.records import Candidate, Quote, identity_of
 from dream.run import Extractor
 from dream.topics import topics_of
+from memory_server.embedding.catalogue import packaged_model
 from memory_server.embedding.engine import Vectors
-from memory_server.embedding.model import packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.redaction import Redactor
 

@@ -51,7 +51,7 @@ from dream.extract.features import ALONE, NAMES, Situation, features_of, situati
 from dream.extract.finder import Finder, agreed_in, is_candidate
 from dream.extract.scorer import WEIGHTS, ClauseModel, ClauseWeights, Embed, Numbers, Scorer
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
-from memory_server.embedding.model import PACKAGED_MODEL
+from memory_server.embedding.catalogue import PACKAGED_MODEL
 from memory_server.language.sentences import sentences_in
 
 EXAMPLES = Path(__file__).with_name("dream_examples.txt")

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+BLOCK = 1 << 20  # characters that are read at a time
 MONTHS = "january february march april may june july august september october november december".split()
 
 
@@ -48,14 +49,18 @@ class Case:
         return bool(self.session_of)
 
 
-def load_cases(layout: str, data: Path, queries: Path | None) -> list[Case]:
-    """The cases of a data set: a file or folder, plain or `.xz`; `queries` are the questions, for docs and exact."""
+def load_cases(layout: str, data: Path, queries: Path | None) -> Iterator[Case]:
+    """The cases of a data set, one after the other: a file or folder, plain or `.xz`.
+
+    LoCoMo, LongMemEval, BEAM and LMEB are read as their authors publish them; `queries` are the questions, for docs
+    and exact. Whatever a set calls its sessions, no name that gives an answer away reaches a memory.
+    """
     if layout in ("docs", "exact"):
         if queries is None:
             raise SystemExit(f"--format {layout} needs --queries FILE")
-        return [_documents(data, read_lines(queries))]
-    loaders = {"locomo": _locomo, "longmemeval": _longmemeval, "beam": _beam}
-    return list(loaders[layout](data))
+        return iter([_documents(data, read_lines(queries))])
+    loaders = {"locomo": _locomo, "longmemeval": _longmemeval, "beam": _beam, "lmeb": _lmeb}
+    return loaders[layout](data)
 
 
 def read_any(file: Path) -> str:
@@ -69,6 +74,27 @@ def read_any(file: Path) -> str:
 def read_lines(file: Path) -> list[dict[str, Any]]:
     """A file of JSON lines."""
     return [json.loads(line) for line in read_any(file).splitlines() if line.strip()]
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    """The members of a JSON array, one at a time: LongMemEval-M is a single array of 2.7 GB."""
+    decoder = json.JSONDecoder()
+    with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as stream:
+        waiting = stream.read(BLOCK).lstrip().removeprefix("[")
+        while True:
+            waiting = waiting.lstrip(" \t\r\n,")
+            if waiting.startswith("]"):
+                return
+            try:
+                row, end = decoder.raw_decode(waiting)
+            except json.JSONDecodeError:
+                block = stream.read(max(BLOCK, len(waiting)))  # doubled, so that a long row is not parsed too often
+                if not block:
+                    raise SystemExit(f"{file}: the file ends within a row. Download it again.") from None
+                waiting += block
+                continue
+            yield row
+            waiting = waiting[end:]
 
 
 def _json_files(data: Path) -> list[Path]:
@@ -107,7 +133,7 @@ def _documents(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Case:
 def _locomo(data: Path) -> Iterator[Case]:
     """A case a conversation, a file a session, a line a turn."""
     for file in _json_files(data):
-        for conversation in json.loads(read_any(file)):
+        for conversation in _rows(file):
             case = Case(conversation["sample_id"])
             talk = conversation["conversation"]
             for number in sorted(int(key.split("_")[1]) for key in talk if re.fullmatch(r"session_\d+", key)):
@@ -116,17 +142,21 @@ def _locomo(data: Path) -> Iterator[Case]:
                 title = f"Conversation of {talk['speaker_a']} and {talk['speaker_b']}"
                 _add_session(case, f"S{number}", title, when, turns)
             for place, row in enumerate(conversation["qa"]):
+                named = {f"D{int(s)}:{int(t)}" for text in row["evidence"] for s, t in LOCOMO_TURN.findall(text)}
                 question = Question(
                     f"{case.name}-{place}",
                     row["question"],
                     f"category {row['category']}",
-                    frozenset(row["evidence_ids"]),
+                    frozenset(named & case.session_of.keys()),
                 )
-                if row["scored"]:
-                    case.questions.append(question)
-                elif row["category"] == 5:
+                if row["category"] == 5:
                     case.unanswerable.append(question)
+                elif question.evidence:
+                    case.questions.append(question)
             yield case
+
+
+LOCOMO_TURN = re.compile(r"D:?(\d+):(\d+)")  # some evidence is written "D8:6; D9:17"
 
 
 def _locomo_turn(turn: Mapping[str, Any]) -> str:
@@ -145,7 +175,7 @@ def _locomo_date(text: str) -> datetime | None:
 def _longmemeval(data: Path) -> Iterator[Case]:
     """A case a haystack, a file a session under a name that gives nothing away, a line a turn."""
     for file in _json_files(data):
-        for haystack in json.loads(read_any(file)):
+        for haystack in map(_haystack, _rows(file)):
             case = Case(haystack["haystack_id"])
             names = {}
             for number, session in enumerate(haystack["sessions"]):
@@ -163,10 +193,26 @@ def _longmemeval(data: Path) -> Iterator[Case]:
             case.session_of_file = {}
             for row in haystack["questions"]:
                 evidence = frozenset(names[name] for name in row["answer_session_ids"] if name in names)
-                if row.get("scored", True) and evidence:
-                    case.questions.append(Question(row["qid"], row["question"], "session", evidence))
+                question = Question(row["qid"], row["question"], haystack["question_type"], evidence)
+                if row["qid"].endswith("_abs"):  # the haystack holds no answer
+                    case.unanswerable.append(question)
+                elif evidence:
+                    case.questions.append(question)
             assert not any("answer_" in text for text in case.files.values()), "an id in the text gives answers away"
             yield case
+
+
+def _haystack(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as it is published, a question with its haystack, as a haystack with one question."""
+    if "sessions" in row:
+        return row
+    parts = zip(row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"], strict=True)
+    return {
+        "haystack_id": row["question_id"],
+        "question_type": row["question_type"],
+        "sessions": [{"session_id": name, "date": date, "turns": turns} for name, date, turns in parts],
+        "questions": [{**row, "qid": row["question_id"]}],
+    }
 
 
 def _longmemeval_date(text: str) -> datetime | None:
@@ -175,33 +221,53 @@ def _longmemeval_date(text: str) -> datetime | None:
 
 
 def _beam(data: Path) -> Iterator[Case]:
-    """A case a chat, a file a batch, a line a message."""
-    folders = [data] if _beam_file(data, "chat") else sorted(folder for folder in data.iterdir() if folder.is_dir())
-    for folder in folders:
-        chat, asked = _beam_file(folder, "chat"), _beam_file(folder, "probing_questions")
-        if chat is None or asked is None:
+    """A case a chat, a file a batch, a line a message: any folder below `data` that holds a chat and its questions.
+
+    Where a number stands for several messages, as across the plans of a chat of 10 million tokens, each is right.
+    """
+    for questions in sorted(data.rglob("probing_questions.json*")):
+        folder = questions.parent if questions.parent.name != "probing_questions" else questions.parent.parent
+        chats = [file for name in BEAM_CHATS for file in (folder / name, folder / f"{name}.xz") if file.is_file()]
+        if not chats:
             continue
-        case = Case(folder.name)
+        case = Case(folder.relative_to(data).as_posix())
         anchor = None
-        for batch in json.loads(read_any(chat)):
+        for number, batch in enumerate(_beam_batches(json.loads(read_any(chats[0]))), start=1):
             messages = [message for turn in batch["turns"] for message in turn]
             anchors = [batch.get("time_anchor"), *(message.get("time_anchor") for message in messages)]
             anchor = next((date for text in anchors if text and (date := _beam_date(text))), anchor)
             turns = [(f"M{message['id']}", f"{message['role']}: {message['content']}") for message in messages]
-            _add_session(case, f"B{batch['batch_number']}", f"Chat, part {batch['batch_number']}", anchor, turns)
-        for kind, rows in json.loads(read_any(asked)).items():
-            for row in rows:
-                evidence = frozenset(f"M{number}" for number in row["evidence_ids"])
-                question = Question(row["qid"], row["question"], kind, evidence)
-                if row["scored"]:
-                    case.questions.append(question)
-                elif kind == "abstention":
+            _add_session(case, f"B{number}", f"Chat, part {number}", anchor, turns)
+        for kind, rows in json.loads(read_any(questions)).items():
+            for place, row in enumerate(rows):
+                evidence = frozenset(f"M{number}" for number in _numbers(row.get("source_chat_ids")))
+                question = Question(f"{case.name}-{kind}-{place}", row["question"], kind, evidence)
+                if kind == "abstention":
                     case.unanswerable.append(question)
+                elif evidence:
+                    case.questions.append(question)
         yield case
 
 
-def _beam_file(folder: Path, name: str) -> Path | None:
-    return next((file for file in (folder / f"{name}.json", folder / f"{name}.json.xz") if file.is_file()), None)
+BEAM_CHATS = ("chat_trunecated.json", "chat.json")  # spelt so; its questions refer to the shorter one where it is there
+
+
+def _beam_batches(chat: Any) -> Iterator[Mapping[str, Any]]:
+    """The batches of a chat, a list of them, or one of lists by the name of a plan."""
+    for part in chat if isinstance(chat, list) else chat.values():
+        if "turns" in part:
+            yield part
+        else:
+            yield from _beam_batches(part)
+
+
+def _numbers(evidence: Any) -> Iterator[int]:
+    """The numbers in lists and objects of them."""
+    if isinstance(evidence, int):
+        yield evidence
+    elif evidence:
+        for part in evidence.values() if isinstance(evidence, dict) else evidence:
+            yield from _numbers(part)
 
 
 def _beam_date(text: str) -> datetime | None:
@@ -209,6 +275,53 @@ def _beam_date(text: str) -> datetime | None:
     if not match or match[1].lower() not in MONTHS:
         return None
     return datetime(int(match[3]), MONTHS.index(match[1].lower()) + 1, int(match[2]))
+
+
+def _lmeb(data: Path) -> Iterator[Case]:
+    """A case a group of candidates, a document a topic: any folder below `data` with a corpus, queries and judgements.
+
+    `candidates.jsonl` names what a question, or all of a scene, is searched in; without it that is the whole corpus.
+    """
+    for file in sorted(data.rglob("corpus.jsonl")):
+        folder = file.parent
+        corpus = {_lmeb_id(row): "\n\n".join(filter(None, (row.get("title"), row["text"]))) for row in read_lines(file)}
+        right: dict[str, set[str]] = {}
+        for line in read_any(folder / "qrels.tsv").splitlines():
+            query, document, score = line.split("\t")
+            if score.strip().isdigit() and int(score) > 0:  # the first line names the columns
+                right.setdefault(query, set()).add(document)
+        queries = read_lines(folder / "queries.jsonl")
+        for number, (names, asked) in enumerate(_lmeb_scenes(folder / "candidates.jsonl", corpus, queries)):
+            case = Case(f"{folder.relative_to(data).as_posix()}-{number}")
+            for place, name in enumerate(names):
+                path = f"topics/d{place}.md"
+                case.files[path] = case.units[name] = corpus[name]
+                case.unit_of_file[path] = name
+            case.questions = [
+                Question(_lmeb_id(row), row["text"], folder.relative_to(data).as_posix(), frozenset(evidence))
+                for row in asked
+                if (evidence := right.get(_lmeb_id(row), set()) & set(names))
+            ]
+            if case.questions:
+                yield case
+
+
+def _lmeb_id(row: Mapping[str, Any]) -> str:
+    return str(row.get("_id") or row["id"])
+
+
+def _lmeb_scenes(
+    file: Path, corpus: Mapping[str, str], queries: Sequence[dict[str, Any]]
+) -> Iterator[tuple[list[str], list[dict[str, Any]]]]:
+    """What is searched together, and the questions that are asked of it."""
+    if not file.is_file():
+        yield list(corpus), list(queries)
+        return
+    for row in read_lines(file):
+        scene = next(str(value) for value in row.values() if not isinstance(value, list))
+        names = next(value for value in row.values() if isinstance(value, list))
+        asked = [query for query in queries if scene in (_lmeb_id(query), str(query.get("scene_id")))]
+        yield [name for name in map(str, names) if name in corpus], asked
 
 
 def _add_session(case: Case, name: str, title: str, when: datetime | None, turns: Sequence[tuple[str, str]]) -> None:

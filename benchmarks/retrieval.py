@@ -2,21 +2,27 @@
 
 python -m benchmarks.retrieval --format locomo --data ../shared/data/locomo --json out.json
 python -m benchmarks.retrieval --format docs --data DOCS --queries docs_queries.jsonl --json out.json
+python -m benchmarks.retrieval --format beam --data BEAM --models FOLDER --dense NAME --sparse NAME
+
+LoCoMo, LongMemEval-S and -M, BEAM and LMEB are read as they are published, from a file or a folder:
+
+    locomo10.json · longmemeval_s.json, longmemeval_m.json · chats/100K to chats/10M · a folder of LMEB or all of it
 """
 
 import argparse
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from benchmarks.layouts import Case, load_cases
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, confidence, hit, percentile, recall
-from benchmarks.systems import SYSTEMS, Run, ask_fts5, ask_tools, built_memory, model_text
+from benchmarks.systems import SYSTEMS, Measured, Run, ask_fts5, ask_tools, built_memory, model_text
 
-LAYOUTS = ("docs", "exact", "locomo", "longmemeval", "beam")
+LAYOUTS = ("docs", "exact", "locomo", "longmemeval", "beam", "lmeb")
 
 
 def main() -> None:
@@ -29,24 +35,34 @@ def main() -> None:
     parser.add_argument(
         "--vectors", type=Path, default=Path("benchmarks/out/vectors"), help="keeps vectors between runs"
     )
+    parser.add_argument("--cases", type=int, help="read so many memories and no more")
+    parser.add_argument("--models", type=Path, help="a folder with folders of models, beside those of this machine")
+    parser.add_argument("--dense", default="", help="the model that makes vectors; empty: the best at hand")
+    parser.add_argument("--sparse", default="")
+    parser.add_argument("--late", default="")
+    parser.add_argument("--rerank", default="")
     options = parser.parse_args()
+    models = Measured(options.models, options.dense, options.sparse, options.late, options.rerank)
     options.vectors.mkdir(parents=True, exist_ok=True)
 
     print(machine_text())
-    print(f"model: {model_text()}; data: {options.format}, {options.data.name}")
-    cases = load_cases(options.format, options.data, options.queries)
-    masked = sum(case.masked_lines for case in cases)
-    print(f"{len(cases)} memories, {sum(len(case.files) for case in cases)} files; {masked} masked lines taken out")
-    answers = [(case, answered(case, options.vectors.resolve())) for case in cases]
+    print(f"model: {model_text(models)}; data: {options.format}, {options.data.name}")
+    answers = []
+    files = masked = 0
+    for case in islice(load_cases(options.format, options.data, options.queries), options.cases):
+        files, masked = files + len(case.files), masked + case.masked_lines
+        answers.append((case, answered(case, options.vectors.resolve(), models)))
+        case.files, case.units = {}, {}  # a whole set does not fit into memory
+    print(f"{len(answers)} memories, {files} files; {masked} masked lines taken out")
     print_table(answers)
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(figures(options.format, answers), indent=1), encoding="utf-8")
 
 
-def answered(case: Case, vectors: Path) -> Mapping[str, Run]:
+def answered(case: Case, vectors: Path, models: Measured) -> Mapping[str, Run]:
     """What every system answers to the questions of one case."""
-    with built_memory(case, vectors) as memory:
+    with built_memory(case, vectors, models) as memory:
         tools = asyncio.run(ask_tools(case, memory))
     return {**tools, "fts5": ask_fts5(case)}
 
@@ -94,24 +110,28 @@ def system_figures(system: str, answers: Sequence[tuple[Case, Mapping[str, Run]]
 
 def print_table(answers: Sequence[tuple[Case, Mapping[str, Run]]]) -> None:
     """The systems side by side over everything, then by kind of question and by half of the cases."""
-    names = ["recall@1", "recall@5", "recall@10", "hit@5", "hit@10", "mrr", "ndcg@10", "p50_ms", "p95_ms"]
+    names = ["recall@1", "recall@5", "recall@10", "hit@5", "all@5", "hit@10", "mrr", "ndcg@10", "p50_ms", "p95_ms"]
     _print_systems("all", answers, names)
     if len(answers) > 1:
         middle = (len(answers) + 1) // 2
         for label, part in (("first half of the cases", answers[:middle]), ("second half", answers[middle:])):
-            _print_systems(label, part, names[:6])
+            _print_systems(label, part, names[:7])
     kinds = sorted({question.kind for case, _ in answers for question in case.questions})
     if len(kinds) > 1:
-        print("\nrecall@10 by kind" + "".join(f"{system:>15}" for system in SYSTEMS))
-        for kind in kinds:
-            values = [
-                averages(
-                    [runs[system].units[q.id] for case, runs in answers for q in case.questions if q.kind == kind],
-                    [q.evidence for case, _ in answers for q in case.questions if q.kind == kind],
-                )["recall@10"]
-                for system in SYSTEMS
-            ]
-            print(f"  {kind:<26}" + "".join(f"{value:>15.3f}" for value in values))
+        for name in ("recall@10", "hit@5", "all@5"):
+            _print_kinds(name, kinds, answers)
+
+
+def _print_kinds(name: str, kinds: Sequence[str], answers: Sequence[tuple[Case, Mapping[str, Run]]]) -> None:
+    """One figure by kind of question and system, with the number of questions."""
+    print(f"\n{name + ' by kind':<34}" + "".join(f"{system:>15}" for system in SYSTEMS))
+    for kind in kinds:
+        asked = [(runs, question) for case, runs in answers for question in case.questions if question.kind == kind]
+        values = [
+            averages([runs[system].units[q.id] for runs, q in asked], [q.evidence for _, q in asked])[name]
+            for system in SYSTEMS
+        ]
+        print(f"  {kind:<26}{len(asked):>6}" + "".join(f"{value:>15.3f}" for value in values))
 
 
 def _print_systems(label: str, answers: Sequence[tuple[Case, Mapping[str, Run]]], names: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from starlette.testclient import TestClient
 from benchmarks.layouts import read_any, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.sessions import built_from, copy_transcripts
-from benchmarks.systems import hub_cache
+from benchmarks.systems import catalogue
 from crawler.archived import ArchivedSessions
 from memory_server.faces.rest import create_api
 from memory_server.memory import Memory
@@ -157,7 +157,7 @@ def asked(root: MemoryRoot, wanted: Sequence[Mapping[str, Any]]) -> list[dict[st
     """Every question with its answer."""
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     person = PersonSettings(embedding_share=1.0, query_log=False)
-    with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: NOON, sessions=store) as memory:
+    with Memory(root, person=person, catalogue=catalogue(), now=lambda: NOON, sessions=store) as memory:
         memory.indices.own()
         if memory.upkeep.is_of_another_format():
             memory.reindex()

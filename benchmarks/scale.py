@@ -26,9 +26,9 @@ import psutil
 
 from benchmarks.machine import machine_text
 from benchmarks.synthetic import Corpus, TimedEngine, corpus_files, fill_vectors, write_corpus
-from benchmarks.systems import hub_cache, model_text
+from benchmarks.systems import catalogue, model_text
 from memory_server.document import Answer
-from memory_server.embedding.model import ModelFiles, find_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, Interrupted
 from memory_server.machine.process import prepare_process
@@ -37,6 +37,7 @@ from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
 from memory_server.search.ranking.arms import SemanticArm, scope_of
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.retrieval import DEFAULT_LAYERS
 from memory_server.settings import PersonSettings
 from oneiros.client import Client
@@ -72,7 +73,7 @@ def main() -> None:
 
 def measure(chunks: int, data: Path, folder: Path, scratch: Path) -> dict[str, Any]:
     """All figures of one run."""
-    root, model = MemoryRoot(folder, states_of(scratch)), find_model("", hub_cache())
+    root, model = MemoryRoot(folder, states_of(scratch)), catalogue().find()
     corpus = write_corpus(root, chunks)
     report_step(f"{fill_vectors(root, model)} vectors in the cache")
     with open_memory(root, timed) as memory:
@@ -98,7 +99,7 @@ def states_of(scratch: Path) -> Path:
 def open_memory(root: MemoryRoot, make_engine: Callable[[ModelFiles], Any]) -> Memory:
     person = PersonSettings(query_log=False)
     return Memory(
-        root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC), make_engine=make_engine
+        root, person=person, catalogue=catalogue(), now=lambda: dt.datetime.now(dt.UTC), make_engine=make_engine
     )
 
 
@@ -163,10 +164,10 @@ def overlap(memory: Memory, corpus: Corpus) -> float:
             wanted = None if parsed.filter.is_empty else memory.indices.ledger.allowed_sources(parsed.filter)
             scope = scope_of(snapshot, DEFAULT_LAYERS, None if wanted is None else frozenset(wanted))
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
-            question = memory.embed_query(parsed.text).vector
-            cosines = snapshot.cosines(question, places)
+            likeness = Likeness(snapshot, memory.embed_query(parsed.text))
+            cosines = snapshot.cosines(likeness.question.vector, places)
             best = places[np.argsort(-cosines, kind="stable")[:10]]
-            found = arm.find(snapshot, question, scope, 10).places
+            found = arm.find(likeness, scope, 10).places
             shares.append(len(np.intersect1d(found, best)) / max(len(best), 1))
     return round(float(np.mean(shares)), 4)
 

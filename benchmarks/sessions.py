@@ -25,7 +25,7 @@ from mcp import Client
 from benchmarks.layouts import Case, Question, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import averages, percentile
-from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, hub_cache, kept_vectors, model_text
+from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, catalogue, kept_vectors, model_text
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
@@ -146,7 +146,7 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     store = ArchivedSessions(archive, root.sessions)
     with (
         kept_vectors(root, vectors),
-        Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as memory,
+        Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory,
     ):
         memory.indices.own()
         memory.reindex()

@@ -53,7 +53,7 @@ def main() -> None:
     print(machine_text())
     print(f"model: {model_text()}; data: {options.format}, {options.data.name}")
     print(f"silent below {SILENCE}, a perhaps below {FLOOR}")
-    cases = load_cases(options.format, options.data, options.queries)
+    cases = list(load_cases(options.format, options.data, options.queries))
     if options.format == "docs":
         cases = [part for case in cases for part in by_project(case)]
     vectors = options.vectors.resolve()

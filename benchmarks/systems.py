@@ -12,17 +12,18 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mcp import Client
 
 from benchmarks.layouts import Case
-from memory_server.embedding.model import find_model
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from oneiros.environment import Environment
 
 TOOLS = ("recall", "search_memory", "search_exact")
 SYSTEMS = (*TOOLS, "fts5")
@@ -42,8 +43,23 @@ class Run:
     failures: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Which models a measurement uses; the best dense one at hand, alone, where none is named."""
+
+    added: Path | None = None  # a folder of models, one folder each, as a person's own
+    dense: str = ""
+    sparse: str = ""
+    late: str = ""
+    rerank: str = ""
+
+    def catalogue(self) -> Catalogue:
+        found = catalogue()
+        return replace(found, added=self.added) if self.added else found
+
+
 @contextmanager
-def built_memory(case: Case, vectors: Path) -> Iterator[Memory]:
+def built_memory(case: Case, vectors: Path, models: Measured = Measured()) -> Iterator[Memory]:
     """A memory root with the files of a case, indexed. `vectors`: a folder that keeps vectors between runs."""
     with tempfile.TemporaryDirectory(prefix="oneiros-bench-") as folder:
         root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
@@ -51,11 +67,19 @@ def built_memory(case: Case, vectors: Path) -> Iterator[Memory]:
             file = root.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="")
+        if models.dense:
+            root.settings.write_text(f'model = "{models.dense}"\n', encoding="utf-8")
         root.derived.mkdir()
-        person = PersonSettings(embedding_share=1.0, query_log=False)
+        person = PersonSettings(
+            embedding_share=1.0,
+            query_log=False,
+            sparse_model=models.sparse,
+            late_model=models.late,
+            rerank_model=models.rerank,
+        )
         with (
             kept_vectors(root, vectors),
-            Memory(root, person=person, hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
+            Memory(root, person=person, catalogue=models.catalogue(), now=lambda: dt.datetime.now(dt.UTC)) as memory,
         ):
             memory.indices.own()
             memory.reindex()
@@ -78,15 +102,16 @@ def kept_vectors(root: MemoryRoot, folder: Path) -> Iterator[None]:
             shutil.copytree(place, target, dirs_exist_ok=True)
 
 
-def hub_cache() -> Path:
-    """Where a person's model files lie by default."""
-    return Path.home() / ".cache" / "huggingface" / "hub"
+def catalogue() -> Catalogue:
+    """The models that a person has by default."""
+    return Environment.of_process().catalogue
 
 
-def model_text() -> str:
-    """The model that is used, and where it comes from."""
-    files = find_model("", hub_cache())
-    return f"{files.card.name}, {files.reason}, weights {files.weight_hash[:12]}"
+def model_text(models: Measured = Measured()) -> str:
+    """The models that are used, and where the dense one comes from."""
+    files = models.catalogue().find(models.dense)
+    further = "".join(f", with {name}" for name in (models.sparse, models.late, models.rerank) if name)
+    return f"{files.card.name}, {files.reason}, weights {files.weight_hash[:12]}{further}"
 
 
 async def ask_tools(case: Case, memory: Memory) -> Mapping[str, Run]:

@@ -29,7 +29,7 @@ from benchmarks.answers import TURN_CHARS, Asked, as_asked, ask_recall, averages
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
-from benchmarks.systems import hub_cache, model_text, words_query
+from benchmarks.systems import catalogue, model_text, words_query
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Layer
@@ -133,7 +133,7 @@ def with_topics(memory: Memory | None, topics: Mapping[str, str]) -> Iterator[Me
         person = PersonSettings(embedding_share=1.0, query_log=False)
         store = ArchivedSessions(archive, root.sessions) if archive.is_dir() else None
         now = dt.datetime.now(dt.UTC)
-        with Memory(root, person=person, hub_cache=hub_cache(), now=lambda: now, sessions=store) as opened:
+        with Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as opened:
             opened.own()
             opened.reindex()
             yield opened

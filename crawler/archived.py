@@ -14,6 +14,7 @@ from crawler.compress.titles import title_of
 from crawler.facts import arguments_of, facts_of
 from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
 from crawler.transcripts.turns import Role, Turn
+from memory_server.document import CLAUDE
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name
@@ -47,6 +48,7 @@ class ArchivedSessions:
             date=facts.ended.date() if facts.ended else None,
             project=project_name(record.project or record.cwd),
             machine=record.machine,
+            agent=record.agent or CLAUDE,
             turns=archived_turns(turns),
         )
 

@@ -4,16 +4,18 @@ This is the door for the face and the daemon. It reads, redacts, archives, compr
 archive of closed sessions; it touches no index and prints nothing. Every part of it can be repeated or killed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.sources.table import SOURCES
 from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
@@ -57,15 +59,18 @@ def ingest(
     progress: Callable[[IngestProgress], None] | None = None,
     check: Callable[[], None] = lambda: None,
     forget_marked: Callable[[Sequence[str]], None] | None = None,
+    sources: Mapping[str, Sequence[Path]] = MappingProxyType({}),
+    speakers: frozenset[str] = frozenset(),
 ) -> IngestReport:
     """Ingests what is new below the paths and in what another machine `sent`, then compresses every closed session that
     has changed.
 
     `compressed` is `sessions/compressed` of the memory root; for the filters see `Ingester.ingest`. Doing it again
-    does nothing. `forget_marked` forgets sessions that a prompt of the person leaves out after something of them was
-    taken in; by default `forget` does, which knows no index. `check` is called after each file and each session; what
-    it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when another process keeps the archive
-    locked.
+    does nothing. `sources`: what is read of other agents, by their names; `speakers`: names of the person in
+    conversations of several. `forget_marked` forgets sessions that a prompt of the person leaves out after something of
+    them was taken in; by default `forget` does, which knows no index. `check` is called after each file and each
+    session; what it raises ends the ingest there, and nothing is lost. Raises NeedsRepair when another process keeps
+    the archive locked.
     """
 
     def read_on(step: IngestProgress) -> None:
@@ -77,6 +82,17 @@ def ingest(
         report = ingester.ingest(
             paths, sent=sent, since=since, limit=limit, project=project, dry_run=dry_run, progress=read_on
         )
+        for name, places in sources.items():
+            ingester.ingest_source(
+                SOURCES[name],
+                places,
+                report,
+                speakers=speakers,
+                since=since,
+                limit=limit,
+                project=project,
+                progress=read_on,
+            )
         if dry_run:
             return IngestReport(report, None)
         if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:

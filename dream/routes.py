@@ -4,12 +4,10 @@ Registered by the face on the application of `memory_server.faces.rest`, whose e
 """
 
 from collections.abc import Callable
-from pathlib import Path as FilePath
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import FastAPI, Header, HTTPException, Path, Query, Request
-from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from dream.decisions.accept import MAX_TEXT_CHARS, Decisions
@@ -17,47 +15,43 @@ from dream.decisions.page import Chosen, PageSessions
 from dream.decisions.presence import require_terminal
 from dream.proposals.rendering import hunk_json
 from dream.records import State
+from memory_server.errors import NeedsRepair
 from memory_server.faces.guard import PAGE_HEADER
 
-NO_PAGE = "choosing needs a page that was opened with a code from a terminal: `oneiros review --page`"
-NO_TERMINAL = "a code is told to a terminal of this machine alone: `oneiros review --page`"
+NO_PAGE = "choosing needs a page that was opened from a terminal: `oneiros open review`"
+NO_TERMINAL = "a link is told to a terminal of this machine alone: `oneiros open`"
 
-PAGE = FilePath(__file__).with_name("page.html")  # one file, nothing from the network, all text set as text
-PAGE_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
-    " connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
 Secret = Annotated[str, Header(alias=PAGE_HEADER, max_length=200, include_in_schema=False)]
 HunkId = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="12 hexadecimal digits")]
 ProposalName = Annotated[str, Path(pattern=r"^\d{4}-\d{2}-\d{2}-\d{1,6}$", description="date and number")]
 
 
-class _Body(BaseModel):
+class PageBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ChosenBody(_Body):
+class ChosenBody(PageBody):
     """What was chosen for a hunk: a yes, with the person's own wording where there is one, or a no with its reason."""
 
     verdict: Literal["accept", "reject", "later"]
     text: str | None = Field(None, min_length=1, max_length=MAX_TEXT_CHARS)
     reason: str = Field("", max_length=500)
+    shown: str = Field("", max_length=64)
 
 
-class Code(_Body):
+class Code(PageBody):
     """The code that a terminal showed."""
 
     code: str = Field(max_length=100)
 
 
-def add_routes(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions) -> None:
-    """Adds the routes. `decisions` gives those on the served memory, with the person's present settings."""
+def add_routes(api: FastAPI, decisions: Callable[[], Decisions], pages: PageSessions, no_page: str = "") -> None:
+    """Adds the routes. `decisions` gives those on the served memory, with the person's present settings; `no_page`
+    says why no page is served, where none is.
+    """
     _add_reading(api, decisions)
     _add_choosing(api, decisions, pages)
-    _add_page(api, pages)
+    _add_opening(api, pages, no_page)
 
 
 def _add_reading(api: FastAPI, decisions: Callable[[], Decisions]) -> None:
@@ -93,15 +87,8 @@ def _add_choosing(api: FastAPI, decisions: Callable[[], Decisions], pages: PageS
         return {"hunk": hunk.id, "chosen": wanted.verdict}
 
 
-def _add_page(api: FastAPI, pages: PageSessions) -> None:
-    html = PAGE.read_text(encoding="utf-8")
-
+def _add_opening(api: FastAPI, pages: PageSessions, no_page: str) -> None:
     # asynchronous, though nothing waits: what anybody may ask for must not hold up a thread of those that work
-
-    @api.get("/page", include_in_schema=False)
-    async def page() -> HTMLResponse:
-        return HTMLResponse(html, headers=PAGE_HEADERS)
-
     @api.post("/page/open", include_in_schema=False)
     async def open_page(told: Code) -> dict[str, str]:
         return {"secret": pages.open(told.code)}
@@ -110,6 +97,8 @@ def _add_page(api: FastAPI, pages: PageSessions) -> None:
     def code(request: Request) -> dict[str, str]:
         """A code for the person behind the process that asks at the private socket."""
         require_person_behind(request)
+        if no_page:
+            raise NeedsRepair(no_page, remedy="Set another port: `oneiros config http_port 8377`, then `oneiros stop`")
         return {"code": pages.new_code()}
 
     @api.post("/page/chosen", include_in_schema=False)

@@ -45,6 +45,7 @@ class Standing(StrEnum):
     DROPPED = "dropped"  # rejected, taken back, or left by a rewind
 
 
+CLAUDE = "claude"  # the agent of a session that names none
 TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")  # of what sessions said, by the recorder
 
 
@@ -97,6 +98,7 @@ class Document:
     kind: str = ""  # MIF type: semantic, episodic, procedural
     project: str = ""
     machine: str = ""
+    agent: str = ""  # that a session was held with
     tags: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
     summary: str = ""  # what its frontmatter says it is about
@@ -149,10 +151,12 @@ class Filter:
     topics: tuple[str, ...] = ()  # names of topics, case-folded
     projects: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     after: dt.date | None = None  # this day or later
     before: dt.date | None = None  # earlier than this day
+    as_of: dt.date | None = None  # as things were on this day: topics as git had them, sessions up to then
 
     @property
     def is_empty(self) -> bool:
@@ -164,7 +168,7 @@ class Filter:
 class Reason:
     """Why a hit was found: which arm or rule, with the score or words that it saw."""
 
-    arm: str  # keyword, semantic, rerank, literal, turns, type
+    arm: str  # keyword, semantic, sparse, cross, rerank, literal, turns, type
     detail: str
 
 

@@ -7,21 +7,26 @@ ChromaDB and writes; any other may open it at the same time, gets the same answe
 
 import datetime as dt
 import logging
+import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 
-from memory_server.document import Answer, Layer, SourcePath
+from memory_server.aging import Aging
+from memory_server.document import Answer, Layer, LineRange, SourcePath
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
-from memory_server.embedding.model import ModelFiles, find_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import ContentError, Problem
+from memory_server.further import ChosenModels, FurtherModels, with_late
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner
 from memory_server.index.raw import RawIndex, SessionStore, raw_path, session_of_path
@@ -31,27 +36,34 @@ from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, write_episode
-from memory_server.layers.sessions import id8_in, id8_of
+from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
+from memory_server.lifecycle.aliveness import is_tied, settled
+from memory_server.lifecycle.fading import FadingOf
+from memory_server.lifecycle.findable import losses_of
+from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
-from memory_server.reading import Reading, read_lines, read_turns, session_named
+from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
+from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
-from memory_server.search.query_log import JudgedQuestion, QueryLog
+from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
 from memory_server.search.spoken import SPOKEN
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
+from memory_server.trial import Trial, opened_trial
 from memory_server.upkeep import Upkeep, how_level
 
 logger = logging.getLogger(__name__)
 
+NOTHING_THEN = "No topic of %s answers that."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -73,6 +85,8 @@ class Status:
     index_bytes: int
     owner: str  # which process owns the root; empty where none does
     queries_logged: int
+    losses: tuple[str, ...] = ()  # what is found no more, although no command took it away
+    used: tuple[int, int, int] = (0, 0, 0)  # sources that were found, opened, drilled into
 
     @property
     def level(self) -> str:
@@ -88,7 +102,7 @@ class Memory:
         root: MemoryRoot,
         *,
         person: PersonSettings,
-        hub_cache: Path,
+        catalogue: Catalogue,
         now: Callable[[], dt.datetime],
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
@@ -106,13 +120,20 @@ class Memory:
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
         self._unapproved = unapproved
-        self._model = ModelInUse(find_model(self.settings.model, hub_cache), make_engine)
+        self.catalogue = catalogue
+        self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
+        self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
+        self.further = FurtherModels(self._chosen, root.derived)
         self._stemmer = Stemmer()
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
-        self.indices = Indices(root, self.model)
-        self.raw = RawIndex(root.raw_index, sessions) if sessions else None
+        self.use = UseLog(root.use_log, lambda: self.today)
+        self.fading = FadingOf(root)
+        self.indices = Indices(root, self.model, self.fading)
+        self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
-            StretchIndex(root.stretches, sessions, self._model) if sessions and person.raw_vectors else None
+            StretchIndex(root.stretches, sessions, self._model, self.fading)
+            if sessions and person.raw_vectors
+            else None
         )
         self.typed_lines = TypedLines(root.derived / "digest.db")
         self.embedding = EmbeddingControl(self._worker_plan)
@@ -122,9 +143,12 @@ class Memory:
             raw=self.raw,
             stretches=self.stretches,
             model=self._model,
-            find_model=lambda name: find_model(name, hub_cache),
+            find_model=lambda name: self._chosen.with_model(catalogue.find(name)).dense,
+            further=self.further,
             stemmer=self._stemmer,
             control=lambda: self.embedding,
+            fading=self.fading,
+            finished=lambda: self.aging().note_findable(),
         )
         self._before_search = before_search
 
@@ -145,6 +169,7 @@ class Memory:
         self._stemmer.close()
         self._model.close()
         self._query_log.close()
+        self.use.close()
 
     @property
     def today(self) -> dt.date:
@@ -177,12 +202,45 @@ class Memory:
         under_way = self._before_search(self.upkeep.is_complete())
         answer = self.look_up(question)
         self._log(lambda log: log.asked(question.search, question.asked, [hit.chunk for hit in answer.hits]))
+        paths = [hit.path for hit in answer.hits]
+        self._count(lambda use: use.found(question.asked, paths))
         return replace(answer, note=under_way) if under_way else self._with_what_waits(answer)
 
     def look_up(self, question: Question) -> Answer:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
-            return self.pipeline().answer(question)
+            if question.filter.as_of is not None:
+                return self._as_of(question, question.filter.as_of)
+            answer = self.pipeline().answer(question)
+        is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
+        return self._tie_broken(answer) if is_ranked and self.person.use_breaks_ties else answer
+
+    def _as_of(self, question: Question, day: dt.date) -> Answer:
+        """The answer of topics as git had them on a day, and of sessions up to then."""
+        pipeline, then, layers = self.pipeline(), question_then(question, day), question.filter.layers
+        answer = pipeline.answer(then) if then.filter.layers else Answer((), NOTHING_THEN % day)
+        if layers and Layer.TOPIC not in layers:
+            return answer
+        topics = topic_hits(
+            self.root,
+            question,
+            day,
+            self.embed_query(question.text).vector,
+            lambda texts: self.engine().embed(texts) if texts else [],
+            self.indices.cache,
+            pipeline.retriever.calibration,
+            self._stemmer,
+        )
+        return joined_with(answer, topics, question.limit)
+
+    def _tie_broken(self, answer: Answer) -> Answer:
+        """An answer in which of neighbours that score the same the one that is used more stands first."""
+        scores = [(str(hit.layer), hit.score) for hit in answer.hits]
+        if not any(is_tied(one, other) for one, other in pairwise(scores)):
+            return answer
+        told = self.aging().told([hit.path for hit in answer.hits])
+        ordered = settled(scores, [told[hit.path]["strength"] for hit in answer.hits])
+        return replace(answer, hits=tuple(answer.hits[place] for place in ordered))
 
     def topics_elsewhere(self, project: str) -> set[SourcePath]:
         """The topics that say they belong to another project than this one; none where no project is told."""
@@ -198,21 +256,43 @@ class Memory:
         return [float(scale(one.vector @ asked)) for one in self.engine().embed(others)]
 
     def pipeline(
-        self, *, floor: float = SILENCE, rerank: bool = True, spoken: Mapping[str, float] | None = SPOKEN
+        self,
+        *,
+        floor: float = SILENCE,
+        rerank: bool = True,
+        spoken: Mapping[str, float] | None = SPOKEN,
+        trial: Trial | None = None,
     ) -> Pipeline:
         """The way to an answer on the indices as they are. Take it while `indices.search_lock` lets searches through.
 
         `floor`, `rerank`, and `spoken`, the weights by which stretches are reranked, None for an answer without them:
-        for measurements.
+        for measurements. `trial`: with the models of that in the place of those in use.
         """
-        embed = lru_cache(maxsize=1)(self.embed_query)  # both retrievers ask for the same
+        in_use: Trial | Memory = trial or self
+        embed, further = lru_cache(maxsize=1)(in_use.embed_query), in_use.further  # both retrievers ask for the same
         turns = stretches = None
         if self.raw is not None and not self.raw.is_empty:
             turns = RawSearcher(self.raw, self._stemmer)
         if spoken is not None and self.stretches is not None and not self.stretches.is_empty:
-            stretches = Retriever(self.stretches, self._stemmer, embed, spoken)
-        retriever = Retriever(self.indices, self._stemmer, embed, today=self.today)
-        return Pipeline(retriever, stretches, turns, self.typed_lines, self._unapproved, floor=floor, rerank=rerank)
+            of_stretches = in_use.stretches or self.stretches
+            sparse = further.scores_of(of_stretches.file)
+            stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
+        sparse = further.scores_of(trial.indices.file if trial else self.root.ledger)
+        retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
+        unapproved, cross = self._unapproved, further.cross if rerank else None
+        return Pipeline(
+            retriever, stretches, turns, self.typed_lines, unapproved, floor=floor, rerank=rerank, cross=cross
+        )
+
+    @contextmanager
+    def trial(
+        self, files: ModelFiles, report_progress: Callable[[Progress], None] = lambda _: None
+    ) -> Iterator[Callable[[Question], Answer]]:
+        """Answers as another model would give them, beside the indices in use; see `trial.py`."""
+        chosen = replace(self._chosen, dense=self.model).with_model(files)
+        parts = (self._model, self.indices, self.stretches, self._stemmer, self.embedding)
+        with repairable(self.root.derived), opened_trial(chosen, *parts, report_progress, self.root.derived) as trial:
+            yield lambda question: self.pipeline(trial=trial).answer(question)
 
     def _with_what_waits(self, answer: Answer) -> Answer:
         """An answer from empty indices says so where the disk holds more than they do."""
@@ -231,6 +311,7 @@ class Memory:
         else:
             reading = read_lines(self.root, name, first, last)
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
+        self._count(lambda use: use.accessed(reading.path, reading.lines))
         return reading
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
@@ -240,7 +321,15 @@ class Memory:
         """
         if self.raw is None:
             raise ContentError("this memory keeps no archive", remedy="Read the session's file by its path")
-        return self.raw.store.at_depth(session_named(self.root, name), depth, max(0, first - 1))
+        session_id, first = session_named(self.root, name), max(1, first)
+        text = self.raw.store.at_depth(session_id, depth, first - 1)
+        self.note_drilled(session_id, depth, first)
+        return text
+
+    def note_drilled(self, session_id: str, depth: str, first: int) -> None:
+        """Counts that somebody drilled into a session; `first` counts raw turns from 1."""
+        lines = LineRange(first, first + TURNS_READ - 1) if depth == "raw" else LineRange(0, 0)
+        self._count(lambda use: use.accessed(raw_path(session_id), lines, DRILLED))
 
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
@@ -268,6 +357,8 @@ class Memory:
         self.upkeep.reindex(report_progress)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
+            self.upkeep.forget_of_models()
+            shutil.rmtree(self.root.derived / "trial", ignore_errors=True)  # of one that a kill ended
         report = self.upkeep.reindex(report_progress, rebuild=True)
         strike_out(self.root, gone)
         return report
@@ -301,6 +392,8 @@ class Memory:
             *(path for path in self.indices.ledger.sources() if id8_in(path) in names),
         ]
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
+        subjects = {*names, *paths}
+        self.use.forget([path for path in self.use.paths() if subject_of(path) in subjects])
         self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
 
     def is_unfinished(self) -> bool:
@@ -332,9 +425,9 @@ class Memory:
         found = list(find_sources(self.root))
         sources = [source.layer for source in found]
         archived = len(self.raw.store.marks()) if self.raw is not None else 0
-        logged = 0
+        logged, used = 0, (0, 0, 0)
         with suppress(sqlite3.Error):  # a log that cannot be read stands in nobody's way
-            logged = self._query_log.count()
+            logged, used = self._query_log.count(), self.use.counts()
         return Status(
             root=self.root.path,
             model=self.model.card.name,
@@ -350,6 +443,8 @@ class Memory:
             index_bytes=sum(file.stat().st_size for file in self.root.derived.rglob("*") if file.is_file()),
             owner=self.owner(),
             queries_logged=logged,
+            losses=tuple(map(str, losses_of(self.root))),
+            used=used,
         )
 
     def _lasting_problems(self, changes: Changes) -> Iterator[Problem]:
@@ -385,6 +480,9 @@ class Memory:
     def judge(self, judgement: JudgedQuestion) -> None:
         """Keeps what the person says of a question's answers."""
         self._query_log.judge(judgement)
+        right = [path for path, verdict in judgement.verdicts.items() if verdict is AnswerVerdict.RIGHT]
+        for path in right:
+            self._count(lambda use, path=path: use.accessed(path, LineRange(0, 0), CONFIRMED))  # type: ignore[misc]  # a default binds the round's value
 
     def judgements(self) -> list[JudgedQuestion]:
         """What the person said of answers so far."""
@@ -399,7 +497,26 @@ class Memory:
         """Writes to the query log where it is on; a log that cannot be written never stands in the way of an answer."""
         if not self.person.query_log:
             return
+        self._written(lambda: write(self._query_log))
+
+    def _count(self, write: Callable[[UseLog], None]) -> None:
+        """Counts a use, under the same rules."""
+        if self.person.query_log:
+            self._written(lambda: write(self.use))
+
+    def _written(self, write: Callable[[], None]) -> None:
         try:
-            write(self._query_log)
+            write()
         except (sqlite3.Error, OSError) as error:
             logger.warning("the query log cannot be written (%s); `oneiros config query_log false` ends it", error)
+
+    # -- use ----------------------------------------------------------------------------------------------------
+
+    def aging(self) -> Aging:
+        """What time does to this memory."""
+        return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
+
+    def with_use(self, answer: Answer) -> Answer:
+        """An answer that says of each hit how its source was used so far, among the parts of its score."""
+        told = self.aging().told([hit.path for hit in answer.hits])
+        return replace(answer, hits=tuple(replace(hit, parts={**hit.parts, **told[hit.path]}) for hit in answer.hits))

@@ -36,6 +36,8 @@ MACHINE = (  # no part begins with "-", which ssh would read as an option
 )
 Machines = tuple[Annotated[str, Meta(pattern=MACHINE, description="name=ssh://user@host, or with :port")], ...]
 Who = Literal["deterministic", "model"]
+AGENTS = "codex, gemini, copilot, opencode, cursor"
+Agent = Annotated[str, Meta(pattern=rf"^({AGENTS.replace(', ', '|')})\Z", description=f"one of: {AGENTS}")]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
@@ -79,8 +81,22 @@ class PersonSettings:
     embedding_engine: Literal["onnx", "torch"] = setting(
         "onnx", "onnx, or torch where that extra is installed; same vectors, other machines"
     )
+    sparse_model: str = setting("", "a sparse model that finds beside words and meaning; empty: none")
+    late_model: str = setting("", "a late-interaction model by which the best are reranked; empty: the embedding model")
+    rerank_model: str = setting("", "a cross-encoder that reads the best passages with the question; empty: none")
     raw_vectors: bool = setting(True, "an index of what archived sessions said, which recall answers from")
     query_log: bool = setting(True, "keep a local, redacted log of questions")
+    use_breaks_ties: bool = setting(True, "of hits that score the same, the one that was used more stands first")
+    half_lives: Pairs = setting(
+        ("semantic=30", "procedural=14", "episodic=7"), "days after which a use counts half, by type of source"
+    )
+    fade_days: Count = setting(60, "days for which sessions and episodes stay whole, whatever their strength")
+    archive_max_mb: Annotated[int, Meta(ge=0)] = setting(
+        0, "megabytes of archived turns beyond which the report suggests to prune; 0: no such size"
+    )
+    backup_days: Annotated[int, Meta(ge=0)] = setting(
+        30, "days after which the report says that the last backup is old; 0: never"
+    )
     structured_output: bool = setting(
         False, "MCP answers carry JSON beside the text; Claude Code then shows the JSON alone"
     )
@@ -90,6 +106,8 @@ class PersonSettings:
     crawl_roots: tuple[str, ...] = setting(
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"
     )
+    agents: tuple[Agent, ...] = setting((), f"other agents whose sessions are taken in: {AGENTS}")
+    speakers: tuple[str, ...] = setting((), "your names in conversations of several that you take in by `--as chat`")
     machine: str = setting("", "name of this machine in filters; empty: its network name")
     machines: Machines = setting((), "your other machines, whose sessions ssh fetches: `laptop=ssh://user@host`")
     ingest_allow: tuple[str, ...] = setting((), "projects taken in, as paths or patterns with `*`; empty: all of them")
@@ -221,6 +239,8 @@ def _described(kind: inspect.Type) -> str:
             return f"a table of {', '.join(one.name for one in fields)}, whose roots begin with / or ~/"
         case inspect.LiteralType(values=values):
             return f"one of: {', '.join(map(str, values))}"
+        case inspect.EnumType(cls=members):
+            return f"one of: {', '.join(map(str, members))}"
         case inspect.VarTupleType(item_type=item):
             return f"a list, each {_described(item)}"
         case inspect.IntType() | inspect.FloatType():
@@ -230,14 +250,14 @@ def _described(kind: inspect.Type) -> str:
     return "text"
 
 
-def parsed_toml(text: str, file: Path) -> dict[str, object]:
+def parsed_toml(text: str, file: Path, named_as: str = "the settings are") -> dict[str, object]:
     """Raises UsageError with the line where the text is no TOML."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # beside its own error: numbers of thousands of digits, deep lists
         named = re.search(r"at line (\d+)", str(error))
         line = int(named[1]) if named else 1 + text.count("\n")
-        what = f"the settings are not valid TOML ({str(error).partition(' (at ')[0]})"
+        what = f"{named_as} not valid TOML ({str(error).partition(' (at ')[0]})"
         raise UsageError(what, where=file, line=line, remedy="Mend that line") from error
 
 
@@ -259,11 +279,11 @@ def _read(file: Path, kind: type[Settings]) -> Settings:
     try:
         return checked(parsed_toml(text, file), kind)
     except UsageError as error:
-        line = error.line or _line_of(text, error.what.partition(" ")[0])
+        line = error.line or line_of(text, error.what.partition(" ")[0])
         raise UsageError(error.what, where=file, line=line, remedy=error.remedy) from error
 
 
-def _line_of(text: str, key: str) -> int:
+def line_of(text: str, key: str) -> int:
     """The line on which a key stands, from 1; the first where it is not found."""
     found = re.search(rf"""^[ \t]*["']?{re.escape(key)}["']?[ \t]*=""", text, re.MULTILINE)
     return 1 + text.count("\n", 0, found.start()) if found else 1

@@ -8,18 +8,21 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
 from memory_server.errors import ContentError
+from memory_server.further import FurtherModels
 from memory_server.index.build import Changes, Progress, Report
-from memory_server.index.indices import Indices, NotOwner
+from memory_server.index.indices import Indices, NotOwner, remove_other_folders
 from memory_server.index.ledger import is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
+from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import remove_file, replace_file
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
@@ -30,6 +33,7 @@ from memory_server.settings_file import change_setting
 
 logger = logging.getLogger(__name__)
 
+COMPACTED = "compacted"  # the note of the run of gc behind which room was given back
 SMALL_CHANGE = 50  # sources that a search may index by itself before it answers
 SMALL_REST = 300  # passages likewise that an interrupted run has left
 
@@ -55,8 +59,11 @@ class Upkeep:
     stretches: StretchIndex | None  # where the person wants them
     model: ModelInUse
     find_model: Callable[[str], ModelFiles]  # by name
+    further: FurtherModels
     stemmer: Stemmer
     control: Callable[[], EmbeddingControl]
+    fading: Callable[[], Fading] = Fading
+    finished: Callable[[], None] = lambda: None  # called when a run has brought everything level
 
     def changes(self) -> Changes:
         """What a run would read or remove."""
@@ -93,7 +100,7 @@ class Upkeep:
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
                 begin=self._point,
-                finish=self._calibrate,
+                finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
@@ -102,10 +109,32 @@ class Upkeep:
             if self.stretches is not None:
                 is_old = rebuild or is_of_another_format(self.stretches.file)
                 self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
+                if not self.stretches.is_empty:
+                    self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
+            if self.fading().run != self.indices.ledger.note(COMPACTED):
+                self._compact()
+        self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
+
+    def _finish(self, report_progress: Callable[[Progress], None]) -> None:
+        self._weigh(self.indices, report_progress)
+        self._calibrate()
+
+    def _compact(self) -> None:
+        """Gives back the room of what faded since this was last done."""
+        run = self.fading().run
+        if self.raw is not None and not self.raw.is_empty:
+            self.raw.ledger.compact()
+        if self.stretches is not None and not self.stretches.is_empty:
+            self.stretches.ledger.compact()
+            self.stretches.forget_vectors()
+        with self.indices.search_lock.exchanging():
+            self.indices.forget_vectors()
+        self.indices.ledger.compact()
+        self.indices.ledger.set_note(COMPACTED, run)
 
     def _point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""
@@ -114,12 +143,38 @@ class Upkeep:
         except (ContentError, OSError) as error:
             logger.warning("the pointers of MEMORY.md stay as they are: %s", error)
 
+    def _weigh(self, index: Indices | StretchIndex, report_progress: Callable[[Progress], None]) -> None:
+        """Weighs the passages of an index by the sparse model, where one is on."""
+        if self.further.sparse is not None:
+            self.further.sparse.bring_level(index.ledger.texts(), self.control(), report_progress)
+
+    def forget_of_models(self) -> None:
+        """Keeps of the weights in use those of texts that a source still holds, and nothing of models not in use."""
+        remove_other_folders(self.root.vector_cache, self.model.files.fingerprint)
+        self.further.remove_others()
+        if self.further.sparse is not None:
+            held = {*self.indices.ledger.texts()}
+            if self.stretches is not None and not self.stretches.is_empty:
+                held |= {*self.stretches.ledger.texts()}
+            self.further.sparse.keep_alone(held)
+
     def _calibrate(self) -> None:
-        calibrate(self.indices.ledger, self.indices.snapshot(), self.stemmer, self.model.embed_query)
+        self._calibrate_index(self.indices, self.root.ledger)
 
     def _calibrate_stretches(self) -> None:
         if self.stretches is not None and not self.stretches.is_empty:
-            calibrate(self.stretches.ledger, self.stretches.snapshot(), self.stemmer, self.model.embed_query)
+            self._calibrate_index(self.stretches, self.stretches.file)
+
+    def _calibrate_index(self, index: Indices | StretchIndex, file: Path) -> None:
+        further = self.further
+        calibrate(
+            index.ledger,
+            index.snapshot(),
+            self.stemmer,
+            self.model.embed_query,
+            further.scores_of(file),
+            further.identity,
+        )
 
     # -- checks -------------------------------------------------------------------------------------------------
 

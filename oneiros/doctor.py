@@ -10,24 +10,29 @@ import numpy as np
 from dream.decisions.approvals import Doubt, doubts_in_words
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.document import Layer
+from memory_server.embedding.catalogue import command_for, reads
 from memory_server.errors import ContentError, OneirosError
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
+from memory_server.language.languages import NAMES, language_of
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule, validate_root
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
+from memory_server.reading import read_lines
 from memory_server.root.state import states_without_root
 from oneiros.claude.checks import Check, check_client, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
+from oneiros.ingest.agents import check_agents
 from oneiros.ingest.settings import waiting
 from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
 SAMPLE = 50  # passages that are searched for by themselves
+LANGUAGE_SAMPLE = 300  # passages by which its language is told
 REBUILD = "oneiros reindex --rebuild"
 
 
@@ -45,6 +50,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "memory": lambda: [_files(memory)],
             "state": lambda: _state(memory),
             "model": lambda: [_model(memory)],
+            "language": lambda: [language_check(memory)],
             "ledger": lambda: [_ledger(memory)],
             "disk": lambda: [_disk(memory)],
             "words": lambda: [_words(memory)],
@@ -52,6 +58,7 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
             "read": lambda: [_reading(memory)],
             "approval": lambda: _approval(memory),
             "archive": lambda: [_archive(environment, memory)],
+            "agents": lambda: check_agents(environment, memory.root),
             "claude code": lambda: check_client(ClaudeFiles(environment.home, environment.working_folder), memory.root),
         }
         for name, check in checks.items():
@@ -120,6 +127,20 @@ def _model(memory: Memory) -> Check:
     return ok(f"{name}: embeds, {len(near)} dimensions")
 
 
+def language_check(memory: Memory) -> Check:
+    """Whether the model reads the language that most of the memory is in."""
+    language = language_of(passage for _, passage in memory.indices.ledger.sample(LANGUAGE_SAMPLE))
+    card, told = memory.model.card, NAMES.get(language, "")
+    if not language or reads(card, language):
+        return ok(f"{card.name} reads {told}" if language else "it cannot be told from what is indexed")
+    fit = memory.catalogue.smallest_for(language)
+    what = f"most of this memory is {told}, which {card.name} was not trained on: it finds little by meaning"
+    if fit is None:
+        return warning(what, "oneiros model --list, and add one that reads it: oneiros model --add FOLDER")
+    fetch = "" if memory.catalogue.here(fit) else f"{command_for(fit)}, then "
+    return warning(what, f"{fetch}oneiros model --try {fit.name}, then oneiros model {fit.name}")
+
+
 def _ledger(memory: Memory) -> Check:
     if problems := memory.inspect().damage():
         return failed(problems[0], REBUILD)
@@ -170,7 +191,7 @@ def _reading(memory: Memory) -> Check:
     unreadable = 0
     for head in topic_heads(memory.root):
         try:
-            memory.read(head.path)
+            read_lines(memory.root, head.path, 1, None)  # as `read` does; a check is no use of a topic
         except ContentError:
             unreadable += 1
     if unreadable:

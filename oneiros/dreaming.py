@@ -15,7 +15,6 @@ from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport, Extractor
 from memory_server.embedding.engine import Engine
-from memory_server.embedding.model import find_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
@@ -94,7 +93,7 @@ def extractor_of(environment: Environment, root: MemoryRoot, engine: Callable[[]
 def embed_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Embed | None:
     """The vectors of the memory's model, loaded when first asked for; None where the scorer does not know it."""
     try:
-        files = find_model(read_memory_settings(root.settings).model, environment.hub_cache)
+        files = environment.catalogue.find(read_memory_settings(root.settings).model)
     except NeedsRepair:
         return None
     return embedder_of(engine or (lambda: OnnxEngine(files))) if files.card.name == weights().model else None

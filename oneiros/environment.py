@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.root.paths import MemoryRoot, RootChoice, choose_root, state_home
 from memory_server.settings import PersonSettings, person_settings_file, read_person_settings
 from oneiros.light.endpoint import runtime_folder
@@ -55,6 +56,11 @@ class Environment:
             return Path(named)
         home = self.variables.get("HF_HOME")
         return (Path(home) if home else self.home / ".cache" / "huggingface") / "hub"
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The models of this machine: those shipped, those that the person added, and the hub's cache."""
+        return Catalogue(self.hub_cache, state_home(self.variables, self.home) / "models")
 
     def places(self, root: MemoryRoot) -> dict[str, str]:
         """Every place in which oneiros keeps something of this memory or this person, whether it exists yet or not."""

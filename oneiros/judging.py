@@ -4,19 +4,20 @@ A source counts by its file, since lines move with every edit, and a session by 
 are shown. Asking for it logs nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory_server.document import Hit, SourcePath
+from memory_server.document import Answer, Hit, SourcePath
 from memory_server.errors import OneirosError
 from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion
-from memory_server.search.question import Search
+from memory_server.search.question import Question, Search
 
 SHOWN = 10
+LookUp = Callable[[Question], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,13 @@ def to_judge(memory: Memory, limit: int) -> list[tuple[Search, str]]:
 
 def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
     """The hits of a question today, one a file, best first; none where it cannot be asked any more."""
+    return answered(memory.look_up, tool, query)
+
+
+def answered(look_up: LookUp, tool: Search, query: str) -> tuple[Hit, ...]:
+    """The same by whoever answers."""
     try:
-        hits = memory.look_up(parse_query(query, tool, limit=SHOWN)).hits
+        hits = look_up(parse_query(query, tool, limit=SHOWN)).hits
     except OneirosError:
         return ()
     best: dict[str, Hit] = {}
@@ -51,19 +57,24 @@ def answer_now(memory: Memory, tool: Search, query: str) -> tuple[Hit, ...]:
 
 def judged_now(memory: Memory) -> Judged:
     """How the judged questions are answered today."""
-    ranks = list(_ranks(memory, memory.judgements()))
+    return judged_by(memory.look_up, memory.judgements())
+
+
+def judged_by(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Judged:
+    """The same by whoever answers."""
+    ranks = list(_ranks(look_up, judgements))
     known = [rank for is_known, rank in ranks if is_known]
     unknown = [rank for is_known, rank in ranks if not is_known]
     return Judged(len(known), known.count(1), sum(rank > 0 for rank in known), len(unknown), unknown.count(0))
 
 
-def _ranks(memory: Memory, judgements: list[JudgedQuestion]) -> Iterator[tuple[bool, int]]:
+def _ranks(look_up: LookUp, judgements: Sequence[JudgedQuestion]) -> Iterator[tuple[bool, int]]:
     """For each question whether a right source is known, and the rank of the first one; where none is known, the
     number of hits. What is missing and stands nowhere known tells nothing.
     """
     for one in judgements:
         right = {_source(path) for path, verdict in one.verdicts.items() if path and verdict is not AnswerVerdict.WRONG}
-        found = [_source(hit.path) for hit in answer_now(memory, Search(one.tool), one.query)]
+        found = [_source(hit.path) for hit in answered(look_up, Search(one.tool), one.query)]
         if right:
             yield True, next((rank for rank, source in enumerate(found, start=1) if source in right), 0)
         elif AnswerVerdict.MISSING not in one.verdicts.values():

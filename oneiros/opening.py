@@ -33,7 +33,7 @@ def open_memory(
     memory = Memory(
         root,
         person=environment.person,
-        hub_cache=environment.hub_cache,
+        catalogue=environment.catalogue,
         now=now,
         unapproved=UnapprovedFiles(root, environment.person.signing_key),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),

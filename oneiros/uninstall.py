@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory_server.embedding.model import MODELS
 from memory_server.root.paths import state_home
 from oneiros.claude.setup import Change, Setup
 from oneiros.daemon.sockets import end_daemon
@@ -50,10 +49,10 @@ def planned_removal(environment: Environment) -> Removal:
     variables, home = environment.variables, environment.home
     own = {
         environment.person_file.parent: "your settings",
-        state_home(variables, home): "the state of memories: what you approved and asked, tokens, logs",
+        state_home(variables, home): "the state of memories: what you approved and asked, tokens, logs, added models",
         Path(runtime_folder(variables)): "sockets of daemons",
     }
-    models = [environment.hub_cache / f"models--{card.repository.replace('/', '--')}" for card in MODELS.values()]
+    models = environment.catalogue.hub_folders()
     trainer = Path(variables.get("ONEIROS_TRAINER_HOME") or home / ".cache" / "oneiros-trainer")
     others = {**dict.fromkeys(models, "a model; other programs may use it"), trainer: "models and runs of the trainer"}
     return Removal(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers.implementations.bert_wordpiece import BertWordPieceTokenizer
 
-from memory_server.embedding.model import PACKAGED_VOCABULARY
+from memory_server.embedding.catalogue import PACKAGED_VOCABULARY
 
 Array = NDArray[np.float32]
 HIDDEN, HEADS, LAYERS, INNER, PLACES = 384, 12, 2, 512, 512  # bge-small has 12 layers and 1,536 inner units

@@ -10,8 +10,9 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from memory_server.embedding.catalogue import packaged_model
 from memory_server.embedding.engine import Engine
-from memory_server.embedding.model import ModelFiles, packaged_model
+from memory_server.embedding.model import ModelFiles
 from memory_server.machine.process import prepare_process
 from memory_server.memory import Memory
 from tests.garden import write_garden
@@ -91,6 +92,12 @@ def make_engine(real_model: ModelFiles) -> MakeEngine:
     """Gives the packaged model, loaded once."""
     engine = RememberingEngine(real_model)
     return lambda _: engine
+
+
+@pytest.fixture
+def graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every memory has a graph of its vectors, as large ones do."""
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 0)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from memory_server.document import Answer
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -72,11 +73,12 @@ def open_memory(
     *,
     person: PersonSettings | None = None,
     hub_cache: Path = NOWHERE,
+    added: Path | None = None,
 ) -> Memory:
-    """A memory with a clock that stands still."""
+    """A memory with a clock that stands still. `added`: where models lie that the person added."""
     root = root_at(folder_of(place))
     person = person or PersonSettings()
-    return Memory(root, person=person, hub_cache=hub_cache, now=lambda: NOON, make_engine=make_engine)
+    return Memory(root, person=person, catalogue=Catalogue(hub_cache, added), now=lambda: NOON, make_engine=make_engine)
 
 
 class RememberingEngine:

@@ -80,8 +80,10 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
 
 
 def semantic_ids(memory: Memory) -> list[str]:
-    """Every id that the semantic index holds."""
+    """Every id that the semantic index holds, or would hold in a larger memory."""
     ledger = memory.indices.ledger
+    if not memory.indices.has_graph():
+        return sorted(name for layer in Layer for name in ledger.semantic_keys(layer))
     return sorted(name for layer in Layer for name in memory.indices._semantic_of(ledger)().stored(layer))
 
 

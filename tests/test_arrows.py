@@ -13,26 +13,30 @@ MAY_IMPORT = {
     "memory_server": set[str](),
     "crawler": {"memory_server"},
     "dream": {"memory_server", "crawler"},
-    "oneiros": {"memory_server", "crawler", "dream"},
+    "page": {"memory_server", "crawler", "dream"},
+    "oneiros": {"memory_server", "crawler", "dream", "page"},
     "trainer": set[str](),
 }
 
 ROOMS = {  # of each folder, from the ground up: a room imports what stands before it, and never what stands behind it
     "memory_server": """
-        errors document escaping language machine root settings settings_file redaction chunking layers embedding
-        index search inspection reading upkeep memory faces
+        errors document escaping language machine root settings settings_file redaction chunking layers lifecycle
+        embedding index search further inspection reading upkeep aging trial memory faces
     """,
     "crawler": """
-        transcripts archive machines facts tasks outcome closed compress recorder model_recorder documents references
-        instructions foreign_stores archived ingest
+        transcripts sources archive machines facts tasks outcome closed compress recorder model_recorder documents
+        references instructions foreign_stores archived ingest
     """,
     "dream": """
-        records evidence statements topics extract judge subjects written proposals progress decisions blame export
-        report run taking_over mending mcp_tools routes
+        records evidence statements topics extract judge subjects written proposals citations progress decisions blame
+        export report run taking_over mending mcp_tools routes passkey_routes
+    """,
+    "page": """
+        served rendering shell diffs markdown search topics sessions passkey review overview person routes
     """,
     "oneiros": """
-        light hook worker file_events environment client completion claude founding replay judging opening ingest
-        first_steps dreaming importing hooks daemon doctor uninstall cli
+        light hook worker file_events environment client clients claude founding replay judging opening
+        ingest first_steps dreaming backup importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

@@ -15,14 +15,25 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 import filelock
 
 from crawler.archive.choice import Choice, Projects, covers
-from crawler.archive.discovery import FoundFile, find_transcripts, in_order, problem_of, session_of, source_of
+from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
+from crawler.archive.discovery import (
+    FoundFile,
+    find_files,
+    find_transcripts,
+    in_order,
+    problem_of,
+    session_of,
+    source_of,
+)
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive, SessionKey
+from crawler.sources.conversation import AgentFile
+from crawler.sources.table import AgentSource, files_at
 from crawler.transcripts.entry import Entry, PartKind, in_side_chain
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.transcripts.grammar import is_made_of_another
@@ -169,6 +180,77 @@ class Ingester:
         logger.info("ingest: %d of %d files read, %d entries", report.read, report.files, report.entries)
         return report
 
+    def ingest_source(
+        self,
+        source: AgentSource,
+        paths: Iterable[Path],
+        report: ArchiveReport,
+        *,
+        speakers: frozenset[str] = frozenset(),
+        since: datetime | None = None,
+        limit: int | None = None,
+        project: str = "",
+        progress: Callable[[IngestProgress], None] | None = None,
+    ) -> None:
+        """Reads the conversations of another agent below the paths, into the report of what else was read.
+
+        `speakers`: names of the person in conversations of several, case-folded. For the filters see `ingest`.
+        """
+        there = find_files(files_at(source, [path.absolute() for path in paths]), since=since)
+        files = [with_log(file) for file in there.files]
+        report.files += len(files)
+        report.problems += there.problems
+        bytes_done, bytes_all = 0, sum(file.size for file in files)
+        for done, file in enumerate(files, start=1):
+            if limit is not None and report.read >= limit:
+                break
+            try:
+                found = AgentFile(file.path, speakers, stamps=self._stamps_in(file))
+                self._ingest_conversations(source, file, found, report, project=project)
+            except ContentError as error:
+                report.problems.append(problem_of(error, file.path))
+            bytes_done += file.size
+            if progress:
+                progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
+
+    def _ingest_conversations(
+        self, source: AgentSource, file: FoundFile, found: AgentFile, report: ArchiveReport, *, project: str
+    ) -> None:
+        with self._locked():
+            state = self._tail.file(str(file.path))
+            if state and self._is_level(state, file):
+                report.unchanged += 1
+                return
+            read = None
+            for talk in source.read(found):
+                read = ConversationRead(file, talk, is_first=read is None)
+                self._settle(read, None, report, project=project)
+            report.read += 1
+            report.bad_lines += found.bad_lines
+            report.problems += found.problems
+            report.skipped += found.unknown
+            if read is None and found.unknown:
+                reason = f"no conversation of {source.TITLE} is in it"
+                report.refused.append(RefusedFile(file.path, Verdict.FOREIGN, reason))
+            if (read or found.stamps) and not (report.is_dry_run or project):
+                self._note_file(source, file, found, read)
+
+    def _note_file(self, source: AgentSource, file: FoundFile, found: AgentFile, read: ConversationRead | None) -> None:
+        """Notes how a file stands, unless it was left out as a whole."""
+        before = self._tail.file(str(file.path))
+        if before is None or before.verdict is Verdict.TAKEN:
+            is_one = read is not None and read.file is file and self.archive.holds(read.session_id)
+            session_id = read.session_id if read and is_one else ""
+            self._tail.put(state_of_file(file, source, found, before, session_id=session_id, rules=self._rules(None)))
+
+    def _stamps_in(self, file: FoundFile) -> dict[str, str]:
+        """What stood of each conversation in a file that holds many, when it was last read."""
+        inside = self._tail.inside(str(file.path))
+        return {key: one.prefix.decode() for key, one in inside.items() if one.prefix and self._is_settled(one)}
+
+    def _is_settled(self, state: FileState) -> bool:
+        return state.verdict is Verdict.TAKEN and state.rules == self._rules(state) and self._is_kept(state)
+
     def forget(self, session_id: str) -> bool:
         """Removes a session from archive and state, and keeps it out; returns whether it was archived."""
         with self._locked():
@@ -234,34 +316,39 @@ class Ingester:
                 refusal = None if file.base else read.judge()
             if file.base:  # it was judged by its beginning
                 read.cwd = self.archive.record(read.session_id).cwd
-            elif refusal is None and not self._takes(read):
-                refusal = RefusedFile(file.name, Verdict.DENIED, self._reason_to_deny(read))
-            if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
-                return
-            report.read += 1
-            if refusal is None and self.archive.is_forgotten(read.session_id):
-                refusal = RefusedFile(file.name, Verdict.EXCLUDED, LEFT_OUT)
-            report.problems += read.problems
-            if refusal:
-                self._refuse(read, refusal, report)
-            else:
-                self._take(read, report)
+            report.read += self._settle(read, refusal, report, project=project)
 
-    def _takes(self, read: "_FileRead") -> bool:
+    def _settle(self, read: "Read", refusal: RefusedFile | None, report: ArchiveReport, *, project: str) -> bool:
+        """Takes a conversation in, or refuses it; false where another project was asked for."""
+        path, is_continued = read.file.name, read.file.base > 0
+        if refusal is None and not is_continued and not self._takes(read):
+            refusal = RefusedFile(path, Verdict.DENIED, self._reason_to_deny(read))
+        if refusal is None and project and not is_project(project, self._projects.of(read.cwd), read.cwd):
+            return False
+        if refusal is None and self.archive.is_forgotten(read.session_id):
+            refusal = RefusedFile(path, Verdict.EXCLUDED, LEFT_OUT)
+        report.problems += read.problems
+        if refusal:
+            self._refuse(read, refusal, report)
+        else:
+            self._take(read, report)
+        return True
+
+    def _takes(self, read: "Read") -> bool:
         return self._settings.choice.takes(self._projects.of(read.cwd), read.cwd)
 
-    def _reason_to_deny(self, read: "_FileRead") -> str:
+    def _reason_to_deny(self, read: "Read") -> str:
         only = self._settings.choice.only
         is_foreign = only and self._projects.of(read.cwd) != only
         return f"this memory is of the project {only}" if is_foreign else "the settings leave out its project"
 
-    def _take(self, read: "_FileRead", report: ArchiveReport) -> None:
+    def _take(self, read: "Read", report: ArchiveReport) -> None:
         reader = read.reader()
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         entries = fresh.of(self._marked(reader, read))
         project = self._redactor.redact(self._projects.of(read.cwd)).text
-        key = SessionKey(read.session_id, read.source, self._settings.machine, project)
+        key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:
             added = self._add(key, map(masker.redact, entries), report)
         except Excluded:
@@ -281,7 +368,7 @@ class Ingester:
             is_kept = self.archive.holds(read.session_id)  # else there was nothing in it
             self._tail.put(state if is_kept else replace(state, session_id=""), fresh.keys)
 
-    def _leave_out(self, read: "_FileRead", report: ArchiveReport) -> None:
+    def _leave_out(self, read: "Read", report: ArchiveReport) -> None:
         """Keeps a session out. What is held of it is the caller's to forget; until then the file is read again."""
         report.marked.add(read.session_id)
         refusal = RefusedFile(read.file.name, Verdict.EXCLUDED, LEFT_OUT)
@@ -297,10 +384,10 @@ class Ingester:
             return self.archive.add(key, entries)
         return sum(not entry.is_link for entry in entries)
 
-    def _marked(self, entries: Iterable[Entry], read: "_FileRead") -> Iterator[Entry]:
+    def _marked(self, entries: Iterable[Entry], read: "Read") -> Iterator[Entry]:
         """The entries, with those of a sub-agent's file marked as such. Raises Excluded at a mark of the person."""
         for entry in entries:
-            if read.file.is_agents:
+            if read.is_agents:
                 entry = in_side_chain(entry, read.source)
             if not entry.is_sidechain and self._is_marked(entry, read.session_id):
                 raise Excluded
@@ -314,11 +401,11 @@ class Ingester:
         undone, written = self.archive.readmitted(session_id), time_of(entry)
         return undone is None or (written is not None and written > undone)
 
-    def _refuse(self, read: "_FileRead", refusal: RefusedFile, report: ArchiveReport) -> None:
+    def _refuse(self, read: "Read", refusal: RefusedFile, report: ArchiveReport) -> None:
         report.refused.append(refusal)
         if report.is_dry_run or refusal.verdict is Verdict.OPEN:
             return
-        state = read.state_refused(refusal)
+        state = read.state_refused(refusal.verdict, refusal.reason)
         self._tail.put(replace(state, rules=self._rules(state)))
 
     def _reconcile(self, roots: Sequence[Path], known: dict[str, FileState], found: Sequence[FoundFile]) -> int:
@@ -367,8 +454,11 @@ class _Locked:
 class _FileRead:
     """One file being read: from where, into which session."""
 
+    agent = ""
+
     def __init__(self, file: FoundFile, stream: BinaryIO, known: FileState | None):
         self.file = file
+        self.is_agents = file.is_agents
         self.session_id = self.source = self.cwd = ""
         self.offset = self.line = 0
         self.problems: list[Problem] = []
@@ -430,9 +520,9 @@ class _FileRead:
         what = "what its first entry calls its session is no id"
         return Problem(shown_line(str(self.file.name)), 1, what, remedy, "session-id")
 
-    def state_after(self, reader: TranscriptReader, rules: str) -> FileState:
+    def state_after(self, reader: TranscriptReader | Listed, rules: str) -> FileState:
         return replace(
-            self.state_refused(RefusedFile(self.file.name, Verdict.TAKEN, "")),
+            self.state_refused(Verdict.TAKEN, ""),
             offset=reader.offset,
             line=reader.line,
             prefix=self._prefix(reader.offset),
@@ -445,17 +535,20 @@ class _FileRead:
             return b""
         return self.file.sent.prefixes.get(offset, b"") if self.file.sent else self._hash.carry_on(self._stream, offset)
 
-    def state_refused(self, refusal: RefusedFile) -> FileState:
+    def state_refused(self, verdict: Verdict, reason: str) -> FileState:
         return FileState(
             path=str(self.file.name),
             inode=self.file.inode,
             size=self.file.size,
             changed_ns=self.file.changed_ns,
-            verdict=refusal.verdict,
+            verdict=verdict,
             session_id=self.session_id,
             source=self.source,
-            reason=refusal.reason,
+            reason=reason,
         )
+
+
+Read: TypeAlias = _FileRead | ConversationRead
 
 
 class _FreshEntries:

@@ -74,17 +74,23 @@ def find_transcripts(paths: Iterable[Path], *, since: datetime | None = None) ->
 
     The order decides which session owns the entries that a fork copied: the older file.
     """
+    problems: list[Problem] = []
+    found = find_files((one for path in paths for one in _candidates(path.absolute(), problems)), since=since)
+    return Found(found.files, (*problems, *found.problems))
+
+
+def find_files(candidates: Iterable[Path], *, since: datetime | None = None) -> Found:
+    """These files as the disk shows them, in the order in which to read them."""
     found: dict[Path, FoundFile] = {}
     problems: list[Problem] = []
-    for path in paths:
-        for candidate in _candidates(path.absolute(), problems):
-            try:
-                file = file_at(candidate)
-            except ContentError as error:
-                problems.append(problem_of(error, candidate))
-                continue
-            if since is None or file.changed_ns >= since.timestamp() * 1e9:
-                found[file.path] = file
+    for candidate in candidates:
+        try:
+            file = file_at(candidate)
+        except ContentError as error:
+            problems.append(problem_of(error, candidate))
+            continue
+        if since is None or file.changed_ns >= since.timestamp() * 1e9:
+            found[file.path] = file
     return Found(tuple(in_order(found.values())), tuple(problems))
 
 

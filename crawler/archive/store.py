@@ -55,6 +55,7 @@ class SessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     session_id: str
     machine: str = ""
     project: str = ""
+    agent: str = ""  # that wrote it; empty for Claude Code
     cwd: str = ""
     started: str = ""  # ISO 8601 as the client wrote it
     ended: str = ""
@@ -69,6 +70,7 @@ class SessionKey:
     source: str = MAIN
     machine: str = ""
     project: str = ""
+    agent: str = ""
 
 
 class Archive:
@@ -94,11 +96,11 @@ class Archive:
 
     def holds(self, session_id: str) -> bool:
         """Whether anything is held of a session, damaged or not."""
-        return bool(SAFE_ID.match(session_id)) and self._record_path(session_id).exists()
+        return bool(SAFE_ID.match(session_id)) and self.record_file(session_id).exists()
 
     def record(self, session_id: str) -> SessionRecord:
         """What is held of a session; an empty record for one that is not archived."""
-        path = self._record_path(session_id)
+        path = self.record_file(session_id)
         try:
             record = msgspec.json.decode(path.read_bytes(), type=SessionRecord)
         except FileNotFoundError:
@@ -136,6 +138,7 @@ class Archive:
                 session_id=key.session_id,
                 machine=record.machine or key.machine,
                 project=record.project or key.project,
+                agent=record.agent or key.agent,
                 cwd=record.cwd or cwd,
                 started=min(filter(None, (record.started, first)), default=""),
                 ended=max(record.ended, last),
@@ -209,7 +212,7 @@ class Archive:
             try:
                 segments = self.record(session_id).segments
             except ContentError as error:
-                problems.append(self._problem(self._record_path(session_id), error.what, remedy=error.remedy))
+                problems.append(self._problem(self.record_file(session_id), error.what, remedy=error.remedy))
                 continue
             for segment in segments:
                 named.add(segment.object)
@@ -225,7 +228,7 @@ class Archive:
         `copies` are the keys by which its entries would be recognised in a fork of it.
         """
         self._add_mark(_Forgotten(mark_of(session_id), tuple(sorted(copies))))
-        path = self._record_path(session_id)
+        path = self.record_file(session_id)
         if not path.exists():
             return False
         try:
@@ -235,6 +238,16 @@ class Archive:
         self._remove_objects(own, without=session_id)
         remove_file(path)
         return True
+
+    def take_out(self, session_id: str) -> None:
+        """Removes a session without a mark; the caller has written it elsewhere. The record goes first."""
+        own = {segment.object for segment in self.record(session_id).segments}
+        remove_file(self.record_file(session_id))
+        self._remove_objects(own)
+
+    def objects_of(self, record: SessionRecord) -> list[Path]:
+        """The files that hold the entries of a session."""
+        return [self._object_path(name) for name in dict.fromkeys(segment.object for segment in record.segments)]
 
     def readmit(self, session_id: str, at: datetime) -> None:
         """Lets a forgotten session come back, whatever its words said up to this moment."""
@@ -275,7 +288,7 @@ class Archive:
         return segment
 
     def _replace_record(self, record: SessionRecord) -> None:
-        replace_file(self._record_path(record.session_id), msgspec.json.encode(record))
+        replace_file(self.record_file(record.session_id), msgspec.json.encode(record))
 
     def _unpack(self, segment: Segment) -> Iterator[Entry]:
         path = self._object_path(segment.object)
@@ -345,7 +358,8 @@ class Archive:
     def _object_path(self, name: str) -> Path:
         return self._objects / name[:2] / f"{name}.zst"
 
-    def _record_path(self, session_id: str) -> Path:
+    def record_file(self, session_id: str) -> Path:
+        """Where the record of a session lies, whether it is there or not."""
         if not SAFE_ID.match(session_id):
             raise ContentError(f"`{session_id}` is no session id", remedy="List the sessions with `oneiros status`")
         return self._sessions / f"{session_id}.json"

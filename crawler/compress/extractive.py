@@ -49,6 +49,7 @@ def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: Se
         cwd=facts.cwd,
         branch=facts.branch,
         machine=record.machine,
+        agent=record.agent,
         started=facts.started,
         ended=facts.ended,
         turns=facts.turns,

@@ -8,15 +8,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from crawler.archive.pruning import Pruning
 from crawler.archive.store import Archive, resolve_session
 from crawler.compress.candidates import clip
 from crawler.transcripts.turns import Role, Turn
 from memory_server.errors import ContentError, UsageError
-from memory_server.layers.sessions import CompressedSession, id8_of, newest_files, read_session
+from memory_server.layers.sessions import (
+    DIGEST_SECTIONS,
+    DIGEST_STATEMENTS,
+    CompressedSession,
+    id8_of,
+    newest_files,
+    read_session,
+)
 
 DIGEST_CHARS = 200  # about 50 tokens a statement
-DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
-DIGEST_STATEMENTS = 8  # of one section
 RAW_TURNS = 20
 RAW_CHARS = 1_500  # of one turn; more with `entry`
 
@@ -44,7 +50,7 @@ class SessionReader:
         `first` counts turns from 0; `entry` (an id or a prefix) starts at the turn that was joined from it. Raises
         ContentError where there is no such session or entry.
         """
-        session_id = self._resolve(session)
+        session_id = self.resolve(session)
         if depth is Depth.RAW or entry:
             return self._raw(session_id, entry, first, turns)
         path = newest_files(self.compressed).get(session_id)
@@ -59,8 +65,9 @@ class SessionReader:
         compressed = read_session(path)
         return one_line(compressed, self.next_step) if depth is Depth.LINE else digest(compressed, self.next_step)
 
-    def _resolve(self, session: str) -> str:
-        known = {*self.archive.session_ids(), *newest_files(self.compressed)}
+    def resolve(self, session: str) -> str:
+        """The id of the one session that begins so."""
+        known = {*self.archive.session_ids(), *newest_files(self.compressed), *Pruning(self.archive).session_ids()}
         found = [session_id for session_id in sorted(known) if session_id.startswith(session)]
         if len(found) == 1 or session in found:
             return session if session in found else found[0]
@@ -74,6 +81,12 @@ class SessionReader:
         if first < 0 or count < 1:
             raise UsageError(
                 "turns are counted from 0, and at least one must be read", remedy="Use --first 0 --turns 20"
+            )
+        if moved := Pruning(self.archive).where(session_id):
+            raise ContentError(
+                f"the turns of session {session_id} were moved out on {moved.at:%Y-%m-%d}",
+                where=Path(moved.file),
+                remedy=f"Bring them back: oneiros archive restore {moved.file}",
             )
         if not self._has_turns(session_id):
             raise ContentError(

@@ -22,7 +22,7 @@ class Lost(Exception):
     """The other side cannot be reached, or its answer ended before it was whole. The text says why."""
 
 
-class Conversation:
+class Dialogue:
     """What a command is told, and what it answers. A context manager; nothing of it runs on behind its end."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Conversation:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_WRITE if pipe is self._input else selectors.EVENT_READ)
 
-    def __enter__(self) -> "Conversation":
+    def __enter__(self) -> "Dialogue":
         return self
 
     def __exit__(self, error: object, *_: object) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from crawler.machines import remote
 from crawler.machines.addresses import Address
-from crawler.machines.conversation import Conversation, Lost, noise_text
+from crawler.machines.conversation import Dialogue, Lost, noise_text
 from crawler.machines.mirror import Mirror
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
@@ -131,7 +131,7 @@ def ask(
     said = f'{SCRIPT.read_text(encoding="utf-8")}\n\nmain("{packed}")\n'.encode()
     receiver = _Receiver(address, roots, mirror, answer, batch_bytes)
     try:
-        with Conversation(address.command, said, variables, seconds=seconds) as spoken:
+        with Dialogue(address.command, said, variables, seconds=seconds) as spoken:
             answer.noise = noise_text(spoken.noise_before(remote.marker_of(nonce)))
             try:
                 receiver.receive(spoken)
@@ -160,7 +160,7 @@ class _Receiver:
         self._stream: BinaryIO | None = None
         self._count = 0  # bytes of the file at hand
 
-    def receive(self, spoken: Conversation) -> None:
+    def receive(self, spoken: Dialogue) -> None:
         while True:
             head = spoken.take(5)
             kind, size = head[:1], int.from_bytes(head[1:], "big")

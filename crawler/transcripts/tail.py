@@ -92,6 +92,14 @@ class TailState:
         ).fetchone()
         return state_of(row) if row else None
 
+    def inside(self, path: str) -> dict[str, FileState]:
+        """What is known of each conversation in a file that holds many, by its key there."""
+        rows = self._db.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM files WHERE machine = ? AND path > ? AND path < ?",  # noqa: S608  # the same
+            (self._machine, f"{path}/", f"{path}0"),  # 0 comes behind /
+        ).fetchall()
+        return {row[0].removeprefix(f"{path}/"): state_of(row) for row in rows}
+
     def put(self, state: FileState, copies: Iterable[str] = ()) -> None:
         """Notes a file and the keys of the entries taken from it, both or neither."""
         values = [getattr(state, column) for column in COLUMNS]

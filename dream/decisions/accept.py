@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, approved_files, change_of
-from dream.decisions.chain import Chain
+from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
 from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.page import Chosen
+from dream.decisions.passkey import Passkey
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
 from dream.decisions.unsigned import UnsignedDecisions
@@ -35,7 +37,6 @@ from dream.proposals.store import (
     checked_target,
     splices_between,
     taken_out,
-    target_text,
     undone,
 )
 from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
@@ -82,6 +83,33 @@ class Rewritten:
 
 
 @dataclass(frozen=True, slots=True)
+class Rejecting:
+    """A hunk as it is once it was turned down, and the entry of that."""
+
+    hunk: Hunk
+    entry: ChainEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """What several choices will do to the memory as it stands, to the last byte."""
+
+    hunks: tuple[Hunk, ...]  # as they stand
+    steps: tuple[Plan | Rejecting, ...]  # one for each of them
+    last: str  # name of the last entry of the chain
+
+    @property
+    def entries(self) -> list[ChainEntry]:
+        return [step.entry for step in self.steps if step.entry is not None]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The hash of each file that changes, as it stands."""
+        planned = [one for step in self.steps if isinstance(step, Plan) for one in step.files]
+        return {one.path: one.before for one in reversed(planned)}
+
+
+@dataclass(frozen=True, slots=True)
 class Arranged:
     """What came of topics renamed, joined or cut."""
 
@@ -118,6 +146,7 @@ class Decisions:
         self._is_true = is_true
         self._to_show: set[str] | None = None  # proposals whose pages are behind, while decisions are made together
         self._levels_at_once = True
+        self._ahead: dict[str, str | None] = {}  # files as the choices before this one will leave them
 
     def accept(self, name: str, consent: Consent, *, text: str | None = None, shown: Hunk | None = None) -> Decided:
         """Writes a hunk into its topic; `text` is the person's own wording of it, `shown` what they saw.
@@ -129,14 +158,50 @@ class Decisions:
             hunk = self._open_hunk(name)
             if shown is not None and hunk != shown:
                 raise ContentError("it is not as it was shown", where=f"hunk {hunk.id}", remedy="Look at it again")
-            if faults := self.faults_of(hunk):
-                raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
-            reworded = replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
-            plan = self._plan_to_accept(reworded, consent)
+            plan = self._plan_to_accept(self._checked(hunk, text), consent)
             journal.carry_out(plan)
             self._show_again(hunk)
         self._bring_level()
         return Decided(plan.hunks[0], self._commit_of(plan))
+
+    def foreseen(self, choices: Sequence[Chosen], consent: Consent) -> Foreseen:
+        """What these choices would do, one after the other. Raises as `accept` and `reject` do; nothing is changed."""
+        with self.locked():
+            try:
+                hunks = tuple(self._open_hunk(choice.hunk) for choice in choices)
+                pairs = zip(choices, hunks, strict=True)
+                steps = tuple(self._step(hunk, choice, consent) for choice, hunk in pairs)
+            finally:
+                self._ahead = {}
+            return Foreseen(hunks, steps, self._log.chain.last)
+
+    def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
+        """Does what was foreseen, and adds the entry that signs it.
+
+        Raises ContentError where anything that it rests on has changed; then nothing has been done.
+        """
+        with self.together(), self.locked() as journal:
+            self._require_as_foreseen(foreseen)
+            for step in foreseen.steps:
+                if isinstance(step, Plan):
+                    journal.carry_out(step)
+                else:
+                    self._turn_down(step)
+            self._log.chain.add([signing])
+            for hunk in foreseen.hunks:
+                self._show_again(hunk)
+        plans = [step for step in foreseen.steps if isinstance(step, Plan)]
+        commits = {plan.hunks[0].id: self._commit_of(plan) for plan in plans}
+        return [Decided(self.store.hunk(hunk.id), commits.get(hunk.id, "")) for hunk in foreseen.hunks]
+
+    def chain(self) -> Chain:
+        """The chain of decisions as it lies on the disk now."""
+        return self._log.chain
+
+    def note_passkey(self, event: Event, passkey: Passkey, consent: Consent) -> None:
+        """Takes a passkey up among those that sign decisions, or takes it out of them."""
+        with self.locked():
+            self._log.add(replace(self._log.entry_without_files(event, consent), passkey=passkey))
 
     def take_up(self, hunk: Hunk, consent: Consent) -> Decided:
         """Writes into its topic what the person has just told and been shown; it was in no proposal before.
@@ -166,14 +231,10 @@ class Decisions:
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
         """Turns a hunk down, for good: its like comes back with new evidence only."""
         with self.locked():
-            hunk, told = self._open_hunk(name), self._redactor.redact(reason.strip()).text
-            given = hunk.update.candidate.given
-            decided = replace(hunk, state=State.REJECTED, decided=self.now(), reason=told)
-            self._log.note(Event.REJECTED, consent, hunk.id)
-            self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, told, self.now(), hunk.quotes, given))
-            self.store.save_hunk(decided)
-            self._show_again(hunk)
-        return Decided(decided)
+            rejecting = self._rejecting(self._open_hunk(name), consent, reason)
+            self._turn_down(rejecting)
+            self._show_again(rejecting.hunk)
+        return Decided(rejecting.hunk)
 
     def revert(self, name: str, consent: Consent) -> Decided:
         """Takes an accepted hunk out again: to the last byte where its topic has not changed since.
@@ -263,7 +324,7 @@ class Decisions:
     def adopt_explained(self, consent: Consent, earlier_key: str = "") -> int:
         """Answers for all that a person had decided with an earlier key or none; returns how many files there are."""
         with self.locked() as journal:
-            is_signed = any(entry.event is Event.SIGNED for entry in self._log.chain.entries)
+            is_signed = any(entry.is_by_key for entry in self._log.chain.entries)
             chain = Chain(self.root, (earlier_key or self._person.signing_key) if is_signed else "")
             self._log.own += [name for place, name in enumerate(chain.entry_hashes) if chain.counts(place)]
             before = Approvals(self.root, self.store, chain)
@@ -279,8 +340,10 @@ class Decisions:
         return bool(self._log.own and self._person.signing_key)
 
     def is_signed(self, approval: Approval) -> bool:
-        """Whether the person's key vouches for an approval as it is noted."""
-        return bool(self._person.signing_key and self._log.chain.entry_of(approval))
+        """Whether the person's key or a passkey vouches for an approval as it is noted."""
+        chain = self._log.chain
+        entry = chain.entry_of(approval)
+        return entry is not None and chain.is_signed(chain.entries.index(entry))
 
     def sign(self, signature_of: Callable[[bytes], str]) -> None:
         """Signs the decisions of this sitting at once.
@@ -353,9 +416,46 @@ class Decisions:
 
     # -- plans --------------------------------------------------------------------------------------------------
 
+    def _step(self, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan | Rejecting:
+        """What one of several choices will do, those before it done."""
+        if choice.verdict == "reject":
+            return self._rejecting(hunk, consent, choice.reason)
+        plan = self._plan_to_accept(self._checked(hunk, choice.text), consent)
+        self._ahead |= {one.path: one.text for one in plan.files}
+        return plan
+
+    def _require_as_foreseen(self, foreseen: Foreseen) -> None:
+        """Raises ContentError where chain, hunks or files are not as they were."""
+        is_same = (
+            self._log.chain.last == foreseen.last
+            and all(self.store.hunk(hunk.id) == hunk for hunk in foreseen.hunks)
+            and all(hash_of(self._text(path)) == before for path, before in foreseen.files.items())
+        )
+        if not is_same:
+            raise ContentError("the memory has changed since you looked at it", remedy="Look at what is shown anew")
+
+    def _checked(self, hunk: Hunk, text: str | None) -> Hunk:
+        """A hunk that may be taken up, in the person's words where there are any."""
+        if faults := self.faults_of(hunk):
+            raise ContentError(faults[0], where=f"hunk {hunk.id}", remedy="Reject it")
+        return replace(hunk, text=checked_wording(text, self._redactor)) if text is not None else hunk
+
+    def _rejecting(self, hunk: Hunk, consent: Consent, reason: str) -> Rejecting:
+        told = self._redactor.redact(reason.strip()).text
+        entry = self._log.entry_without_files(Event.REJECTED, consent, hunk.id)
+        return Rejecting(replace(hunk, state=State.REJECTED, decided=self.now(), reason=told), entry)
+
+    def _turn_down(self, rejecting: Rejecting) -> None:
+        hunk, at = rejecting.hunk, rejecting.hunk.decided or self.now()
+        self._log.add(rejecting.entry)
+        given = hunk.update.candidate.given
+        self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, hunk.reason, at, hunk.quotes, given))
+        self.store.save_hunk(hunk)
+
     def _plan_to_accept(self, hunk: Hunk, consent: Consent) -> Plan:
         self._require_no_doubt(hunk.target)
-        old, manner = target_text(self.root, hunk.target), self._manner()
+        checked_target(self.root, hunk.target)
+        old, manner = self._text(hunk.target), self._manner()
         place = anchored(old, hunk)
         if place is None:
             what = "the file has changed so that the hunk fits no longer"
@@ -445,7 +545,7 @@ class Decisions:
         page, old = self.root.index_page.name, self._text(self.root.index_page.name)
         own = next((one.new for one in targets if one.path == page), old)
         targets = [one for one in targets if one.path != page]
-        if old is not None and self._log.approvals().doubt_about(page, old):
+        if old is not None and page not in self._ahead and self._log.approvals().doubt_about(page, old):
             return targets  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:
@@ -457,9 +557,10 @@ class Decisions:
 
     def _heads_with(self, targets: Sequence[Rewritten]) -> list[TopicHead]:
         """The heads of all topics, as if the targets were written already."""
-        paths = {one.path for one in targets}
-        heads = [head for head in topic_heads(self.root) if head.path not in paths]
-        new = {SourcePath(one.path): one.new for one in targets if one.new is not None}
+        page = self.root.index_page.name
+        texts = self._ahead | {one.path: one.new for one in targets}
+        heads = [head for head in topic_heads(self.root) if head.path not in texts]
+        new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
         return heads + [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
 
     # -- what a plan is made of ---------------------------------------------------------------------------------
@@ -494,6 +595,8 @@ class Decisions:
     def _require_no_doubt(self, target: str, *, is_new: bool = True) -> None:
         """Raises ContentError where nobody has answered for a file, or it is none that may be written to."""
         (checked_target if is_new else checked_path)(self.root, target)
+        if target in self._ahead:
+            return
         if doubt := self._log.approvals().doubt_about(target, self._text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
@@ -521,6 +624,8 @@ class Decisions:
         return Manner(self.now().date(), keeps_history=self._person.dream_history == "topic")
 
     def _text(self, path: str) -> str | None:
+        if path in self._ahead:
+            return self._ahead[path]
         file = checked_path(self.root, path)
         return read_text(file) if file.exists() else None
 

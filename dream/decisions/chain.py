@@ -4,6 +4,10 @@ An entry holds digests, names of files and hunks, and how the person consented. 
 in `approvals.jsonl` and `rejected.jsonl`, and can be forgotten without breaking the chain. The person's own state keeps
 how many entries there are and the hash of the last, so that a chain which was cut, forged, reordered, rolled back or
 deleted is found. A signature covers entries by their hashes and holds on any machine.
+
+A passkey is the person's where the entry that takes it up counts: signed by their key, or without a key written on this
+machine. From then on it signs as the key does: its challenge is the hash of its own entry, which names the hash of each
+entry that it covers and a digest of each choice as it was shown.
 """
 
 import datetime as dt
@@ -16,8 +20,10 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from dream.decisions.key import verify
+from dream.decisions.passkey import Assertion, Passkey, vouches
 from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import is_plain_file, replace_file
@@ -37,12 +43,23 @@ class FileDigest:
 
 
 @dataclass(frozen=True, slots=True)
+class ChoiceDigest:
+    """One choice that a passkey signed, without a word of it."""
+
+    hunk: str
+    verdict: str
+    shown: str  # sha256 of the hunk and its diff, as the person saw them
+    text: str  # likewise of their own wording; empty without one
+    reason: str  # likewise of a rejection's
+
+
+@dataclass(frozen=True, slots=True)
 class ChainEntry:
     """One decision. The hash of its line is its name."""
 
     event: Event
     at: Time
-    how: str  # key, word, page; empty where nobody was asked
+    how: str  # key, word, page, passkey; empty where nobody was asked
     nonce: str
     previous: str = ""  # hash of the line before; empty in the first one
     hunk: str = ""
@@ -52,11 +69,42 @@ class ChainEntry:
     covers: tuple[str, ...] = ()  # hashes of the entries that its signature is about
     key: str = ""  # fingerprint of the key that signed
     signature: str = ""
+    # what is unset is not written, so that every other entry keeps its bytes
+    passkey: Passkey | UnsetType = UNSET  # that is taken up or given up
+    choices: tuple[ChoiceDigest, ...] | UnsetType = UNSET  # that a passkey signed
+    assertion: Assertion | UnsetType = UNSET  # by which it did
 
     @property
     def signed_bytes(self) -> bytes:
         """What a signature is made over."""
-        return msgspec.json.encode(replace(self, signature=""))
+        return msgspec.json.encode(replace(self, signature="", assertion=UNSET))
+
+    @property
+    def challenge(self) -> bytes:
+        """What a passkey is asked to sign: the hash of its nonce and of all that the entry says."""
+        return hashlib.sha256(self.nonce.encode() + self.signed_bytes).digest()
+
+    @property
+    def is_by_key(self) -> bool:
+        """Whether it says that a key signed, rather than a passkey."""
+        return self.event is Event.SIGNED and self.assertion is UNSET
+
+    @property
+    def line(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @property
+    def name(self) -> str:
+        """The hash of its line."""
+        return hashlib.sha256(self.line).hexdigest()
+
+
+def linked(entries: Sequence[ChainEntry], last: str) -> list[ChainEntry]:
+    """Entries as they follow one another behind the one of this name."""
+    found: list[ChainEntry] = []
+    for entry in entries:
+        found.append(replace(entry, previous=found[-1].name if found else last))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +178,57 @@ class Chain:
         return not self.fault and self._is_known(place)
 
     def is_signed(self, place: int) -> bool:
-        """Whether the person's key vouches for an entry."""
-        own, by = self.entries[place], self._signings.get(self.hashes[place], [])
-        signings = [own, *by] if own.signature else by
-        return bool(self._key) and any(verify(self._key, one.signed_bytes, one.signature) for one in signings)
+        """Whether the person's key or a passkey of theirs vouches for an entry."""
+        return any(self._is_by_key(at) or self._is_by_passkey(at) for at in self._signers(place))
+
+    def _signers(self, place: int) -> list[int]:
+        """The places of the entries that sign one: its own, and those that cover it."""
+        return [place, *self._signings.get(self.hashes[place], [])]
+
+    def _is_by_key(self, place: int) -> bool:
+        entry = self.entries[place]
+        is_signed = bool(self._key and entry.signature) and entry.assertion is UNSET
+        return is_signed and verify(self._key, entry.signed_bytes, entry.signature)
+
+    def _is_by_passkey(self, place: int) -> bool:
+        entry = self.entries[place]
+        if entry.assertion is UNSET:
+            return False
+        passkey = self.passkeys(place).get(entry.assertion.id)
+        return passkey is not None and vouches(passkey, entry.challenge, entry.assertion)
+
+    def passkeys(self, before: int | None = None) -> dict[str, Passkey]:
+        """The person's passkeys by their ids: those of now, or as they were before an entry."""
+        found: dict[str, Passkey] = {}
+        for place, event, passkey in self._passkeys_noted:
+            if before is not None and place >= before:
+                break
+            if event is Event.REGISTERED:
+                found[passkey.id] = passkey
+            else:
+                found.pop(passkey.id, None)
+        return found
+
+    @cached_property
+    def _passkeys_noted(self) -> list[tuple[int, Event, Passkey]]:
+        """What became of passkeys, in its order. No passkey vouches for another.
+
+        One is given up also where that is not signed: a person who lost it may have lost the key with it.
+        """
+        found = []
+        for place, entry in enumerate(self.entries):
+            if entry.passkey is UNSET:
+                continue
+            is_known = not self.fault and self._is_known(place)
+            is_by_key = any(map(self._is_by_key, self._signers(place)))
+            if is_by_key or (is_known and (not self._key or entry.event is Event.WITHDRAWN)):
+                found.append((place, entry.event, entry.passkey))
+        return found
+
+    def signed_count(self, passkey: Passkey) -> int:
+        """How often a passkey had signed when it last did, by its own count."""
+        signed = (one.assertion for place, one in enumerate(self.entries) if self._is_by_passkey(place))
+        return max([passkey.count, *(one.count for one in signed if one is not UNSET and one.id == passkey.id)])
 
     def added_elsewhere(self) -> list[ChainEntry]:
         """The entries that neither this machine wrote nor the person's key vouches for."""
@@ -164,13 +259,18 @@ class Chain:
         return self._head is not None and place < self._head.count
 
     @cached_property
-    def _signings(self) -> dict[str, list[ChainEntry]]:
-        """The entries that sign, by the hash of what they cover."""
-        found: dict[str, list[ChainEntry]] = {}
-        for entry in self.entries:
+    def _signings(self) -> dict[str, list[int]]:
+        """The places of the entries that sign, by the hash of what they cover."""
+        found: dict[str, list[int]] = {}
+        for place, entry in enumerate(self.entries):
             for covered in entry.covers:
-                found.setdefault(covered, []).append(entry)
+                found.setdefault(covered, []).append(place)
         return found
+
+    @property
+    def last(self) -> str:
+        """The name of the last entry; empty where there is none."""
+        return self.entry_hashes[-1] if self.entries else ""
 
     # -- writing ------------------------------------------------------------------------------------------------
 
@@ -220,9 +320,9 @@ class Chain:
         for entry in entries:
             whole = replace(entry, previous=names[-1])
             signature = signature_of(whole.signed_bytes) if signature_of else ""
-            line = msgspec.json.encode(replace(whole, signature=signature))
-            lines.append(line + b"\n")
-            names.append(hashlib.sha256(line).hexdigest())
+            whole = replace(whole, signature=signature or whole.signature)
+            lines.append(whole.line + b"\n")
+            names.append(whole.name)
         after = Head(before.count + len(entries), names[-1])
         replace_file(self._head_file, msgspec.json.encode([after, before]))
         replace_file(self._file, data + b"".join(lines))

@@ -55,10 +55,13 @@ class DecisionLog:
         terminal = above[0].terminal if above else ""
         return entry_for(approval, consent.how, terminal, [process.name for process in above])
 
-    def note(self, event: Event, consent: Consent, hunk: str = "") -> None:
+    def entry_without_files(self, event: Event, consent: Consent, hunk: str = "") -> ChainEntry:
+        """An entry of a decision that changes no file."""
+        return self.entry(Approval(event, self._now(), (), hunk=hunk, nonce=new_nonce()), consent)
+
+    def add(self, entry: ChainEntry) -> None:
         """Adds a decision that changes no file."""
-        approval = Approval(event, self._now(), (), hunk=hunk, nonce=new_nonce())
-        self.own += self.chain.add([self.entry(approval, consent)])
+        self.own += self.chain.add([entry])
 
     def take_earlier(self) -> None:
         """Makes entries of the decisions from before there was a chain; nobody signed them."""

@@ -13,7 +13,7 @@ from memory_server.errors import UsageError
 CODE_LIFE = dt.timedelta(minutes=2)
 SESSION_LIFE = dt.timedelta(hours=8)
 CODE_BYTES = 10  # 80 bits: not to be guessed within its life
-NEW_CODE = "Get a new code: `oneiros review --page` in a terminal of your own"
+NEW_CODE = "Get a new link: `oneiros open` in a terminal of your own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class Chosen:
     verdict: Literal["accept", "reject", "later"]
     text: str | None = None  # a new wording
     reason: str = ""  # of a rejection
+    shown: str = ""  # what was shown of the hunk, as `shown_digest` of `signing.py` has it
 
 
 class PageSessions:
@@ -67,7 +68,18 @@ class PageSessions:
     def choose(self, choice: Chosen) -> None:
         """Keeps what was chosen for a hunk, in the place of an earlier choice."""
         with self._guard:
+            self._chosen.pop(choice.hunk, None)
             self._chosen[choice.hunk] = choice
+
+    def choices(self) -> dict[str, Chosen]:
+        """What was chosen so far, by hunk, the last one last."""
+        with self._guard:
+            return dict(self._chosen)
+
+    def take_back(self, hunk: str) -> None:
+        """Forgets what was chosen for a hunk."""
+        with self._guard:
+            self._chosen.pop(hunk, None)
 
     def take_chosen(self) -> list[Chosen]:
         """What was chosen, in this order; it is handed out once."""

@@ -43,6 +43,7 @@ class How(StrEnum):
     KEY = "key"  # signs at the end of a sitting; nothing was asked before
     WORD = "word"  # typed back on a terminal
     PAGE = "page"  # chosen in a browser, confirmed by the word
+    PASSKEY = "passkey"  # chosen in a browser, and signed there by a device that asked for its person
 
 
 @dataclass(frozen=True, slots=True)

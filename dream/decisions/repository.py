@@ -4,6 +4,7 @@ A commit is built beside the person's index and put on the branch in one step, s
 hook of the repository runs, and a kill leaves the branch at the old or the new commit.
 """
 
+import datetime as dt
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,16 @@ ASSISTANT_LINES = ("co-authored-by: claude", "claude-session:")  # of the messag
 ASSISTANT_ADDRESS = "noreply@anthropic.com"  # of its commits, where it is named as their author
 OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
 HEREDITARY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # of a hook or alias that runs us
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One commit that changed a file."""
+
+    commit: str
+    at: dt.datetime
+    author: str
+    subject: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +64,9 @@ class Repository:
         kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
-    def text(self, path: str) -> str | None:
-        """What the last commit holds under this name; None where it holds nothing, or no text."""
-        done = _git(self.folder, ("cat-file", "blob", f"HEAD:./{path}"), None, {})
+    def text(self, path: str, commit: str = "HEAD") -> str | None:
+        """What a commit holds under this name, by default the last one; None where it holds nothing, or no text."""
+        done = _git(self.folder, ("cat-file", "blob", f"{commit}:./{path}"), None, {})
         try:
             return done.stdout.decode("utf-8") if done.returncode == 0 else None
         except UnicodeDecodeError:
@@ -90,6 +101,13 @@ class Repository:
     def has_touched(self, path: str) -> bool:
         """Whether any commit of this branch touched a file."""
         return bool(self._last(path, "%H"))
+
+    def versions(self, path: str, most: int, day: dt.date | None = None) -> list[Version]:
+        """The commits of this branch that changed a file, the newest first; with a day those until its end."""
+        until = [f"--before={day.isoformat()}T23:59:59"] if day else []
+        told = self._ask("log", f"-{most}", "--format=%H%x09%cI%x09%an%x09%s", *until, "--", path) or ""
+        rows = (line.split("\t", 3) for line in told.splitlines())
+        return [Version(row[0], dt.datetime.fromisoformat(row[1]), row[2], row[3]) for row in rows if len(row) == 4]
 
     def _last(self, path: str, form: str) -> str:
         return self._ask("log", "-1", f"--format={form}", "--", path) or ""

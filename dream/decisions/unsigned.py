@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 import msgspec
+from msgspec import UNSET
 
 from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_hash, listed
 from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
 from dream.decisions.key import fingerprint
-from dream.proposals.store import Event
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import NEW_PAGE
 from memory_server.layers.topics import shortened
@@ -92,7 +92,7 @@ class UnsignedDecisions:
             last = f"{len(self._chain.entries)} of them, the last of {self._chain.entries[-1].at:%Y-%m-%d}"
             yield Doubt(f"The chain of decisions is new to this machine: {last}", BROUGHT)
         entries = list(enumerate(self._chain.entries))
-        signings = [(number, entry) for number, entry in entries if entry.event is Event.SIGNED]
+        signings = [(number, entry) for number, entry in entries if entry.is_by_key]
         changes = [(one, other) for (_, one), (at, other) in pairwise(signings) if one.key != other.key and at >= place]
         if changes:
             before, after = _shown(changes[0][0].key), _shown(changes[-1][1].key)
@@ -132,8 +132,15 @@ def _manner(entry: ChainEntry) -> tuple[str, str, str, tuple[str, ...]]:
 def _in_words(manner: tuple[str, str, str, tuple[str, ...]], entries: list[ChainEntry]) -> str:
     event, how, terminal, ancestors = manner
     paths = {digest.path for entry in entries for digest in entry.files}
-    others = {f"hunk {entry.hunk}" if entry.hunk else "a new chain" for entry in entries}
+    others = {_named(entry) for entry in entries}
     named = sorted(paths - {"MEMORY.md"} or paths or others)  # the page follows the topics
     by = (f"by {how}" if how else "nobody was asked", f"on {terminal}" if terminal else "")
     told = _shown(", ".join(part for part in (*by, " < ".join(ancestors[:SOME_ANCESTORS])) if part))
     return f"{len(entries)} {event} in {listed(named)} ({told})"
+
+
+def _named(entry: ChainEntry) -> str:
+    """What a decision that changes no file is about."""
+    if entry.passkey is not UNSET:
+        return f"passkey {entry.passkey.name} {entry.passkey.fingerprint}"
+    return f"hunk {entry.hunk}" if entry.hunk else "a new chain"

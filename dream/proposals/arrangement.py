@@ -108,6 +108,11 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     return _arranged(texts, f"Split {made} off {path}", files, moves, homes)
 
 
+def retired(path: str) -> Arrangement:
+    """A topic that goes; links to it stay, and the report names them."""
+    return Arrangement(f"Retire {path}", {path: None}, {path: ()})
+
+
 def _arranged(
     texts: Texts, what: str, files: Mapping[str, str | None], moves: Moves, homes: Mapping[str, tuple[str, ...]]
 ) -> Arrangement:

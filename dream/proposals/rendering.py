@@ -94,7 +94,7 @@ def hunk_lines(hunk: Hunk, before: str | None, after: str | None) -> Iterator[st
     if after is None:
         yield "  It fits its topic no longer; `oneiros dream` retires it."
         return
-    yield from (f"  {line}" for line in _telling(shown(unified(hunk.target, before, after)).split("\n")))
+    yield from (f"  {line}" for line in telling(shown(unified(hunk.target, before, after)).split("\n")))
 
 
 def _headline(hunk: Hunk) -> str:
@@ -130,7 +130,7 @@ def warnings_about(hunk: Hunk) -> Iterator[str]:
         yield "it holds characters that no screen shows; they are written out"
 
 
-def _telling(diff: list[str]) -> Iterator[str]:
+def telling(diff: list[str]) -> Iterator[str]:
     """The lines of a diff that a reviewer reads: not the frontmatter of a new file, nor the footnotes around ours."""
     is_head = False
     for line in diff:

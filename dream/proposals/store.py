@@ -55,6 +55,8 @@ class Event(StrEnum):
     REJECTED = "rejected"
     SIGNED = "signed"  # decisions made before
     BEGUN = "begun"  # a new chain behind one that was not as it was left
+    REGISTERED = "registered"  # a passkey, which signs from then on
+    WITHDRAWN = "withdrawn"  # a passkey, which does no longer
 
 
 @dataclass(frozen=True, slots=True)

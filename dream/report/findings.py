@@ -39,6 +39,7 @@ ALIKE_FROM = 0.5  # of what both tell together; two statements about one thing s
 QUOTED_CHARS = 90
 AGAIN_WITHIN = dt.timedelta(minutes=3)  # between a question and its rewording
 MOST_SHOWN = 15
+IDLE_DAYS = 120  # without a change or a reader
 ENDS_WITHIN_DAYS, WEEK_DAYS = 14, 7  # topics named before their end, and for a week behind it
 QUESTION_CHARS = 100
 
@@ -55,6 +56,7 @@ class Part(StrEnum):
     LINKS = "dead links and pointers"
     PAGE = "problems of MEMORY.md"
     QUERIES = "questions without an answer"
+    USE = "what nobody uses, and what would fade"
     INDEX = "problems of the indices"
 
 
@@ -154,6 +156,56 @@ def page_problems(problems: Sequence[Problem], *, is_level: bool) -> Iterator[Fi
     for problem in problems:
         if problem.rule in PAGE_RULES and (is_level or problem.rule != ValidationRule.TOPIC_UNLISTED):
             yield Finding(Part.PAGE, problem.path, problem.line, problem.what, problem.remedy)
+
+
+# -- over time ------------------------------------------------------------------------------------------------------
+
+
+def lost(losses: Sequence[str]) -> Iterator[Finding]:
+    """What can be found no more, although no command took it away."""
+    for loss in losses:
+        yield Finding(Part.INDEX, "", 0, loss, "oneiros doctor; git log; else oneiros backup --restore")
+
+
+def retirable_topics(
+    heads: Sequence[TopicHead], hunks: Sequence[Hunk], today: dt.date, idle: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Topics that ended some time ago, and such as nobody changed or opened for long; each with what retires it.
+
+    `idle`: by path the days since a topic was last opened.
+    """
+    spoken_of = {hunk.target for hunk in hunks if hunk.is_open}
+    for head in sorted(heads, key=lambda one: one.path):
+        if head.keep or head.name == "lessons":
+            continue
+        age = (today - head.date).days if head.date else 0
+        step = f"if it is over: oneiros topics retire {head.name}"
+        if head.interval.last and (today - head.interval.last).days >= WEEK_DAYS:
+            yield Finding(Part.STALE, head.path, 1, f"it held until {head.interval.last}", step)
+        elif min(age, idle.get(head.path, age)) >= IDLE_DAYS and head.path not in spoken_of:
+            yield Finding(Part.STALE, head.path, 1, f"nobody changed or opened it for {IDLE_DAYS} days", step)
+
+
+def unused_topics(found: Sequence[tuple[str, str]]) -> Iterator[Finding]:
+    """Topics that nobody finds, and such as are found and never opened."""
+    for path, use in found[:MOST_SHOWN]:
+        yield Finding(Part.USE, path, 1, use, "say it in the words that you ask in, or oneiros topics retire")
+
+
+def fading(changes: int, weakest: Sequence[str]) -> Iterator[Finding]:
+    """What a run of gc would do."""
+    if changes:
+        what = f"{changes} sessions and episodes would fade, such as {', '.join(weakest)}"
+        yield Finding(Part.USE, "", 0, what, "oneiros gc --dry-run, then oneiros gc")
+
+
+def keeping(archive_mb: float, most_mb: int, days: int, most_days: int) -> Iterator[Finding]:
+    """An archive beyond the size that a person set, and a memory of which no backup was made for so many days."""
+    if most_mb and archive_mb > most_mb:
+        what = f"the archive has {archive_mb:.0f} MB, archive_max_mb is {most_mb}"
+        yield Finding(Part.USE, "sessions/archive", 0, what, "oneiros archive prune --to FILE")
+    if most_days and days > most_days:
+        yield Finding(Part.USE, "", 0, f"no backup was made for {days} days", "oneiros backup FILE, on another disk")
 
 
 # -- statements -----------------------------------------------------------------------------------------------------

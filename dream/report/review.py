@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from crawler.archive.store import Archive
+from dream.citations import citations_on
 from dream.decisions.accept import Decisions
 from dream.proposals.store import Event
 from dream.records import Hunk, State
@@ -21,17 +22,24 @@ from dream.report.findings import (
     contradictions,
     dead_links,
     ending_topics,
+    fading,
+    keeping,
+    lost,
     lost_evidence,
     old_decisions,
     outside_changes,
     page_problems,
+    retirable_topics,
     stale_topics,
     unanswered,
     unsigned_decisions,
+    unused_topics,
 )
 from dream.topics import read_topics
 from memory_server.layers.topics import shortened, topic_heads
 from memory_server.layers.validate import validate_root
+from memory_server.lifecycle.bundle import backup_days
+from memory_server.lifecycle.findable import losses_of
 from memory_server.memory import Memory
 
 WEEK = dt.timedelta(days=7)
@@ -106,8 +114,24 @@ class WeeklyReview:
         yield from ending_topics(topic_heads(root), today)
         yield from dead_links(root, topics, problems)
         yield from page_problems(problems, is_level=self._memory.upkeep.changes().is_empty)
+        yield from self._over_time(hunks, today)
         yield from unanswered(asked)
         yield from self._index()
+
+    def _over_time(self, hunks: Sequence[Hunk], today: dt.date) -> Iterator[Finding]:
+        memory, root = self._memory, self._memory.root
+        aging = memory.aging()
+        uses = aging.aliveness().uses
+        idle = {path: (today - use.last).days for path, use in uses.items() if use.accesses and use.last}
+        yield from lost(list(map(str, losses_of(root))))
+        yield from retirable_topics(topic_heads(root), hunks, today, idle)
+        yield from unused_topics(aging.unused_topics())
+        changes = aging.plan(citations_on(root)).changes
+        yield from fading(len(changes), [step.source.path for step in changes[:3]])
+        folder, made = self._archive.folder, backup_days(root, today)
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+        age = (today - aging.aliveness().since).days  # of what is known; a new memory needs no backup yet
+        yield from keeping(size, memory.person.archive_max_mb, age if made is None else made, memory.person.backup_days)
 
     def _waiting(self, today: dt.date) -> Iterator[Finding]:
         for proposal in self._decisions.store.proposals():

@@ -25,9 +25,8 @@ class OnnxEngine:
     def __init__(self, files: ModelFiles):
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its own threads would escape the pinning
         self._card = files.card
-        self._tokenizer = _load_tokenizer(files)
-        self._session = _load_session(files)
-        self._inputs = {node.name for node in self._session.get_inputs()}
+        self._tokenizer = load_tokenizer(files)
+        self._session = load_session(files)
         give_back_freed()  # the graph as it was read: 60 MB of the packaged model
 
     @property
@@ -38,7 +37,7 @@ class OnnxEngine:
         """See `Engine.embed`. Texts beyond the model's length are cut; an empty text has a vector but no tokens."""
         if not texts:
             return []
-        prefix = self._card.query_prefix if as_query else ""
+        prefix = self._card.query_prefix if as_query else self._card.passage_prefix
         encodings = self._tokenizer.encode_batch([prefix + text for text in texts])
         states = self._run(encodings)
         return [self._embedded(encoding, state, len(prefix)) for encoding, state in zip(encodings, states, strict=True)]
@@ -58,14 +57,13 @@ class OnnxEngine:
 
     def _run(self, encodings: Sequence[Encoding], options: onnxruntime.RunOptions | None = None) -> Vectors:
         """The last hidden states, (texts, tokens, d)."""
-        feed = {
-            "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
-            "attention_mask": np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64),
-            "token_type_ids": np.array([encoding.type_ids for encoding in encodings], dtype=np.int64),
-        }
-        known = {name: array for name, array in feed.items() if name in self._inputs}
-        outputs = self._session.run(None, known, options)
-        return np.asarray(outputs[0], dtype=np.float32)
+        return run_graph(
+            self._session,
+            [encoding.ids for encoding in encodings],
+            [encoding.attention_mask for encoding in encodings],
+            [encoding.type_ids for encoding in encodings],
+            options,
+        )
 
     def _embedded(self, encoding: Encoding, state: Vectors, prefix_chars: int) -> Embedded:
         read = np.array(encoding.attention_mask, dtype=bool)
@@ -80,13 +78,31 @@ class OnnxEngine:
         )
 
 
+def run_graph(
+    session: onnxruntime.InferenceSession,
+    ids: Sequence[Sequence[int]],
+    mask: Sequence[Sequence[int]],
+    kinds: Sequence[Sequence[int]],
+    options: onnxruntime.RunOptions | None = None,
+) -> Vectors:
+    """The first output of a transformer's graph for the pieces of some texts of one length, each (texts, tokens)."""
+    feed = {
+        name: np.array(rows, dtype=np.int64)
+        for name, rows in (("input_ids", ids), ("attention_mask", mask), ("token_type_ids", kinds))
+    }
+    inputs = {node.name for node in session.get_inputs()}
+    outputs = session.run(None, {name: array for name, array in feed.items() if name in inputs}, options)
+    return np.asarray(outputs[0], dtype=np.float32)
+
+
 def unit_rows(rows: Vectors) -> Vectors:
     """Rows (n, d) scaled to unit length; a row of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.maximum(lengths, 1e-12), dtype=np.float32)
 
 
-def _load_tokenizer(files: ModelFiles) -> Tokenizer:
+def load_tokenizer(files: ModelFiles) -> Tokenizer:
+    """A model's tokenizer, cutting where the model does. Raises NeedsRepair."""
     try:
         if files.tokenizer.suffix == ".txt":
             built = BertWordPieceTokenizer(vocab=str(files.tokenizer), lowercase=True)
@@ -94,16 +110,17 @@ def _load_tokenizer(files: ModelFiles) -> Tokenizer:
         else:
             tokenizer = Tokenizer.from_file(str(files.tokenizer))
     except Exception as error:  # the library raises nothing more precise
-        raise _unreadable("tokenizer", files.tokenizer, error) from error
+        raise unreadable("tokenizer", files.tokenizer, error) from error
     tokenizer.enable_truncation(files.card.max_tokens)  # files may carry a shorter one, and padding to it
     padding = tokenizer.padding or {}
     tokenizer.enable_padding(pad_id=padding.get("pad_id", 0), pad_token=padding.get("pad_token", "[PAD]"))
     return tokenizer
 
 
-def _load_session(files: ModelFiles) -> onnxruntime.InferenceSession:
+def load_session(files: ModelFiles, threads: int = 1) -> onnxruntime.InferenceSession:
+    """A model's graph; `threads` share the work of one run. Raises NeedsRepair."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 3
@@ -111,10 +128,10 @@ def _load_session(files: ModelFiles) -> onnxruntime.InferenceSession:
     try:
         return onnxruntime.InferenceSession(str(files.weights), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the library's errors share no other base
-        raise _unreadable("model", files.weights, error) from error
+        raise unreadable("model", files.weights, error) from error
 
 
-def _unreadable(what: str, file: Path, error: Exception) -> NeedsRepair:
+def unreadable(what: str, file: Path, error: Exception) -> NeedsRepair:
     reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
     return NeedsRepair(
         f"the {what} cannot be loaded ({reason})",

@@ -55,7 +55,7 @@ class TorchEngine:
         """See `Engine.embed`."""
         if not texts:
             return []
-        prefix = self._card.query_prefix if as_query else ""
+        prefix = self._card.query_prefix if as_query else self._card.passage_prefix
         encoded = self._tokenizer(
             [prefix + text for text in texts],
             padding=True,

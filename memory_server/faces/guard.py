@@ -23,7 +23,6 @@ BODY_SECONDS = 30.0
 MAX_DRAINED_BYTES = 16 << 20
 DRAIN_SECONDS = 5.0
 PAGE_HEADER = "oneiros-page"
-OPEN_TO_ALL = frozenset({("GET", "/page"), ("POST", "/page/open")})  # how a page session is opened; both tell nothing
 HOST = re.compile(rb"(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?")
 OWN_SITES = frozenset({b"same-origin", b"none"})  # another port of this machine is of the same site
 ORIGIN = re.compile(rb"http://(?:localhost|127\.0\.0\.1|\[::1\]):(\d{1,5})")
@@ -38,12 +37,16 @@ class Guard:
         token: str,
         on_request: Callable[[MutableMapping[str, Any]], None] = lambda _: None,
         is_page: Callable[[str], bool] = lambda _: False,
+        is_open: Callable[[str, str], bool] = lambda _method, _path: False,
     ):
-        """`on_request` is told the state of each request that is let through; `is_page` knows secrets of pages."""
+        """`on_request` is told of each request that is let through; `is_page` knows the secrets of pages, `is_open`
+        what anybody may ask for: how a page comes to its secret, which tells nothing of the memory.
+        """
         self._app = app
         self._token = token.encode()
         self._on_request = on_request
         self._is_page = is_page
+        self._is_open = is_open
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -62,7 +65,7 @@ class Guard:
             await _drain(receive)
             await _refuse(send, body, *REFUSED_BODY[body])
             return
-        self._on_request(scope.get("state", {}))
+        self._on_request(scope)
         await self._app(scope, _replayed(body, receive), send)
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str, str] | None:
@@ -98,7 +101,7 @@ class Guard:
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token)
 
     def _is_of_page(self, scope: MutableMapping[str, Any]) -> bool:
-        if (scope["method"], scope["path"]) in OPEN_TO_ALL:
+        if self._is_open(scope["method"], scope["path"]):
             return True
         given = [value for name, value in scope["headers"] if name == PAGE_HEADER.encode()]
         return len(given) == 1 and self._is_page(given[0].decode("latin-1"))

@@ -76,6 +76,7 @@ def status_text(status: Status) -> str:
         f"model: {status.model} ({status.model_reason})",
         f"indices: {status.level}",
     ]
+    lines += [f"lost: {loss}" for loss in status.losses]
     lines += [f"problem: {problem}" for problem in status.problems[:5]]
     if len(status.problems) > 5:
         lines.append(f"({len(status.problems) - 5} more problems; run oneiros validate)")
@@ -124,4 +125,6 @@ def status_json(status: Status) -> dict[str, Any]:
         "index_bytes": status.index_bytes,
         "owner": status.owner,
         "queries_logged": status.queries_logged,
+        "losses": list(status.losses),
+        "used": dict(zip(("found", "opened", "drilled"), status.used, strict=True)),
     }

@@ -73,11 +73,13 @@ class QuestionBody(Body):
     topic: Several = ()
     project: Several = Field((), description="only of these projects")
     machine: Several = ()
+    agent: Several = Field((), description="only of sessions with these agents: claude, codex, ...")
     kind: Several = Field((), description="only these types of frontmatter, such as semantic")
     type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
     tag: Several = ()
     after: Day = ""
     before: Day = ""
+    as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
 
@@ -205,7 +207,7 @@ def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Call
         question = asked.question(search)
         behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
         answer = await run_sync(memory.search, question)
-        more = explained(answer) if asked.explain else {}
+        more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
     def add(path: str, search: Search, help_text: str) -> None:

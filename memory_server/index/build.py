@@ -9,7 +9,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text
 from memory_server.index.token_vectors import pack_tokens
 from memory_server.layers.topics import SourceFile, find_sources, read_document
+from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
 MOST_SQLITE_INTEGER = 2**63 - 1
+GRAPH_FROM = 40_000  # passages; up to so many a scan is as quick as a graph, and it misses nothing
+HAS_GRAPH = "semantic_graph"  # the note that says so
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
 
 
@@ -83,8 +86,16 @@ def _no_progress(_: Progress) -> None:
 class Indexer:
     """Writes the indices of one root. Only the process that holds the root's lock may build one."""
 
-    def __init__(self, root: MemoryRoot, ledger: Ledger, cache: VectorCache, semantic: "Callable[[], SemanticIndex]"):
+    def __init__(
+        self,
+        root: MemoryRoot,
+        ledger: Ledger,
+        cache: VectorCache,
+        semantic: "Callable[[], SemanticIndex]",
+        fading: Fading,
+    ):
         """`semantic` opens the semantic index when it is first needed, since that takes half a second."""
+        self._fading = fading
         self._root = root
         self._ledger = ledger
         self._cache = cache
@@ -96,7 +107,8 @@ class Indexer:
         changed, young, unchanged = [], [], 0
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
-            if state and _same_stat(self._root.file(source.path), state):
+            is_level = state and state.content_hash.partition("~")[2] == self._fading.mark(source.path)[1:]
+            if state and is_level and _same_stat(self._root.file(source.path), state):
                 unchanged += 1
             elif state and state.modified_ns == 0 and self._still_holds(state):
                 young.append(source)
@@ -107,8 +119,13 @@ class Indexer:
 
     def _still_holds(self, state: SourceState) -> bool:
         """Whether a file that was indexed just after it was saved still holds what was indexed."""
-        now = read_state(self._root.file(state.path), state.path)
+        now = self._state_of(state.path)
         return now is not None and now.content_hash == state.content_hash
+
+    def _state_of(self, path: SourcePath) -> SourceState | None:
+        """A file's state, with the level at which it is indexed."""
+        state = read_state(self._root.file(path), path)
+        return replace(state, content_hash=state.content_hash + self._fading.mark(path)) if state else None
 
     def run(
         self,
@@ -136,7 +153,7 @@ class Indexer:
             for path in changes.removed:
                 self._ledger.remove_source(path)
             for source in changes.young:
-                if state := read_state(self._root.file(source.path), source.path):
+                if state := self._state_of(source.path):
                     self._note_time(state)
         for start in range(0, len(changes.changed), SOURCES_A_TRANSACTION):
             with self._ledger.transaction():
@@ -153,7 +170,7 @@ class Indexer:
             self._ledger.touch_source(state)
 
     def _read_one(self, source: SourceFile, report: Report) -> None:
-        state = read_state(self._root.file(source.path), source.path)
+        state = self._state_of(source.path)
         if state is None:
             self._ledger.remove_source(source.path)  # it went while the run was under way
             return
@@ -168,7 +185,7 @@ class Indexer:
             self._ledger.remove_source(source.path)
             report.problems.append(Problem(source.path, error.line or 1, error.what, error.remedy, "unreadable"))
             return
-        chunks = chunk_document(document)
+        chunks = self._fading.chunks(source.path, chunk_document(document))
         texts = [embedded_text(chunk.context(document), chunk.searchable) for chunk in chunks]
         self._ledger.put_source(document, state, chunks, [text_hash(text) for text in texts])
         report.changed += 1
@@ -193,9 +210,21 @@ class Indexer:
         report.embedding_seconds = time.monotonic() - started
 
     def _index(self, report_progress: Callable[[Progress], None]) -> None:
-        """Brings the semantic index level with the ledger."""
+        """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
+        had_graph, passages = bool(self._ledger.note(HAS_GRAPH)), self._ledger.counts()["searchable"]
+        needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
+        if needs_graph != had_graph:
+            name, _, number = self._ledger.note("semantic_folder").rpartition("-")
+            self._ledger.set_note("semantic_folder", f"{name}-{int(number) + 1}")
+            self._ledger.set_note("semantic_is_filling", "yes")
+            self._ledger.set_note(HAS_GRAPH, "yes" if needs_graph else "")
+            if needs_graph:
+                self._ledger.forget_semantic()
         gone, pending = self._ledger.gone(), self._ledger.pending()
         if not gone and not pending:
+            return
+        if not needs_graph:
+            self._ledger.confirm([name for name, *_ in pending], [name for name, _ in gone])
             return
         semantic = self._semantic()
         deleted = 0

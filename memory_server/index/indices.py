@@ -24,11 +24,12 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
+from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
 from memory_server.index.passages import read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
+from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
@@ -90,8 +91,9 @@ class SharedLock:
 class Indices:
     """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
 
-    def __init__(self, root: MemoryRoot, model: ModelFiles):
-        """Opens nothing yet."""
+    def __init__(self, root: MemoryRoot, model: ModelFiles, fading: Callable[[], Fading] = Fading):
+        """Opens nothing yet. `fading` tells how much of each source is to be held."""
+        self._fading = fading
         self._root = root
         self._model = model
         self.search_lock = SharedLock()
@@ -170,12 +172,13 @@ class Indices:
                 self._retired.append(self._cache)
                 self._cache = None
             if self._cache is None:
-                self._cache = self._cache_of(self._model)
+                self._cache = self.cache_of(self._model)
             return self._cache
 
-    def _cache_of(self, model: ModelFiles) -> VectorCache:
-        dimensions = model.card.dimensions
-        return VectorCache(self._root.vector_cache / model.fingerprint, dimensions, token_bytes(dimensions))
+    def cache_of(self, model: ModelFiles) -> VectorCache:
+        """The vectors that are kept of a model."""
+        folder = self._root.vector_cache / model.fingerprint
+        return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
 
     def snapshot(self) -> Snapshot:
         """The indices as they are now; read again only when they have changed."""
@@ -199,6 +202,8 @@ class Indices:
         with self._guard:
             if not self.is_owner or not self.ledger.note("semantic_folder").startswith(self._model.fingerprint):
                 return None
+            if not self.has_graph():
+                return None  # a memory of this size has none
             if self.ledger.note("semantic_is_filling"):
                 return None  # a graph under construction would hide what it does not hold yet
             try:
@@ -218,7 +223,9 @@ class Indices:
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
         with self._guard:
-            return Indexer(self._root, self.ledger, self.cache, self._semantic_of(self.ledger)).changes()
+            return Indexer(
+                self._root, self.ledger, self.cache, self._semantic_of(self.ledger), self._fading()
+            ).changes()
 
     def reindex(
         self,
@@ -263,7 +270,7 @@ class Indices:
             self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
-            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger))
+            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading())
             report = indexer.run(engine, plan, report_progress)
             with ledger.transaction():
                 ledger.set_note("semantic_is_dirty", "")
@@ -331,7 +338,7 @@ class Indices:
 
         The process must own the root.
         """
-        ledger, cache = Ledger(self._root.ledger), self._cache_of(model)
+        ledger, cache = Ledger(self._root.ledger), self.cache_of(model)
         try:
             while True:
                 texts = ledger.texts()
@@ -369,10 +376,16 @@ class Indices:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
         self.cache.drop_lost()
         name = ledger.note("semantic_folder")
-        if not name.startswith(self._model.fingerprint) or not (self._root.semantic_index / name).is_dir():
+        if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
         elif self._lost_vectors(ledger):
             logger.warning("the vector cache lost vectors; they are made again")
+            self._start_new_semantic(ledger)
+        elif not self.has_graph(ledger):
+            with self._guard:
+                self._close_semantic()
+                remove_other_folders(self._root.semantic_index)
+        elif not (self._root.semantic_index / name).is_dir():
             self._start_new_semantic(ledger)
         elif ledger.note("semantic_is_dirty") and not self._semantic_is_whole(ledger):
             logger.warning("the semantic index did not survive an interrupted run; it is filled again")
@@ -391,6 +404,10 @@ class Indices:
                 ledger.set_note("semantic_is_filling", "yes")
             ledger.forget_semantic()
 
+    def has_graph(self, ledger: Ledger | None = None) -> bool:
+        """Whether the memory is so large that a graph of its vectors is kept."""
+        return bool((ledger or self.ledger).note(HAS_GRAPH))
+
     def _lost_vectors(self, ledger: Ledger) -> bool:
         """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
         keys = {key for layer in Layer for key in ledger.semantic_keys(layer).values()}
@@ -405,12 +422,14 @@ class Indices:
             return False
 
     def semantic_differences(self, layer: Layer, ledger: Ledger | None = None) -> list[ChunkId]:
-        """The passages of a layer whose vectors in the graph are missing, wrong or unasked for."""
+        """The passages of a layer whose vectors are missing, or are missing, wrong or unasked for in the graph."""
         ledger = ledger or self.ledger
-        with self._guard:
-            stored = self._semantic_of(ledger)().stored(layer)
         expected = ledger.semantic_keys(layer)
         rows = self.cache.find(expected.values())
+        if not self.has_graph(ledger):
+            return [name for name, key in expected.items() if key not in rows]
+        with self._guard:
+            stored = self._semantic_of(ledger)().stored(layer)
         vectors = self.cache.vectors()
         wrong = [
             name
@@ -424,6 +443,8 @@ class Indices:
 
     def unreachable(self, sample: int) -> int:
         """How many of `sample` passages the graph does not return when it is asked for their own vectors."""
+        if not self.has_graph():
+            return 0  # every vector is looked at
         missed = 0
         for layer in Layer:
             keys = dict(sorted(self.ledger.semantic_keys(layer).items())[:sample])
@@ -457,7 +478,7 @@ class Indices:
             raise NeedsRepair(  # opened all the same it would be empty and pass for whole
                 "the semantic index is gone", where=self._root.semantic_index / name, remedy="Run `oneiros reindex`"
             )
-        remove_other_folders(self._root.semantic_index, keep=name)
+        remove_other_folders(self._root.semantic_index, name)
         return SemanticIndex(self._root.semantic_index / name)
 
     def _close_semantic(self) -> None:
@@ -466,15 +487,20 @@ class Indices:
             self._semantic = None
 
     @property
+    def fingerprint(self) -> str:
+        """Of the model whose vectors are searched."""
+        return self._model.fingerprint
+
+    @property
     def _cache_folder(self) -> Path:
         return self._root.vector_cache / self._model.fingerprint
 
 
-def remove_other_folders(parent: Path, keep: str) -> None:
-    """Deletes every index folder but the one in use: those of older models and of lost or renewed indices."""
+def remove_other_folders(parent: Path, *keep: str) -> None:
+    """Deletes every index folder but those in use: those of older models and of lost or renewed indices."""
     if parent.is_dir():
         for folder in parent.iterdir():
-            if folder.name != keep:
+            if folder.name not in keep:
                 shutil.rmtree(folder, ignore_errors=True)
 
 

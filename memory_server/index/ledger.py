@@ -31,7 +31,7 @@ from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, transaction, version_of
+from memory_server.machine.database import connect, erase_deleted, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
@@ -111,6 +111,12 @@ class Ledger:
             )
             raise refusal_of(error, self._file, "the ledger") or locked from error
 
+    def compact(self) -> None:
+        """Gives back the room of what was removed. Call with no run under way."""
+        for table in ("stems", "words", "bodies"):
+            self.connection.execute(f"insert into {table}({table}) values('optimize')")
+        erase_deleted(self.connection)
+
     # -- what was read ------------------------------------------------------------------------------------------
 
     def sources(self) -> Mapping[SourcePath, SourceState]:
@@ -166,9 +172,9 @@ class Ledger:
         old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
-            "insert into source(id, path, layer, title, date, kind, project, machine, tags, supersedes, size,"
-            " modified_ns, content_hash, identity, holds_from, holds_until, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            "insert into source(id, path, layer, title, date, kind, project, machine, agent, tags, supersedes,"
+            " size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
@@ -178,6 +184,7 @@ class Ledger:
                 document.kind,
                 document.project,
                 document.machine,
+                document.agent,
                 json.dumps(document.tags, ensure_ascii=False),
                 json.dumps(document.supersedes, ensure_ascii=False),
                 state.size,
@@ -465,6 +472,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
     any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
     any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
+    any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
     any_of("kind = ?", [name.casefold() for name in wanted.kinds])
     any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
     if wanted.after:

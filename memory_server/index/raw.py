@@ -8,10 +8,11 @@ second and core that costs hours. `stretch_index.py` does it for what people and
 
 import datetime as dt
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -23,9 +24,12 @@ from memory_server.index.build import Progress
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.index.passages import Passages
 from memory_server.index.snapshot import Snapshot
+from memory_server.lifecycle.fading import Fading, is_within
+from memory_server.lifecycle.marks import Range
 
 RAW_FOLDER = "sessions/archive/"  # a raw source is named `sessions/archive/<session id>`; no file has that name
 PIECE_CHARS = 1_000  # of a turn: what is ranked and shown as one passage
+WORD = re.compile(r"[^\W_]+")
 NO_HASH = TextHash(b"raw")  # marks a chunk as searchable; no vector is ever kept under it
 
 
@@ -51,6 +55,7 @@ class ArchivedSession:
     project: str
     machine: str
     turns: Sequence[ArchivedTurn]
+    agent: str = ""
 
 
 class SessionStore(Protocol):
@@ -81,9 +86,15 @@ Cut = Callable[[Document, Sequence[ArchivedTurn]], list[tuple[Chunk, TextHash]]]
 class RawIndex:
     """The turns of all archived sessions. Safe to share between threads; several processes may bring it level."""
 
-    def __init__(self, file: Path, store: SessionStore, cut: Cut | None = None):
-        """Opens nothing yet. `cut`: how turns become passages; each in pieces where none is given."""
+    def __init__(self, file: Path, store: SessionStore, cut: Cut | None = None, fading: Callable[[], Fading] = Fading):
+        """Opens nothing yet. `cut`: how turns become passages; each in pieces where none is given.
+
+        Of a session that faded, the passages of those turns that were opened stay where `cut` is given; where it is
+        not, its words, each once, by which it is found and then read from the archive.
+        """
         self.store = store
+        self._keeps_words = cut is None
+        self._fading = fading
         self._cut = cut or chunks_of
         self.guard = threading.RLock()
         self._file = file
@@ -114,17 +125,23 @@ class RawIndex:
 
     def changes(self) -> tuple[list[str], list[str]]:
         """The sessions to read, and those to remove."""
-        marks = self.store.marks()
+        marks = self._marks()
         if not marks and not self._file.exists():
             return [], []
         known = {session_of_path(path): state.content_hash for path, state in self.ledger.sources().items()}
         changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
         return changed, [session_id for session_id in known if session_id not in marks]
 
+    def _marks(self) -> Mapping[str, str]:
+        """Every session that is to be indexed, with a mark of its content and of how much of it is held."""
+        fading = self._fading()
+        marks = self.store.marks().items()
+        return {name: mark + fading.session_mark(name) for name, mark in marks if not fading.is_away(name)}
+
     def bring_level(self, report_progress: Callable[[Progress], None] = lambda _: None) -> int:
         """Reads what is new in the archive and drops what is gone; returns how many sessions that were."""
         changed, removed = self.changes()
-        marks = self.store.marks()
+        marks, fading = self._marks(), self._fading()
         ledger = self.ledger if changed or removed else None
         for session_id in removed:
             assert ledger is not None
@@ -132,17 +149,30 @@ class RawIndex:
                 ledger.remove_source(raw_path(session_id))
         for done, session_id in enumerate(changed, start=1):
             assert ledger is not None
-            session = self.store.session(session_id)
-            document = as_document(session)
-            cut = self._cut(document, session.turns)
+            state = SourceState(raw_path(session_id), 0, 0, marks[session_id])
+            document, cut = self._read(ledger, state, session_id, fading.turns(session_id))
             with self._changing(ledger):
-                state = SourceState(document.path, 0, 0, marks[session_id])
                 ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
             report_progress(Progress("raw turns", done, len(changed)))
         if ledger is not None:
             with self._changing(ledger):
                 ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
         return len(changed) + len(removed)
+
+    def _read(
+        self, ledger: Ledger, state: SourceState, session_id: str, kept: Sequence[Range] | None
+    ) -> tuple[Document, Sequence[tuple[Chunk, TextHash]]]:
+        """A session and its passages. `kept`: of one that faded the turns that stay; None for all of them."""
+        if kept is not None and self._keeps_words and (document := _worded(ledger, state)):
+            return document, ()
+        if kept is not None and not (kept or self._keeps_words):
+            return bare(session_id), ()
+        session = self.store.session(session_id)
+        document = as_document(session)
+        if kept is not None and self._keeps_words:
+            return replace(document, head=words_once("\n".join(turn.text for turn in session.turns))), ()
+        cut = self._cut(document, session.turns)
+        return document, [one for one in cut if kept is None or is_within(one[0].lines, kept)]
 
     @contextmanager
     def _changing(self, ledger: Ledger) -> Iterator[None]:
@@ -182,7 +212,29 @@ def as_document(session: ArchivedSession) -> Document:
         kind="episodic",
         project=session.project,
         machine=session.machine,
+        agent=session.agent,
     )
+
+
+def bare(session_id: str) -> Document:
+    """A session of which nothing is shown."""
+    return Document(path=raw_path(session_id), layer=Layer.RAW, title="", body="", body_line=1)
+
+
+def words_once(text: str) -> str:
+    """Every word of a text once, in some order."""
+    return " ".join(sorted(set(WORD.findall(text.casefold()))))
+
+
+def _worded(ledger: Ledger, state: SourceState) -> Document | None:
+    """A session by its words alone, made of its index; None where that does not hold it as it is."""
+    columns = "content_hash, body, title, date, project, machine"
+    row = ledger.connection.execute(f"select {columns} from source where path = ?", (state.path,)).fetchone()  # noqa: S608  columns of our own
+    if row is None or row[0].partition("~")[0] != state.content_hash.partition("~")[0]:
+        return None
+    date = dt.date.fromisoformat(row[3]) if row[3] else None
+    document = Document(state.path, Layer.RAW, row[2], "", 1, date, "episodic", project=row[4], machine=row[5])
+    return replace(document, head=words_once(row[1]))
 
 
 def chunks_of(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

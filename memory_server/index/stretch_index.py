@@ -24,18 +24,20 @@ from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import stretches_of
 from memory_server.index.token_vectors import token_bytes
+from memory_server.lifecycle.fading import Fading
 
+PREPARED_NOTE = "prepared_model"  # whose vectors were made beside those in use, to be tried or to be switched to
 MODEL_NOTE = "semantic_folder"  # whose vectors the scales were learnt from; the same note as in the ledger of files
 
 
 class StretchIndex:
     """The stretches of all archived sessions. Safe to share between threads; one process writes at a time."""
 
-    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse):
+    def __init__(self, folder: Path, store: SessionStore, model: ModelInUse, fading: Callable[[], Fading] = Fading):
         """Opens nothing yet."""
         self._folder = folder
         self.file = folder / "ledger.db"
-        self._turns = RawIndex(self.file, store, chunks_of_stretches)
+        self._turns = RawIndex(self.file, store, chunks_of_stretches, fading)
         self._model = model
         self._guard = threading.RLock()
         self._cache: VectorCache | None = None
@@ -102,18 +104,23 @@ class StretchIndex:
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         if rebuild:
-            with self._guard:
-                self.cache.keep_alone(self.ledger.texts())
-                self._close_cache()
-        remove_other_folders(self._vectors, keep=self.cache.folder.name)
+            self.forget_vectors()
+        remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
+
+    def forget_vectors(self) -> None:
+        """Leaves no vector of what is not held any more."""
+        with self._guard:
+            self.cache.keep_alone(self.ledger.texts())
+            self._close_cache()
 
     def prepare_model(
         self, model: ModelFiles, engine: Engine, plan: EmbeddingControl, report_progress: Callable[[Progress], None]
     ) -> None:
         """Embeds every stretch with another model, beside the vectors in use."""
         if not self.is_empty:
-            with closing(self._cache_of(model)) as cache:
+            self.ledger.set_note(PREPARED_NOTE, model.fingerprint)
+            with closing(self.cache_of(model)) as cache:
                 self._fill(cache, lambda: engine, plan, report_progress)
 
     def _fill(
@@ -136,16 +143,17 @@ class StretchIndex:
             if self._cache is not None and (self._cache.folder != folder or not self._cache.is_current):
                 self._close_cache()
             if self._cache is None:
-                self._cache = self._cache_of(self._model.files)
+                self._cache = self.cache_of(self._model.files)
             return self._cache
 
     @property
     def _vectors(self) -> Path:
         return self._folder / "vectors"
 
-    def _cache_of(self, model: ModelFiles) -> VectorCache:
-        dimensions = model.card.dimensions
-        return VectorCache(self._vectors / model.fingerprint, dimensions, token_bytes(dimensions))
+    def cache_of(self, model: ModelFiles) -> VectorCache:
+        """The vectors that are kept of a model."""
+        folder = self._vectors / model.fingerprint
+        return VectorCache(folder, model.card.dimensions, token_bytes(model.token_dimensions))
 
 
 def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> list[tuple[Chunk, TextHash]]:

@@ -23,6 +23,9 @@ STATEMENT = re.compile(r"^- (?P<text>.*?)(?: \[(?P<entries>[^\[\]]+)\])?$")
 SUMMARY_CHARS = 500  # a rule of MIF
 SLUG_WORDS = 6
 NAME_END = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r(?P<revision>\d+))?\.md\Z")
+ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its turns
+DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
+DIGEST_STATEMENTS = 8  # of one section
 UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -58,6 +61,7 @@ class CompressedSession:
     cwd: str = ""
     branch: str = ""
     machine: str = ""
+    agent: str = ""  # that it was held with; empty for Claude Code
     started: datetime | None = None
     ended: datetime | None = None
     turns: dict[str, int] = field(default_factory=dict)  # role -> number
@@ -134,6 +138,7 @@ def read_session(path: Path) -> CompressedSession:
         cwd=str(own.get("cwd", "")),
         branch=str(own.get("branch", "")),
         machine=str(own.get("machine", "")),
+        agent=str(front.get("agent", "")),
         started=_moment(own.get("started")),
         ended=_moment(own.get("ended")),
         turns=dict(own.get("turns") or {}),
@@ -164,9 +169,9 @@ def sections_of(body: str) -> Iterator[Section]:
 
 
 def newest_files(folder: Path) -> dict[str, Path]:
-    """The file of the highest revision of each session below `sessions/compressed`, by session id."""
+    """The file of the highest revision of each session below `sessions/compressed`, or in the attic, by session id."""
     newest: dict[str, tuple[int, Path]] = {}
-    for path in sorted(folder.glob("*/*.md")):
+    for path in [*sorted(folder.glob("*/*.md")), *sorted(attic_of(folder).glob("*/*.md"))]:
         session_id, revision = _identity(path)
         if session_id and revision > newest.get(session_id, (0, path))[0]:
             newest[session_id] = (revision, path)
@@ -192,14 +197,20 @@ def superseded_files(files: Iterable[Path]) -> set[Path]:
 
 
 def files_of(folder: Path, session_id: str) -> list[Path]:
-    """Every revision of a session, the oldest first."""
+    """Every revision of a session, the oldest first, in the attic too."""
+    name = f"*/*-{id8_of(session_id)}*.md"
     found = [
         (revision, path)
-        for path in folder.glob(f"*/*-{id8_of(session_id)}*.md")
+        for path in (*folder.glob(name), *attic_of(folder).glob(name))
         for owner, revision in [_identity(path)]
         if owner == session_id
     ]
     return [path for _, path in sorted(found)]
+
+
+def attic_of(folder: Path) -> Path:
+    """Where files of `sessions/compressed` lie that went to the attic."""
+    return folder.parent / "attic" / folder.name
 
 
 def _identity(path: Path) -> tuple[str, int]:
@@ -245,6 +256,8 @@ def _frontmatter(session: CompressedSession) -> dict[str, Any]:
             "wasDerivedFrom": f"archive:{session.source_hash}",
         },
     }
+    if session.agent:
+        front["agent"] = session.agent
     if session.supersedes:
         target = f"sessions/compressed/{session.year}/{session.supersedes}"  # from the memory root
         front["relationships"] = [{"type": "supersedes", "target": target}]
@@ -302,6 +315,11 @@ def id8_in(path: str) -> str:
         return ""
     parts = path.removesuffix(".md").rsplit("-", 2)
     return parts[-2] if parts[-1].startswith("r") and parts[-1][1:].isdigit() else parts[-1]
+
+
+def subject_of(path: str) -> str:
+    """What the file of a session and its turns, `sessions/archive/<id>`, have in common; of others, their path."""
+    return id8_in(path) or (id8_of(path.removeprefix(ARCHIVED)) if path.startswith(ARCHIVED) else path)
 
 
 def stamp(moment: datetime | None) -> str:

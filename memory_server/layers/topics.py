@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.chunking import split_lines
-from memory_server.document import ALWAYS, Document, Interval, Layer, SourcePath
+from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import first_sentence
 from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
@@ -205,6 +205,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         kind=parsed.text("type").casefold(),
         project=parsed.text("project"),
         machine=parsed.text("machine"),
+        agent=parsed.text("agent") or agent_of(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
@@ -212,6 +213,11 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         identity=parsed.text("id"),
         interval=parsed.interval() if source.layer is Layer.TOPIC else ALWAYS,
     )
+
+
+def agent_of(path: SourcePath) -> str:
+    """The agent of a compressed session that names none: those of Claude Code do not."""
+    return CLAUDE if path.startswith("sessions/compressed/") else ""
 
 
 def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:

@@ -30,6 +30,22 @@ def open_foreign(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", timeout=LOCK_SECONDS, uri=True)
 
 
+def copy_whole(file: Path, to: Path) -> None:
+    """Copies a database as it is at one moment, also while others write it. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(file, timeout=LOCK_SECONDS)) as source, closing(sqlite3.connect(to)) as copy:
+        source.backup(copy)
+
+
+def has_only_tables(file: Path) -> bool:
+    """Whether a database that came from elsewhere brings nothing that acts by itself: no trigger and no view."""
+    try:
+        with closing(open_foreign(file)) as connection:
+            odd = "select count(*) from sqlite_master where type not in ('table', 'index')"
+            return bool(connection.execute(odd).fetchone() == (0,))
+    except sqlite3.DatabaseError:
+        return False
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """A change that happens as a whole or not at all; another writer waits for its end."""

@@ -3,8 +3,11 @@
 import errno
 import os
 import secrets
+import shutil
 import sqlite3
 import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,12 +61,19 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
     file stands and the temporary one is gone.
     """
     file = Path(os.path.realpath(file)) if follow else file
+    with replaced(file) as stream:
+        stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[BinaryIO]:
+    """What a file is to hold, to be written piece by piece; it takes its place at the end, under the same promises."""
     make_folder(file.parent)
     temporary = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    stream = open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, 0o600))  # noqa: SIM115  closed below
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
+        with stream:
+            yield stream
             if is_plain_file(file):
                 os.fchmod(stream.fileno(), stat.S_IMODE(file.lstat().st_mode))
             stream.flush()
@@ -75,10 +85,23 @@ def replace_file(file: Path, content: str | bytes, *, follow: bool = False) -> N
         raise
 
 
+def copy_file(source: Path, to: Path) -> None:
+    """Puts a copy of a file in the place of another, in one step and without reading it whole into memory."""
+    with source.open("rb") as stream, replaced(to) as copy:
+        shutil.copyfileobj(stream, copy)
+
+
 def new_file(file: Path) -> BinaryIO:
     """A file of its owner's alone, open for writing. Raises FileExistsError where anything has its name already."""
     make_folder(file.parent)
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb")
+
+
+def write_new(file: Path, parts: Iterable[bytes]) -> None:
+    """Writes a file that is not there yet, in a folder of one's own. Whoever does so flushes all at the end."""
+    with new_file(file) as stream:
+        for part in parts:
+            stream.write(part)
 
 
 def remove_file(file: Path) -> None:

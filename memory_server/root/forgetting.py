@@ -5,9 +5,12 @@ here first, and struck out by the run of the owner that has rewritten everything
 """
 
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 from memory_server.machine.files import append_line, replace_file
 from memory_server.root.paths import MemoryRoot
+
+FORGOTTEN = "forgotten.txt"  # in the folder of all states
 
 
 def note_forgetting(root: MemoryRoot, session_ids: Iterable[str]) -> None:
@@ -22,6 +25,25 @@ def sessions_to_forget(root: MemoryRoot) -> frozenset[str]:
         return frozenset(root.forgetting.read_text(encoding="utf-8").split())
     except FileNotFoundError:
         return frozenset()
+
+
+def note_forgotten(states: Path, marks: Iterable[str], *, is_undone: bool = False) -> None:
+    """Notes for good, for all memories of this account, that a backup must not bring sessions back.
+
+    `marks` are hashes of their ids, which do not tell what was forgotten. `is_undone`: it may again.
+    """
+    for mark in marks:
+        append_line(states / FORGOTTEN, f"{'-' if is_undone else '+'}{mark}".encode())
+
+
+def forgotten_marks(states: Path) -> frozenset[str]:
+    """The marks of the sessions that a backup must not bring back."""
+    try:
+        lines = (states / FORGOTTEN).read_text(encoding="ascii", errors="replace").split()
+    except FileNotFoundError:
+        return frozenset()
+    last = {line[1:]: line[0] for line in lines}
+    return frozenset(mark for mark, sign in last.items() if sign == "+")
 
 
 def strike_out(root: MemoryRoot, session_ids: Collection[str]) -> None:

@@ -103,6 +103,31 @@ class MemoryRoot:
         return self.state / "queries.db"
 
     @property
+    def use_log(self) -> Path:
+        """What was found, opened and drilled into, and when."""
+        return self.state / "use.db"
+
+    @property
+    def marks(self) -> Path:
+        """What `gc` and `keep` decided about the fading of sources."""
+        return self.state / "marks.jsonl"
+
+    @property
+    def backups(self) -> Path:
+        """Which backups and exports were made of the root, and when."""
+        return self.state / "backups.jsonl"
+
+    @property
+    def findable(self) -> Path:
+        """How much could be found on which day."""
+        return self.state / "findable.json"
+
+    @property
+    def attic(self) -> Path:
+        """Sessions and episodes that are out of the indices."""
+        return self.path / "sessions" / "attic"
+
+    @property
     def journal(self) -> Path:
         """The plan of a decision under way."""
         return self.state / "journal.json"
@@ -229,10 +254,13 @@ def state_home(variables: Mapping[str, str], home: Path) -> Path:
     return (Path(named) if named.startswith("/") else home / ".local" / "state") / "oneiros"
 
 
-def state_key(folder: Path) -> str:
-    """What a root's state is found by: its resolved path and its inode, so that no clone takes the place of another."""
+def state_key(folder: Path, inode_of: Path | None = None) -> str:
+    """What a root's state is found by: its resolved path and its inode, so that no clone takes the place of another.
+
+    `inode_of`: a folder that is to take the place of the root's.
+    """
     try:
-        inode = folder.stat().st_ino
+        inode = (inode_of or folder).stat().st_ino
     except OSError:
         inode = 0
     return hashlib.sha256(b"%s\0%d" % (os.fsencode(os.path.realpath(folder)), inode)).hexdigest()[:16]

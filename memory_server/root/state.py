@@ -58,12 +58,14 @@ def make_state(root: MemoryRoot) -> None:
             _take(root, moved, name)
         else:
             _take_earlier(root)
-            _write_mark(root, secrets.token_hex(16))
+            write_mark(root.state, root.path)
     _leave_name(root)
 
 
-def _write_mark(root: MemoryRoot, name: str) -> None:
-    replace_file(root.state / MARK, json.dumps({"path": str(root.path), "name": name}) + "\n")
+def write_mark(state: Path, root: Path, name: str = "") -> None:
+    """Notes which root a state belongs to."""
+    known = {"path": str(root), "name": name or secrets.token_hex(16)}
+    replace_file(state / MARK, json.dumps(known) + "\n")
 
 
 @contextmanager
@@ -125,7 +127,7 @@ def _take(root: MemoryRoot, old: Path, name: str) -> None:
     for file in old.iterdir():
         if file.name != MARK:
             _move(file, root.state / file.name)
-    _write_mark(root, name)
+    write_mark(root.state, root.path, name)
     (old / MARK).unlink()
     old.rmdir()
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from memory_server.document import Filter
 from memory_server.escaping import shown_line
+from memory_server.search.question import LISTS
 
 MOST_NAMED = 8
 KNOWN = {  # field of the query syntax -> the values that sources have
     "topic": "select path from source where layer = 'topic'",
     "project": "select distinct project from source where project != ''",
     "machine": "select distinct machine from source where machine != ''",
+    "agent": "select distinct agent from source where agent != ''",
     "type": "select distinct kind from source where kind != ''",
     "tag": "select distinct value from source, json_each(source.tags)",
 }
@@ -19,7 +21,7 @@ KNOWN = {  # field of the query syntax -> the values that sources have
 
 def unknown_values(connection: sqlite3.Connection, wanted: Filter) -> Iterator[str]:
     """A sentence for every value of a filter that no source has: which ones there are, the most alike first."""
-    asked = dict(zip(KNOWN, (wanted.topics, wanted.projects, wanted.machines, wanted.kinds, wanted.tags), strict=True))
+    asked = {field: getattr(wanted, LISTS[field]) for field in KNOWN}
     for field, values in asked.items():
         if values:
             known = {_plain(str(row[0])) for row in connection.execute(KNOWN[field])}

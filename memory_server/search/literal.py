@@ -6,15 +6,17 @@ The keyword index proposes passages; each is then compared with the question its
 
 import re
 import sqlite3
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_server.language.words import CJK_RUN, cjk_pairs, extra_words
 from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term
 
 MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided
+WEIGHED = 500  # passages that are weighed by bm25; of more the shortest come first
 SENTENCE_MARKS = ".,;:!?"
 WORD = re.compile(r"\w+")
+Candidate = tuple[int, int, str, float, str, str]  # row, source, path, bm25, context, passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +26,29 @@ class LiteralMatch:
     row: int  # of the ledger
     source: int
     closeness: int  # 0: as written, as whole words; 1: in another case; 2: inside longer words
-    bm25: float  # smaller is better; 0 where no other passage has these words
+    bm25: float  # smaller is better; the place among the shortest where too many have these words
     path: str  # of its source; puts equals in an order that a rebuild does not change
     is_spread: bool = False  # the words stand in one source, but not in one passage
 
 
-def find_literal(
-    connection: sqlite3.Connection,
-    expression: Expression,
-    sources: Container[int] | None,
-    limit: int,
-    *,
-    in_parts: bool = True,
-) -> list[LiteralMatch]:
-    """Passages in which an expression holds, best first; `sources`: the only ones that may answer, None for all.
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where is searched: the keyword index, and the only sources that may answer, None for all.
+
+    `shortest` puts those of many rows that may answer in order, the shortest first. It stands in for bm25 where more
+    than WEIGHED rows match: weighing takes four times as long as finding, and tells frequent words little apart.
+    """
+
+    connection: sqlite3.Connection
+    sources: Container[int] | None
+    shortest: Callable[[Sequence[int]], Sequence[int]] | None = None
+
+    def allows(self, source: int) -> bool:
+        return self.sources is None or source in self.sources
+
+
+def find_literal(where: Where, expression: Expression, limit: int, *, in_parts: bool = True) -> list[LiteralMatch]:
+    """Passages in which an expression holds, best first.
 
     First as whole words in one passage, then as parts of names with humps (`Bar` of `fooBar`), then as the beginnings
     of words, then as parts of words (both identifiers alone), then spread over one source. The first of these that
@@ -45,7 +56,7 @@ def find_literal(
     """
     parts = [_in_parts_of_words] if in_parts else []
     for stage in (_in_passages, _in_names, _in_longer_words, *parts, _in_sources):
-        matches = _best(stage(connection, expression, sources), limit)
+        matches = _best(stage(where, expression), limit)
         if matches:
             return matches
     return []
@@ -136,50 +147,42 @@ def _has_identifier(expression: Expression) -> bool:
     return any(_has_identifier(part) for part in parts)
 
 
-def _in_passages(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
-) -> Iterator[LiteralMatch]:
+def _in_passages(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     query = fts_query(expression)
-    yield from _compared(_candidates(connection, query), expression, sources, least=0) if query else ()
+    yield from _compared(_candidates(where, query), expression, where, least=0) if query else ()
 
 
-def _in_names(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
-) -> Iterator[LiteralMatch]:
+def _in_names(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Passages in which the words hold beside the parts of their names."""
     query = fts_query(expression)
     if not query:
         return
-    for row, source, path, bm25, context, passage in _candidates(connection, query):
+    for row, source, path, bm25, context, passage in _candidates(where, query):
         text = f"{context}\n{passage}"
-        if (sources is None or source in sources) and holds(expression, f"{text}\n{extra_words(text)}"):
+        if where.allows(source) and holds(expression, f"{text}\n{extra_words(text)}"):
             yield LiteralMatch(row, source, 2, bm25, path)
 
 
-def _in_longer_words(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
-) -> Iterator[LiteralMatch]:
+def _in_longer_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     query = fts_query(expression, as_prefix=True)
     if query and query != fts_query(expression):
-        yield from _compared(_candidates(connection, query), expression, sources, least=2)
+        yield from _compared(_candidates(where, query), expression, where, least=2)
 
 
-def _in_parts_of_words(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
-) -> Iterator[LiteralMatch]:
+def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Reads every passage, which only an identifier is worth: `ick/Contr` may be a part of a path."""
     if not _has_identifier(expression):
         return
     longest = max((written(term) for term in _identifiers(expression)), key=len)
     if len(longest) < 3 and fts_query(expression):
         return
-    rows = connection.execute(
+    rows = where.connection.execute(
         "select chunk.id, source, path, 0.0, context, passage from chunk join source on source.id = chunk.source"
         " where text_hash is not null"
         " and (passage like ? escape '\\' or context like ? escape '\\') limit ?",
         (like := f"%{_escaped_like(longest)}%", like, MAX_CANDIDATES),
     )
-    yield from _compared(rows, expression, sources, least=2)
+    yield from _compared(rows, expression, where, least=2)
 
 
 def _identifiers(expression: Expression) -> list[Term]:
@@ -189,21 +192,19 @@ def _identifiers(expression: Expression) -> list[Term]:
     return [term for part in parts for term in _identifiers(part)]
 
 
-def _in_sources(
-    connection: sqlite3.Connection, expression: Expression, sources: Container[int] | None
-) -> Iterator[LiteralMatch]:
+def _in_sources(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Sources in which the expression holds as a whole, each with the passage that has most of it."""
     query = fts_query(expression)
     if not query:
         return
-    rows = connection.execute(
+    rows = where.connection.execute(
         "select source.id, path, bm25(bodies), source.title, source.body from bodies"
         " join source on source.id = bodies.rowid where bodies match ? order by rank limit ?",
         (query, MAX_CANDIDATES),
     )
     for source, path, bm25, title, body in rows:
-        if (sources is None or source in sources) and holds(expression, f"{title}\n{body}"):
-            best = _fullest_passage(connection, source, expression)
+        if where.allows(source) and holds(expression, f"{title}\n{body}"):
+            best = _fullest_passage(where.connection, source, expression)
             if best is not None:
                 yield LiteralMatch(best, source, 1, bm25, path, is_spread=True)
 
@@ -219,33 +220,37 @@ def _fullest_passage(connection: sqlite3.Connection, source: int, expression: Ex
     return int(rows[-max(counts)[1]][0]) if counts else None
 
 
-def _candidates(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
+def _candidates(where: Where, query: str) -> Iterator[Candidate]:
     """Passages with the words of a query, best first.
 
     bm25 counts every occurrence of every word, which is most of the time of a long query; a single passage needs none.
     """
-    first_two = connection.execute("select rowid from words where words match ? limit 2", (query,)).fetchall()
-    if len(first_two) < 2:
-        return connection.execute(
-            "select chunk.id, chunk.source, path, 0.0, chunk.context, chunk.passage"
-            " from chunk join source on source.id = chunk.source where chunk.id = ?",
-            first_two[0] if first_two else (None,),
+    matching = "select rowid from words where words match ?"
+    first = where.connection.execute(f"{matching} limit ?", (query, WEIGHED + 1)).fetchall()
+    rows: Sequence[int] = [row for (row,) in first]
+    if len(rows) > WEIGHED and where.shortest:
+        rows = where.shortest([row for (row,) in where.connection.execute(matching, (query,))])
+    elif len(rows) > 1:
+        yield from where.connection.execute(
+            "select chunk.id, chunk.source, path, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage"
+            " from words join chunk on chunk.id = words.rowid join source on source.id = chunk.source"
+            " where words match ? order by rank limit ?",
+            (query, MAX_CANDIDATES),
         )
-    return connection.execute(
-        "select chunk.id, chunk.source, path, bm25(words, 2.0, 1.0, 0.5), chunk.context, chunk.passage"
-        " from words join chunk on chunk.id = words.rowid join source on source.id = chunk.source"
-        " where words match ? order by rank limit ?",
-        (query, MAX_CANDIDATES),
-    )
+        return
+    for place, row in enumerate(rows):
+        yield from where.connection.execute(
+            "select chunk.id, chunk.source, path, ?, chunk.context, chunk.passage"
+            " from chunk join source on source.id = chunk.source where chunk.id = ?",
+            (float(place), row),
+        )
 
 
-def _compared(
-    rows: sqlite3.Cursor, expression: Expression, sources: Container[int] | None, *, least: int
-) -> Iterator[LiteralMatch]:
+def _compared(rows: Iterable[Candidate], expression: Expression, where: Where, *, least: int) -> Iterator[LiteralMatch]:
     wanted = _positive_terms(expression)
     for row, source, path, bm25, context, passage in rows:
         text = f"{context}\n{passage}"
-        if (sources is None or source in sources) and holds(expression, text):
+        if where.allows(source) and holds(expression, text):
             yield LiteralMatch(row, source, max(least, _closeness(wanted, text)), bm25, path)
 
 

@@ -18,7 +18,10 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from memory_server.document import Answer, Hit, Layer, SourcePath
+from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
 from memory_server.index.typed_lines import TypedLines
 from memory_server.search.certainty import fit, with_certainty
@@ -45,6 +48,7 @@ MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is 
 FEW_TOPICS = 3  # of which the first that is no index page answers
 FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 JOINED_HITS = 100  # of either search, before the turns are joined
+CROSSED = 50  # passages that a cross-encoder reads, where one is on: more than are shown
 
 EMPTY = "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
 CUT = "The query was cut to its first 10,000 characters."
@@ -83,10 +87,12 @@ class Pipeline:
         *,
         floor: float = SILENCE,
         rerank: bool = True,
+        cross: Callable[[str, Sequence[str]], Vectors] | None = None,
     ):
         """`stretches` and `turns`: of the archive, where there are any. `floor`, `rerank`: for measurements.
 
-        `unapproved` tells which of some files of layer 1 nobody has answered for.
+        `unapproved` tells which of some files of layer 1 nobody has answered for. `cross`: what a cross-encoder says of
+        a question and some passages, where one is on.
         """
         self.retriever = retriever
         self._stretches = stretches
@@ -95,6 +101,7 @@ class Pipeline:
         self._unapproved = unapproved
         self._floor = floor
         self._rerank = rerank
+        self._cross = cross
 
     # -- the way ------------------------------------------------------------------------------------------------
 
@@ -197,7 +204,11 @@ class Pipeline:
         """
         ranker, near = retriever.retrieved(question, weights)
         pool = ranker.fused(near)
-        return ranker.words, ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
+        ranking = ranker.reranked(pool) if self._rerank else ranker.ordered(pool)
+        if self._cross:
+            scores = self._cross(question.text, retriever.texts(ranking, CROSSED))
+            ranking = ranker.crossed(ranking, scores.astype(np.float64))
+        return ranker.words, ranking
 
     def _with_topic(self, question: Question, answer: Answer, above: Sequence[Hit]) -> Answer:
         """An answer that begins with the topic that answers the question, if one does. `above`: of the layers alone."""
@@ -225,7 +236,7 @@ class Pipeline:
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
         """The best of the topics, where their scores say that they answer the question."""
         _, ranking = self.ranked(question, self.retriever, SPOKEN)
-        candidates = self.retriever.ranked(ranking)[:FEW_TOPICS]
+        candidates = self.retriever.ranked(ranking, FEW_TOPICS)
         least = max(ANSWERS, SHARE_OF_SESSION * max(map(fit, sessions_of(above)), default=0.0))
         answering = [candidate for candidate in candidates if candidate.score >= displayed(least)]
         return self._with_approval(self.retriever.hits(answering, question.excluded()))[0]

@@ -4,7 +4,9 @@ r"""What a person or a model typed, parsed.
     "some words"    a phrase: these words in this order
     prefix*         any word that starts so
     a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
-    layer:topic  topic:mail  project:shop  machine:laptop  type:semantic  tag:dns  after:2026-01-31  before:2026-03
+    layer:topic  topic:mail  project:shop  machine:laptop  agent:codex  type:semantic  tag:dns
+    after:2026-01-31  before:2026-03
+    as_of:2026-03    topics as git had them at the end of that month, and sessions up to then
     project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
 
 Everything else is text. A colon behind an unknown name is text too, so that `http://x` and `error: y` can be asked.
@@ -38,7 +40,8 @@ MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
 TOKEN = re.compile(
     r"""\s*(?:
-        (?P<field>layer|topic|project|machine|type|tag|after|before):(?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
+        (?P<field>layer|topic|project|machine|agent|type|tag|after|before|as_of):
+            (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
       | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
       | (?P<open>\() | (?P<close>\))
       | (?P<word>[^\s()"]+(?:\([^\s()]*\)[^\s()"]*)*)
@@ -116,6 +119,17 @@ def parse_day(text: str) -> dt.date:
     raise UsageError(f"{text!r} is no date", remedy="Write it as 2026-03-07, 2026-03 or 2026")
 
 
+def last_day(text: str) -> dt.date:
+    """The last day of what `parse_day` reads: of a year, of a month, or the day itself."""
+    first = parse_day(text)
+    match text.strip().count("-"):
+        case 0:
+            return first.replace(month=12, day=31)
+        case 1:
+            return (first.replace(day=1) + dt.timedelta(days=32)).replace(day=1) - dt.timedelta(days=1)
+    return first
+
+
 def _tokens(text: str, allowed: Filter) -> tuple[Filter, list[tuple[str, str]]]:
     """The filters added to those that are `allowed`, and the rest as (kind, text).
 
@@ -150,6 +164,8 @@ def _with_filter(allowed: Filter, field: str, value: str) -> Filter:
         return replace(allowed, after=parse_day(value))
     if field == "before":
         return replace(allowed, before=parse_day(value))
+    if field == "as_of":
+        return replace(allowed, as_of=last_day(value))
     if field == "layer":
         return replace(allowed, layers=(*allowed.layers, _layer(value)))
     values: Any = (*getattr(allowed, LISTS[field]), value.casefold())  # the fields that are left hold texts

@@ -18,10 +18,11 @@ LISTS = {  # fields of the query syntax that hold alternatives, each with its na
     "topic": "topics",
     "project": "projects",
     "machine": "machines",
+    "agent": "agents",
     "type": "kinds",
     "tag": "tags",
 }
-DAYS = ("after", "before")
+DAYS = ("after", "before", "as_of")
 
 
 class Search(StrEnum):

@@ -5,6 +5,7 @@ the vectors of what was said score of the same session, each in units of a typic
 `include_raw`, or where the first answers are weak.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -13,14 +14,14 @@ import numpy as np
 
 from memory_server.document import Answer, Hit, Layer, Reason
 from memory_server.index.ledger import StoredChunk
-from memory_server.index.raw import RawIndex, session_of_path
-from memory_server.language.words import Stemmer
+from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
+from memory_server.language.words import FUNCTION_WORDS, Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.literal import find_literal
+from memory_server.search.literal import Where, find_literal, holds, quoted
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
-from memory_server.search.ranking.terms import question_terms
+from memory_server.search.ranking.terms import question_terms, rarity
 from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
@@ -29,6 +30,8 @@ TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
+LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
+FADED_READ = 12  # sessions; each costs some 10 milliseconds
 OF_SESSIONS = frozenset({Layer.SESSION, Layer.RAW})
 SPREAD = "all words, spread over the session"
 
@@ -56,9 +59,12 @@ class RawSearcher:
             connection = self._index.ledger.connection
             sources, wanted = set(self._allowed(question)), limit * max(5, question.per_source)
             in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
-            matches = find_literal(connection, question.expression, sources, wanted, in_parts=in_parts)
+            matches = find_literal(Where(connection, sources), question.expression, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([literal_candidate(match, SPREAD) for match in matches])
+            words = [part for term in question.terms() for part in WORD.findall(term.text)]
+            if found_faded := self._faded(question, words, least=1.0):
+                found += [hit for hit in self._read(found_faded, words) if holds(question.expression, hit.passage)]
         return [replace(hit, more_lines=()) for hit in grouped(found, question.per_source)][:limit]
 
     def recall(self, question: Question, limit: int, *, least_covered: float = 0.0) -> list[Hit]:
@@ -68,7 +74,12 @@ class RawSearcher:
         """
         with self._index.guard:
             matches = [match for match in self.matches(question) if match.parts["covered"] >= least_covered][:limit]
-            return self._hits([candidate_of(match) for match in matches])
+            found = self._hits([candidate_of(match) for match in matches])
+            words = [word for word in WORD.findall(question.text) if word.casefold() not in FUNCTION_WORDS]
+            if found_faded := self._faded(question, words, least=max(least_covered, LEAST_FADED)):
+                read = [hit for hit in self._read(found_faded, words) if hit.parts["covered"] >= least_covered]
+                found = sorted([*found, *read], key=lambda hit: -hit.score)[:limit]
+            return found
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
@@ -89,6 +100,62 @@ class RawSearcher:
             row = int(table.rows[held[place]])
             found.append(RawMatch(int(source), row, score, parts))
         return sorted(found, key=lambda match: (-match.score, match.source))
+
+    # -- sessions of which the index holds the words alone -------------------------------------------------------
+
+    def _faded(self, question: Question, words: Sequence[str], *, least: float) -> Sequence[tuple[str, float]]:
+        """Faded sessions that hold so much of some words by rarity, each with that share; the best first."""
+        connection, sources = self._index.ledger.connection, self._index.snapshot().sources
+        whole = "select id from source where not exists (select 1 from chunk where chunk.source = source.id)"
+        faded = {row[0] for row in connection.execute(whole)} & self._allowed(question)
+        if not faded or not words:
+            return []
+        held: dict[int, float] = {}
+        mass = 0.0
+        stems = {stem for stem in self._stemmer.stems(list(words)) if stem}
+        for stem in stems:
+            either = f"{quoted(stem)}*"
+            rows = {row[0] for row in connection.execute("select rowid from bodies where bodies match ?", (either,))}
+            weight = rarity(len(rows), len(sources))
+            mass += weight
+            for row in rows & faded:
+                held[row] = held.get(row, 0.0) + weight
+        shares = [(sources[row].path, share / mass) for row, share in held.items() if row in sources]
+        best = sorted((one for one in shares if one[1] >= least - 1e-9), key=lambda one: (-one[1], one[0]))
+        return best[:FADED_READ]
+
+    def _read(self, found: Sequence[tuple[str, float]], words: Sequence[str]) -> list[Hit]:
+        """The passage of each session that holds most of some words, read from the archive."""
+        stems = [stem for stem in dict.fromkeys(self._stemmer.stems(list(words))) if stem]
+        patterns = [re.compile(rf"\b{re.escape(stem)}", re.IGNORECASE) for stem in stems]
+        hits = []
+        for path, share in found:
+            session = self._index.store.session(session_of_path(path))
+            document = as_document(session)
+            pieces = [chunk for chunk, _ in chunks_of(document, session.turns)]
+            counts = [sum(bool(pattern.search(piece.searchable)) for pattern in patterns) for piece in pieces]
+            if not counts:
+                continue
+            piece = pieces[counts.index(max(counts))]
+            covered = max(counts) / len(patterns)
+            score = share + (NEAR_WEIGHT + COVERED_WEIGHT) * covered
+            parts = {"source": share, "near": covered, "covered": covered}
+            hits.append(
+                Hit(
+                    chunk=piece.id,
+                    passage=piece.searchable,
+                    path=document.path,
+                    lines=piece.lines,
+                    layer=Layer.RAW,
+                    title=document.title,
+                    date=document.date,
+                    score=score / (score + TYPICAL_RAW),
+                    why=(Reason("turns", f"{score:.2f}, of a session that faded"),),
+                    type=document.kind,
+                    parts=parts,
+                )
+            )
+        return hits
 
     def _allowed(self, question: Question) -> frozenset[int]:
         return frozenset(self._index.ledger.allowed_sources(replace(question.filter, layers=())))

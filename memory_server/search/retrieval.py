@@ -8,7 +8,7 @@ import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -16,19 +16,22 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.index.ledger import Ledger, StoredChunk, StoredSource
+from memory_server.index.ledger import Ledger, StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
-from memory_server.search.literal import LiteralMatch, find_literal, holds
+from memory_server.search.literal import MAX_CANDIDATES, LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question, Term
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
 from memory_server.search.ranking.calibration import Calibration, read_calibration
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
-from memory_server.search.ranking.scoring import RERANK_WEIGHTS, Scores, token_weights
+from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
 from memory_server.search.ranking.terms import question_terms
+
+SparseScores = Callable[[Snapshot, str], Vectors]
 
 DEFAULT_LAYERS = (Layer.TOPIC, Layer.SESSION)
 TYPICAL_SCORE = 10.0  # of a good hit; maps fused scores to 0 to 1 for display
@@ -85,14 +88,19 @@ class Retriever:
         weights: Mapping[str, float] = RERANK_WEIGHTS,
         *,
         today: dt.date | None = None,
+        sparse: SparseScores | None = None,
     ):
-        """`weights`: of the features by which the best passages are reranked. `today` tells what holds no longer."""
+        """`weights`: of the features by which the best passages are reranked. `today` tells what holds no longer.
+
+        `sparse`: what a sparse model scores for all passages of a snapshot, where one is on.
+        """
+        self._sparse = sparse
         self._today = today
         self._indices = indices
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._words_of = lru_cache(maxsize=1)(self._read_words)  # layers are ranked together, then topics alone
+        self._read_once = lru_cache(maxsize=1)(self._read)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -105,13 +113,22 @@ class Retriever:
         """Passages that hold every word, as written before in another case before inside longer words."""
         scope = self._scope(question)
         sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
-        matches = find_literal(self._indices.ledger.connection, question.expression, sources, limit)
+        where = Where(self._indices.ledger.connection, sources, partial(self._shortest, scope))
+        matches = find_literal(where, question.expression, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
 
+    def _shortest(self, scope: Scope, rows: Sequence[int]) -> list[int]:
+        """The shortest of some passages that may answer, equals in the order of reading."""
+        passages = self.snapshot.passages
+        places = passages.places(rows)
+        places = places[scope.mask[places]]
+        order = np.lexsort((self.snapshot.reading_order(places), passages.lengths[places]))
+        return list(map(int, passages.rows[places[order[:MAX_CANDIDATES]]]))
+
     def near(self, question: Question, limit: int) -> list[RankedPassage]:
         """Passages by meaning alone."""
-        found = self._nearest(question, self._embed_query(question.text), limit)
+        found = self._nearest(Likeness(self.snapshot, self._embed_query(question.text)), self._scope(question), limit)
         rows, scaled = self.snapshot.passages.rows[found.places], self.calibration.meaning(found.scores)
         return [
             RankedPassage(
@@ -128,27 +145,35 @@ class Retriever:
 
         `weights`: others than those of this retriever.
         """
-        embedded = self._embed_query(question.text)
-        words, of_tokens = self._words_of(question.text)
+        likeness, words, of_tokens = self._read_once(question.text)
         scope, weights = self._scope(question), weights or self._weights
-        ranker = Ranker(self.snapshot, self.calibration, scope, embedded, words, of_tokens, weights)
-        return ranker, self._nearest(question, embedded, ARM_HITS)
+        calibration, scale = self.calibration, self.calibration.sparse
+        sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
+        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse)
+        return ranker, self._nearest(likeness, scope, ARM_HITS)
 
-    def _read_words(self, text: str) -> tuple[WordScores, Scores]:
-        """What the words of a text score, whichever passages may answer, and the weight of each of its tokens."""
+    def _read(self, text: str) -> tuple[Likeness, WordScores, Scores]:
+        """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
         embedded, connection = self._embed_query(text), self._indices.ledger.connection
         terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
         words = KeywordArm(connection).find(self.snapshot, terms)
-        return words, token_weights(embedded, terms, len(self.snapshot.passages))
+        return Likeness(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
-    def ranked(self, ranking: Ranking) -> list[RankedPassage]:
-        """The passages of a ranking as candidates."""
-        rows = self.snapshot.passages.rows[ranking.places]
+    def ranked(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
+        """The passages of a ranking as candidates, `most` of them."""
+        rows = self.snapshot.passages.rows[ranking.places[:most]]
         candidates = []
-        for place, (row, score) in enumerate(zip(rows, ranking.scores, strict=True)):
+        for place, (row, score) in enumerate(zip(rows, ranking.scores[:most], strict=True)):
             parts = {name: float(values[place]) for name, values in ranking.features.items()}
             candidates.append(RankedPassage(int(row), displayed(float(score)), _recall_reasons(parts), parts))
         return candidates
+
+    def texts(self, ranking: Ranking, limit: int) -> list[str]:
+        """What models read of the best passages of a ranking."""
+        rows = [int(row) for row in self.snapshot.passages.rows[ranking.places[:limit]]]
+        chunks = self._indices.ledger.chunks(rows)
+        found = [chunks.get(row) for row in rows]
+        return [embedded_text(chunk.context, chunk.passage) if chunk else "" for chunk in found]
 
     def rows_holding(self, question: Question, lines: Sequence[TypedLine]) -> list[int]:
         """The passages of compressed sessions in which such lines stand, of those that may answer."""
@@ -177,9 +202,8 @@ class Retriever:
         """A sentence for every value of the question's filter that no source has."""
         return list(unknown_values(self._indices.ledger.connection, question.filter))
 
-    def _nearest(self, question: Question, embedded: Embedded, limit: int) -> Nearest:
-        arm = SemanticArm(self._indices.nearest, self._indices.rows_of_ids)
-        return arm.find(self.snapshot, embedded.vector, self._scope(question), limit)
+    def _nearest(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
+        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(likeness, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
         layers = question.filter.layers or DEFAULT_LAYERS
@@ -332,6 +356,7 @@ def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
     words = max(parts["words_near"], parts["words_source"])
     reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
     reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
+    reasons += [Reason(name, f"{parts[name]:.1f}") for name in OF_MODELS if name in parts]
     if "tokens" in parts:
         reasons.append(Reason("rerank", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
     return tuple(reasons)

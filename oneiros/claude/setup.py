@@ -1,8 +1,9 @@
-"""`oneiros setup`: what is written into files of Claude Code and of the shell once a person agrees, and its undoing.
+"""`oneiros setup`: what is written into files of clients and of the shell once a person agrees, and its undoing.
 
-Five things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
+Six things, each by itself: the rule of precedence with an import of MEMORY.md between two markers of a CLAUDE.md, the
 client's own auto-dream switched off, a personal skill `/dream` that points to `/oneiros:dream`, the plugin, which the
-client installs itself, and completion on the Tab key between two markers of a file that the shell reads. What stood
+client installs itself, completion on the Tab key between two markers of a file that the shell reads, and for other
+clients an entry in the list of their servers with the rule of precedence in their instructions. What stood
 there before is kept in the person's own folder, so that undoing leaves no byte and touches nothing changed since.
 """
 
@@ -17,6 +18,8 @@ from typing import Any
 from memory_server.errors import ContentError, UsageError
 from memory_server.machine.files import replace_file
 from oneiros.claude.plugin import adding, client_program, run_client, taking_out
+from oneiros.clients.entries import NAME
+from oneiros.clients.table import McpClient, clients_of
 from oneiros.environment import Environment
 
 BEGIN = "<!-- oneiros: begin -->"
@@ -68,10 +71,11 @@ class Setup:
         self._notes = notes
         self._page = page
         self._index_page = index_page
+        self._clients = clients_of(home, variables)
 
     def changes(self, *, auto_dream_off: bool, with_skill: bool) -> Iterator[Change]:
         """What is still to be done. Raises ContentError where a file is not what it should be."""
-        text = self._page.read_text(encoding="utf-8") if self._page.exists() else ""
+        text = _text_of(self._page)
         wanted = with_block(text, f"{RULE}\n@{self._index_page}\n", self._page)
         if wanted != text:
             what = f"{self._page}: the rule of precedence and an import of MEMORY.md"
@@ -83,10 +87,20 @@ class Setup:
 
     def completion(self, file: Path, lines: str) -> Iterator[Change]:
         """What is still to be done for the completion of a shell. `file`: what it reads at its start."""
-        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        text = _text_of(file)
         wanted = with_block(text, lines, file)
         if wanted != text:
-            yield Change(f"{file}:\n{indent(lines, '    ')}".rstrip(), lambda: self._write(file, wanted))
+            yield Change(_told(file, lines), lambda: self._write(file, wanted))
+
+    def client(self, name: str) -> Iterator[Change]:
+        """What is still to be done for another client. Raises UsageError for one that is not known."""
+        if name not in self._clients:
+            raise UsageError(f"there is no client {name!r}", remedy=f"Choose one of: {', '.join(self._clients)}")
+        client = self._clients[name]
+        if insertion := _insertion(client)[1]:
+            yield Change(_told(client.settings, insertion), lambda: self._insert(name, client))
+        if client.instructions:
+            yield from self.completion(client.instructions, RULE)
 
     def plugin(self) -> Iterator[Change]:
         """What is still to be done for the plugin: the client's own commands."""
@@ -98,11 +112,17 @@ class Setup:
         notes = _read_object(self._notes)
         for name in notes.get("pages", []):
             page = Path(name)
-            text = page.read_text(encoding="utf-8") if page.exists() else ""
+            text = _text_of(page)
             if marks_of(page)[0] in text:
                 yield Change(f"{page}: without the lines of oneiros", lambda page=page: self._clear(page))  # type: ignore[misc]  # a default binds the loop's value
         if "settings" in notes and _read_object(self._settings).get(AUTO_DREAM) is False:
             yield Change(f"{self._settings}: {AUTO_DREAM} as it was", lambda: self._switch_back(notes["settings"]))
+        for name, client in self._clients.items():
+            if noted := notes.get(f"client {name}"):
+                left = _without(_text_of(client.settings), client, noted["insertion"])
+                if left != _text_of(client.settings):
+                    what = f"{client.settings}: without the server {NAME}"
+                    yield Change(what, lambda client=client, noted=noted: self._take_out(client, noted))  # type: ignore[misc]  # the same
         if notes.get("skill") and self._skill.exists() and self._skill.read_text(encoding="utf-8") == SKILL:
             yield Change(f"{self._skill}: gone", self._remove_skill)
         if notes.get("plugin") and client_program(self._variables):
@@ -128,6 +148,12 @@ class Setup:
         self._note(settings={"was": settings.get(AUTO_DREAM), "had_file": self._settings.exists()})
         replace_file(self._settings, _as_json(settings | {AUTO_DREAM: False}), follow=True)
 
+    def _insert(self, name: str, client: McpClient) -> None:
+        text, (place, insertion) = _text_of(client.settings), _insertion(client)
+        note = {"insertion": insertion, "had_file": client.settings.exists()}
+        self._note(**{f"client {name}": note})
+        replace_file(client.settings, text[:place] + insertion + text[place:], follow=True)
+
     def _add_skill(self) -> None:
         self._note(skill=True)
         replace_file(self._skill, SKILL, follow=True)
@@ -139,11 +165,18 @@ class Setup:
     # -- undoing ------------------------------------------------------------------------------------------------
 
     def _clear(self, page: Path) -> None:
-        text = without_block(page.read_text(encoding="utf-8"), page)
+        text = without_block(_text_of(page), page)
         if not text.strip() and str(page) in _read_object(self._notes).get("made", []):
             page.unlink()
         else:
             replace_file(page, text, follow=True)
+
+    def _take_out(self, client: McpClient, noted: dict[str, Any]) -> None:
+        left = _without(_text_of(client.settings), client, noted["insertion"])
+        if left.strip() in ("", "{}") and not noted["had_file"]:
+            client.settings.unlink()
+        else:
+            replace_file(client.settings, left, follow=True)
 
     def _switch_back(self, noted: dict[str, Any]) -> None:
         settings = {key: value for key, value in _read_object(self._settings).items() if key != AUTO_DREAM}
@@ -174,8 +207,7 @@ def with_block(text: str, inside: str, where: Path) -> str:
     block = f"{begin}\n{inside}{end}\n"
     bounds = _bounds(text, where)
     if bounds is None:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return text + gap + block
+        return f"{text}\n{block}" if text else block
     return text[: bounds[0]] + block + text[bounds[1] :]
 
 
@@ -185,7 +217,8 @@ def without_block(text: str, where: Path) -> str:
     if bounds is None:
         return text
     before, after = text[: bounds[0]], text[bounds[1] :]
-    return (before.removesuffix("\n") if before.endswith("\n\n") or before == "\n" else before) + after
+    is_own_gap = not after or before.endswith("\n\n") or before == "\n"
+    return (before.removesuffix("\n") if is_own_gap else before) + after
 
 
 def marks_of(where: Path) -> tuple[str, str]:
@@ -204,6 +237,25 @@ def _bounds(text: str, where: Path) -> tuple[int, int] | None:
         )
     behind = last + len(end)
     return first, behind + (1 if text[behind : behind + 1] == "\n" else 0)
+
+
+def _told(file: Path, lines: str) -> str:
+    """A file with what will stand there."""
+    return f"{file}:\n{indent(lines.strip(chr(10)), '    ')}"
+
+
+def _text_of(file: Path) -> str:
+    return file.read_bytes().decode("utf-8") if file.exists() else ""  # bytes: line ends stay as they are
+
+
+def _insertion(client: McpClient) -> tuple[int, str]:
+    """Where our server goes into a client's settings, and what; nothing where it stands there."""
+    return client.insertion(_text_of(client.settings), client.table, client.entry, client.settings)
+
+
+def _without(text: str, client: McpClient, insertion: str) -> str:
+    """The settings of a client without our server: to the byte where it was not written anew."""
+    return text.replace(insertion, "", 1) if insertion in text else client.without(text, client.table)
 
 
 def _read_object(file: Path) -> dict[str, Any]:

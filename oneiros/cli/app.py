@@ -22,8 +22,8 @@ from memory_server.machine.private import keep_private
 from memory_server.machine.repair import refusal_of
 from oneiros.cli.early import EXIT_INTERRUPTED, print_version
 from oneiros.cli.table import GROUPS, ROWS, adder_of
+from oneiros.cli.terminal.completion import VARIABLE as COMPLETE
 from oneiros.cli.terminal.output import talk
-from oneiros.completion import VARIABLE as COMPLETE
 
 if TYPE_CHECKING:
     from oneiros.environment import Environment

@@ -24,7 +24,7 @@ from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import person_asked, signed
 from oneiros.cli.review.sitting import TerminalReview
-from oneiros.cli.serving import daemon_json
+from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
 from oneiros.dreaming import decisions_of, dream_once, weekly_review
@@ -274,13 +274,18 @@ def review(
 
 
 def chosen_on_page(environment: Environment) -> list[Chosen]:
-    """What the person chose on a page, whose address has its code behind the `#`, which browsers send nowhere."""
+    """What the person chose on a page: one that is open already, or one that opens now."""
     client = Client.of(environment)
+    if not (chosen := _taken_from(client)):
+        data(page_link(environment, "review"))
+        talk("Open it within two minutes; it works once. Choose there, then press Enter here.")
+        sys.stdin.readline()
+        chosen = _taken_from(client)
+    return chosen
+
+
+def _taken_from(client: Client) -> list[Chosen]:
     client.start()
-    code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
-    data(f"http://127.0.0.1:{daemon_json(environment.choice.root)['port']}/page#{code}")
-    talk("Open it within two minutes; it works once. Choose there, then press Enter here.")
-    sys.stdin.readline()
     return msgspec.convert(client.ask("POST", "/page/chosen")["choices"], list[Chosen])
 
 

@@ -10,17 +10,8 @@ import typer
 
 from dream.decisions.key import SOFTWARE
 from memory_server.document import SourcePath
-from memory_server.embedding.model import (
-    DEFAULT_MODEL,
-    MODELS,
-    WEIGHTS,
-    ModelCard,
-    ModelFiles,
-    download_model,
-    find_model,
-    in_hub_cache,
-    model_card,
-)
+from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
+from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
@@ -31,12 +22,15 @@ from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
 from oneiros.founding import found_memory, trusted_with, trusted_without
 from oneiros.light.person_only import PERSON_SETTINGS
+from oneiros.opening import open_memory
 
 EXIT_FINDING = 1
+MODEL_KINDS = {setting: kind for kind, setting in SETTING_OF.items()}
 OFFER = "Sign your decisions with a key of your own, so that nobody else's pass for them"
 Folder = Annotated[Path | None, typer.Argument(help="the folder of the memory", show_default=False)]
 
@@ -52,7 +46,7 @@ def add_commands(app: typer.Typer) -> None:
 def init(
     context: typer.Context,
     folder: Folder = None,
-    model: Annotated[str, typer.Option(help=f"embedding model: {', '.join(MODELS)}")] = "",
+    model: Annotated[str, typer.Option(help="embedding model; `oneiros model --list` names them")] = "",
     download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
     everything: Annotated[
@@ -66,7 +60,7 @@ def init(
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}")
     settings = read_memory_settings(root.settings)
-    files = chosen_model(model or settings.model, environment.hub_cache, download=download)
+    files = chosen_model(model or settings.model, environment.catalogue, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
         talk(line)
     talk(f"Model: {files.card.name}, {files.reason}.")
@@ -75,6 +69,7 @@ def init(
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
     talk(f"Indexed {brought_level(there)['chunks']} passages. Ask: oneiros recall 'a question'")
+    _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
@@ -88,6 +83,14 @@ def init(
             _run_steps(first, context, now_chosen)
     elif everything:
         talk("No transcript of this machine waits for this memory.")
+
+
+def _tell_language(environment: Environment) -> None:
+    """Says which model would serve a memory that the chosen one does not read."""
+    with open_memory(environment) as memory:
+        found = language_check(memory)
+    if found.repair:
+        talk(f"Note: {found.detail}. {found.repair}")
 
 
 def _tell_steps(first: FirstSteps) -> None:
@@ -173,7 +176,9 @@ def config(
         talk(setting_text(kind, key))
         return
     if key == "model":
-        value = model_card(value).name
+        value = environment.catalogue.card(value, ModelKind.DENSE).name
+    elif value and (kind_of_model := MODEL_KINDS.get(key)):
+        value = environment.catalogue.find(value, kind_of_model).card.name
     if not is_own:
         require_memory(root)
     parsed = parse_setting(kind, key, value)
@@ -181,8 +186,12 @@ def config(
         require_person(environment, f"set {key} to {value}")
     change_setting(file, key, parsed, follow=is_own)
     talk(f"{key} = {value}, in {file}")
-    if key == "model":
+    if key in ("model", "late_model"):
         talk("Every passage will be embedded anew: oneiros reindex")
+    elif key == "sparse_model" and value:
+        talk("Every passage will be weighed: oneiros reindex")
+    if key in MODEL_KINDS:
+        talk("A daemon that runs takes it up at its next start: oneiros stop")
 
 
 def mute(
@@ -209,16 +218,16 @@ def change_muted(environment: Environment, key: str, rule: str, *, off: bool) ->
     talk(f"{'Heard again' if off else 'Muted'}: {rule}, in {environment.person_file}")
 
 
-def chosen_model(name: str, hub_cache: Path, *, download: bool) -> ModelFiles:
+def chosen_model(name: str, catalogue: Catalogue, *, download: bool) -> ModelFiles:
     """The model to use: the one asked for, else bge where it is or may be fetched, else the packaged one.
 
     Nothing is downloaded unless `download` says so or the person agrees on a terminal, with size and revision shown.
     """
-    card = model_card(name or DEFAULT_MODEL)
-    if in_hub_cache(card, hub_cache) is None and (download or (not name and _agrees_to_download(card))):
+    card = catalogue.card(name or DEFAULT_MODEL, ModelKind.DENSE)
+    if catalogue.in_hub_cache(card) is None and (download or (not name and _agrees_to_download(card))):
         talk(f"Fetching {_download_text(card)}")
-        return download_model(card, hub_cache)
-    return find_model(name, hub_cache)
+        return catalogue.download(card)
+    return catalogue.find(name)
 
 
 def _agrees_to_download(card: ModelCard) -> bool:
@@ -229,5 +238,5 @@ def _agrees_to_download(card: ModelCard) -> bool:
 
 
 def _download_text(card: ModelCard) -> str:
-    weights = card.hashes[WEIGHTS]
+    weights = card.sha256.get(card.weights, "not known; it is recorded when it comes")
     return f"{card.repository}, revision {card.revision}, {card.megabytes:,} MB, sha256 {weights}"

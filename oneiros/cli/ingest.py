@@ -1,7 +1,6 @@
-"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive verify`."""
+"""Conversations in and out: `ingest`, `drill`, `forget`, `redact`, `archive`."""
 
 import dataclasses
-import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,17 +9,24 @@ import msgspec
 import typer
 
 from crawler.archive.append import IngestProgress, RefusedFile
+from crawler.archive.store import mark_of
 from crawler.compress.levels import Depth, SessionReader
 from crawler.ingest import readmit
 from crawler.references import ScanReport
+from crawler.sources.table import SOURCES, STORED
+from memory_server.document import LineRange
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.index.build import Progress
-from memory_server.layers.mif import parse_date
+from memory_server.index.raw import raw_path
+from memory_server.lifecycle.use import DRILLED, UseLog
 from memory_server.redaction import Redactor
+from memory_server.root.forgetting import note_forgotten
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
+from oneiros.cli.lifecycle.archive import add_archive_commands
 from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.days import day_of
 from oneiros.cli.terminal.output import AsJson, data, data_json, data_line, progress_shown, talk
 from oneiros.client import Client
 from oneiros.environment import Environment, now
@@ -32,6 +38,7 @@ from oneiros.ingest.run import (
     is_news,
     most_it_costs,
     outcome_sentence,
+    places_of,
     roots_to_follow,
     run_ingest,
     scan_references,
@@ -60,6 +67,7 @@ def add_commands(app: typer.Typer) -> None:
         epilog="\b\nExample: oneiros archive verify",
     )
     archive.command(epilog="\b\nExample: oneiros archive verify")(verify)
+    add_archive_commands(archive)
     app.add_typer(archive, name="archive")
 
 
@@ -72,6 +80,9 @@ def ingest(
     since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
     machine: Annotated[str, typer.Option(help="only this one, by its name in your settings")] = "",
+    agent: Annotated[str, typer.Option(help=f"read another agent's: {', '.join(STORED)}; once, by its store")] = "",
+    read_as: Annotated[str, typer.Option("--as", help="read the paths as: chat, or an agent's name")] = "",
+    me: Annotated[str, typer.Option(help="--as chat: your name in it, beside the setting `speakers`")] = "",
     dry_run: DryRun = False,
     follow: Annotated[bool, typer.Option("--follow", help="go on with what is written, until interrupted")] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="leave the indices to the daemon, and start it")] = False,
@@ -79,8 +90,8 @@ def ingest(
 ) -> None:
     """Take conversations in: archive, compress and index them.
 
-    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects, and the
-    crawl roots and machines of your settings.
+    What is new is archived, what is over is compressed. Without a path: everything below ~/.claude/projects, the crawl
+    roots and machines of your settings, and the stores of the other agents that they name.
     """
     environment: Environment = context.obj
     if follow and (dry_run or no_wait or machine or limit is not None):
@@ -89,7 +100,8 @@ def ingest(
     if machine and paths:
         raise UsageError("--machine does not go with a path", remedy="Give one of them")
     require_memory(environment.choice.root)
-    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine)
+    wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine, agent=agent or read_as, me=me)
+    require_choice(environment, wanted, read_as=read_as)
     announce_cost(environment, wanted)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
@@ -111,6 +123,12 @@ def drill(
     root = environment.choice.root
     reader = SessionReader(archive_of(root), root.sessions)
     data(shown(reader.read(session, depth, entry=entry, first=first, turns=turns)).rstrip("\n"))
+    if environment.person.query_log:
+        is_raw = depth is Depth.RAW and not entry
+        lines = LineRange(first + 1, first + turns) if is_raw else LineRange(0, 0)
+        log = UseLog(require_memory(root).use_log, lambda: now().date())
+        log.accessed(raw_path(reader.resolve(session)), lines, DRILLED)
+        log.close()
 
 
 def forget(
@@ -134,6 +152,7 @@ def forget(
         if dry_run:
             raise UsageError("--undo does not go with --dry-run", remedy="Give one of them")
         paths = readmit(what, settings, folders, now())
+        note_forgotten(root.states, (mark_of(path.stem) for path in paths), is_undone=True)
         ingest_once(environment, Wanted(tuple(paths)), as_json=as_json)
         return
     plan = forgetting.plan(root, settings, what, folders)
@@ -191,6 +210,18 @@ def verify(context: typer.Context, as_json: AsJson = False) -> None:
         talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
     if problems:
         raise typer.Exit(1)
+
+
+def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) -> None:
+    """Whose words are read as the person's is the person's to say: once, or by the setting `agents`."""
+    if wanted.agent and wanted.agent not in SOURCES:
+        raise UsageError(f"there is no reader {wanted.agent!r}", remedy=f"Choose one of: {', '.join(SOURCES)}")
+    if (read_as or wanted.agent == "chat" or wanted.me) and not (wanted.paths and wanted.agent):
+        raise UsageError("--as and --me go with a path", remedy="oneiros ingest --as chat FILE")
+    is_settled = wanted.agent in environment.person.agents and not wanted.paths
+    if wanted.agent and not is_settled and not wanted.dry_run:
+        places = ", ".join(str(place) for place in places_of(environment, wanted))
+        require_person(environment, f"take in conversations of {SOURCES[wanted.agent].TITLE}: {places}")
 
 
 def announce_cost(environment: Environment, wanted: Wanted) -> None:
@@ -266,16 +297,6 @@ def _indexed(environment: Environment, *, waits: bool = True) -> dict[str, Any] 
     with open_memory(environment) as memory:
         recorder_on(memory).bring_level()
     return report
-
-
-def day_of(text: str) -> dt.datetime | None:
-    """The beginning of a day as a person typed it; None for an empty text."""
-    if not text:
-        return None
-    day = parse_date(text)
-    if day is None:
-        raise UsageError(f"{text!r} is no day", remedy="Write it as 2026-03-01")
-    return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
 def _megabytes(step: IngestProgress) -> Progress:

@@ -1,4 +1,4 @@
-"""What holds a memory in order: `reindex`, `validate`, `doctor`, `model`."""
+"""What holds a memory in order: `reindex`, `validate`, `doctor`."""
 
 import dataclasses
 import time
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_server.errors import NeedsRepair, Problem, UsageError
+from memory_server.errors import NeedsRepair, Problem
 from memory_server.index.build import Progress, Report
 from memory_server.layers.validate import validate_root
 from oneiros import doctor as checks
@@ -23,7 +23,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros validate --json")(validate)
     app.command(epilog="\b\nExample: oneiros reindex --dry-run")(reindex)
     app.command(epilog="\b\nExample: oneiros doctor")(doctor)
-    app.command(epilog="\b\nExample: oneiros model bge-small")(model)
 
 
 def validate(context: typer.Context, as_json: AsJson = False) -> None:
@@ -108,43 +107,3 @@ def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
                 console.print(f"         {finding.repair}")
     if any(finding.state == "failed" for _, finding in findings):
         raise typer.Exit(3)
-
-
-def model(
-    context: typer.Context,
-    name: Annotated[str | None, typer.Argument(show_default=False)] = None,
-    pause: Annotated[bool, typer.Option("--pause", help="let the workers rest")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="let them go on")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the embedding model and its progress, or change it.
-
-    The old one serves until the new one is complete.
-    """
-    environment: Environment = context.obj
-    if pause and resume:
-        raise UsageError("--pause and --resume exclude each other", remedy="Give one of them")
-    client = Client.of(environment)
-    try:
-        if name is not None:
-            state = client.ask("POST", "/api/model", {"name": name})
-        elif pause or resume:
-            state = client.ask("PUT", "/api/embedding", {"paused": pause})
-        else:
-            state = client.ask("GET", "/api/indexing")
-    except DaemonLost:
-        if pause or resume:
-            raise NeedsRepair("no daemon runs, so nothing is under way", remedy="Start it: oneiros serve") from None
-        with open_memory(environment) as memory, progress_shown() as show:
-            if name is not None:
-                memory.plan_model(name)
-            memory.change_model(show)  # one that was begun, too
-            files, following = memory.model.card.name, memory.upkeep.next_model
-        state = {"model": files, "next_model": following, "paused": False, "stage": "idle"}
-    if as_json:
-        data_json(state)
-        return
-    data(f"model     {state['model']}")
-    if state["next_model"]:
-        rest = "  (paused)" if state["paused"] else ""
-        data(f"next      {state['next_model']}: {state['stage']} {state['progress']} of {state['total']}{rest}")

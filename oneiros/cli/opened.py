@@ -21,7 +21,7 @@ def answer_here(environment: Environment, question: Question) -> Answer:
         bring_level(memory)
         if question.types:
             recorder_on(memory).bring_level()
-        return memory.search(question)
+        return memory.with_use(memory.search(question))
 
 
 def bring_level(memory: Memory) -> None:

@@ -26,6 +26,7 @@ def add_commands(app: typer.Typer) -> None:
     group.command("mv", epilog="\b\nExample: oneiros topics mv 1 mail")(move)
     group.command(epilog="\b\nExample: oneiros topics merge mail relay --into mail")(merge)
     group.command(epilog="\b\nExample: oneiros topics split notes --heading Backups")(split)
+    group.command(epilog="\b\nExample: oneiros topics retire old-printer")(retire)
     app.add_typer(group, name="topics", epilog="\b\nExample: oneiros topics --json")
 
 
@@ -99,6 +100,11 @@ def split(
 ) -> None:
     """Make the sections of a topic topics of their own."""
     _arranging().split_topic(context.obj, topic, heading, into)
+
+
+def retire(context: typer.Context, topic: Topic) -> None:
+    """Take a topic out that is over; git keeps it, and `dream revert` brings it back."""
+    _arranging().retire_topic(context.obj, topic)
 
 
 def _arranging() -> Any:

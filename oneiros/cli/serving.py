@@ -1,9 +1,10 @@
-"""The daemon: `serve`, `stop`, `mcp`; and notes by `episode`."""
+"""The daemon: `serve`, `stop`, `mcp`, `open`; and notes by `episode`."""
 
 from typing import Annotated
 
 import typer
 
+from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
 from oneiros.client import Client
@@ -13,12 +14,15 @@ from oneiros.environment import Environment
 from oneiros.light import relay
 from oneiros.light.endpoint import daemon_state, is_running
 
+VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: claude mcp add oneiros -- oneiros mcp")(mcp)
     app.command(epilog="\b\nExample: oneiros serve")(serve)
     app.command(epilog="\b\nExample: oneiros stop")(stop)
+    app.command("open", epilog="\b\nExample: oneiros open review")(open_page)
     app.command(epilog="\b\nExample: oneiros episode 'the staging server moved to port 8443' --tag ops")(episode)
 
 
@@ -69,10 +73,32 @@ def stop(context: typer.Context) -> None:
     talk(f"Process {process} has ended.")
 
 
+def open_page(
+    context: typer.Context,
+    view: Annotated[str, typer.Argument(metavar="[VIEW]", help=", ".join(VIEWS))] = VIEWS[0],
+) -> None:
+    """Give the link that opens the memory in your browser.
+
+    It works once, within two minutes.
+    """
+    if view not in VIEWS:
+        raise UsageError(f"the page has no view {view!r}", remedy=f"Name one of these: {', '.join(VIEWS)}")
+    data(page_link(context.obj, view))
+    talk("Open it within two minutes; it works once.")
+
+
+def page_link(environment: Environment, view: str) -> str:
+    """An address with a code behind the `#`, which browsers send nowhere."""
+    client = Client.of(environment)
+    client.start()
+    code = client.ask("POST", "/page/code")["code"]  # answered when everything behind the socket is up
+    return f"http://localhost:{daemon_json(environment.choice.root)['port']}/{view}#code={code}"
+
+
 def daemon_json(root: MemoryRoot) -> dict[str, object]:
     """The running daemon for programs; all empty where none runs."""
     state = daemon_state(str(root.state)) if is_running(str(root.path)) else {}
-    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http")}
+    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http", "no_page")}
 
 
 def episode(

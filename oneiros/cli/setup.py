@@ -8,8 +8,8 @@ import typer
 
 from memory_server.root.places import require_memory
 from oneiros.claude.setup import Setup
+from oneiros.cli.terminal.completion import completion_lines, shell_of, startup_file
 from oneiros.cli.terminal.output import AsJson, Yes, confirm, data, data_json, talk
-from oneiros.completion import completion_lines, shell_of, startup_file
 from oneiros.environment import Environment
 from oneiros.uninstall import OwnPlace, Removal, planned_removal, remove
 
@@ -33,6 +33,9 @@ def setup(
     plugin: Annotated[
         bool, typer.Option("--plugin", help="have Claude Code install the plugin that came with this; only that")
     ] = False,
+    client: Annotated[
+        str, typer.Option(help="give this memory to another client: codex, gemini, vscode; only that")
+    ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="take back what setup has written")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be written")] = False,
     yes: Yes = False,
@@ -40,8 +43,9 @@ def setup(
     """Let Claude Code load MEMORY.md, and the shell complete.
 
     It writes the rule of precedence and an import of MEMORY.md; with --plugin it has Claude Code install the plugin
-    instead, with --completion it writes what bash, zsh or fish reads to complete commands. It shows what it does, and
-    asks before.
+    instead, with --completion it writes what bash, zsh or fish reads to complete commands, with --client an entry into
+    the servers of that client, and the rule of precedence into its instructions. It shows what it does, and asks
+    before.
     """
     environment: Environment = context.obj
     plan = Setup.of(environment, environment.working_folder / "CLAUDE.md" if project else None)
@@ -49,6 +53,8 @@ def setup(
         changes = list(plan.undoing())
     elif plugin:
         changes = list(plan.plugin())
+    elif client:
+        changes = list(plan.client(client))
     elif completion:
         shell = shell_of(environment.variables)
         file = startup_file(shell, environment.variables, environment.home)

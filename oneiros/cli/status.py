@@ -67,10 +67,15 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
     yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
     yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
+    if no_page := found["daemon"]["no_page"]:
+        yield f"page      none: {no_page}; oneiros config http_port PORT"
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
+    used = found["used"]
+    yield f"use       {used['found']} sources found, {used['opened']} opened, {used['drilled']} drilled into"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
+    yield from (f"lost      {loss}: oneiros report" for loss in found["losses"])
     if found["indexing"] and (error := found["indexing"]["error"]):
         yield f"problem   {error}"
     yield from (f"problem   {Problem(**problem)}" for problem in found["problems"])

@@ -42,6 +42,12 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.status import add_commands
         case "maintenance":
             from oneiros.cli.maintenance import add_commands
+        case "gc":
+            from oneiros.cli.lifecycle.gc import add_commands
+        case "models":
+            from oneiros.cli.models.command import add_commands
+        case "backup":
+            from oneiros.cli.lifecycle.backup import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
         case "serving":
@@ -89,13 +95,17 @@ GROUPS = {
         Row("reindex", "Bring the indices level with the disk.", "maintenance"),
         Row("validate", "Check the memory's files against the schema and the limits.", "maintenance"),
         Row("doctor", "Prove by doing that everything works, or name the repair.", "maintenance"),
+        Row("gc", "Let sessions fade that nobody uses: no file is lost.", "gc"),
+        Row("keep", "Let a session or topic never fade, or no longer.", "gc"),
+        Row("backup", "Write all of the memory to a file, or bring it back.", "backup"),
         Row("queries", "Show what was asked, newest first.", "queries"),
-        Row("model", "Show the embedding model and its progress, or change it.", "maintenance"),
+        Row("model", "Show the embedding model and its progress, or change it.", "models"),
     ),
     "Serve it": (
         Row("mcp", "Serve the memory to an MCP client over stdin and stdout.", "serving"),
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
+        Row("open", "Give the link that opens the memory in your browser.", "serving"),
         Row("episode", "Take a note in: it can be found, it never decides.", "serving"),
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),

@@ -9,6 +9,7 @@ from oneiros.daemon.assistant_tools import assistant_tools
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.jobs import daemon_jobs
 from oneiros.daemon.parts import Activity, Ending, Parts
+from oneiros.daemon.running import running_on
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
 from oneiros.daemon.watching import Watcher
@@ -71,4 +72,5 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
             unlisted=[hook_tool(hooks.answer)],
         )
         workers = (indexer.worker, watcher.worker, *behind)
-        yield Parts(sockets, environment, memory, indexer, hooks, mcp, activity, Ending(), workers)
+        running = running_on(environment, memory, indexer)
+        yield Parts(sockets, environment, memory, indexer, hooks, mcp, running, activity, Ending(), workers)

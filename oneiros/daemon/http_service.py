@@ -6,6 +6,7 @@ the first. Their connections are those of `http_connections.py`.
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -20,6 +21,8 @@ from pydantic import Field
 
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
+from dream.decisions.signing import PasskeyDesk
+from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
@@ -29,10 +32,15 @@ from oneiros.daemon.sockets import write_state
 from oneiros.daemon.standing import standing
 from oneiros.dreaming import decisions_on
 from oneiros.environment import now, program_version
+from oneiros.ingest.settings import archive_of
+from page.routes import PULSE, add_page, is_open_to_all
+from page.served import ServedMemory
 
 logger = logging.getLogger(__name__)
 
 BACKLOG = 64  # connections taken at a time, before the first of them is counted
+FREE_PORTS = 8  # of the system's choice that are tried for one that is free in IPv4 and IPv6
+NO_IPV6 = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 LEVEL_SECONDS = 20.0  # how long a decision waits until it can be searched for
 
 
@@ -55,21 +63,27 @@ class QuietServer(uvicorn.Server):
 async def serve_http(parts: Parts) -> None:
     """Serves until the daemon is told to end."""
     pages = PageSessions(now)
-    app = create_app(parts, pages)
+    loopback, no_page = loopback_sockets(parts.memory.person.http_port)
+    app = create_app(parts, pages, no_page)
 
-    def let_through(state: Mapping[str, Any]) -> None:
-        state["let_through"]()
-        parts.activity.note()
+    def let_through(scope: Mapping[str, Any]) -> None:
+        scope["state"]["let_through"]()
+        if not scope["path"].startswith(PULSE):  # a page that lies open somewhere is no use to anybody
+            parts.activity.note()
 
-    guarded = Guard(app, parts.sockets.token, let_through, pages.holds)
-    loopback = _loopback_socket(parts.memory.person.http_port)
-    write_state(parts.sockets.state, port=loopback.getsockname()[1], version=program_version())
+    def is_open(method: str, path: str) -> bool:
+        return not no_page and is_open_to_all(method, path)
+
+    guarded = Guard(app, parts.sockets.token, let_through, pages.holds, is_open)
+    port = loopback[0].getsockname()[1]
+    write_state(parts.sockets.state, port=port, version=program_version(), no_page=no_page)
     try:
         async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-            for listening in (parts.sockets.http, loopback):
-                tasks.start_soon(server_of(guarded, parts.ending.told).serve, [listening])
+            for listening in ([parts.sockets.http], loopback):
+                tasks.start_soon(server_of(guarded, parts.ending.told).serve, listening)
     finally:
-        loopback.close()
+        for opened in loopback:
+            opened.close()
 
 
 def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
@@ -91,8 +105,8 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
     return QuietServer(config, end)
 
 
-def create_app(parts: Parts, pages: PageSessions) -> FastAPI:
-    """REST with MCP at `/mcp` beside it; without the guard."""
+def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
+    """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
     memory, indexer, ending = parts.memory, parts.indexer, parts.ending
     api = create_api(memory, indexer, program_version(), on_stop=ending.told.set, on_restart=ending.restart)
 
@@ -112,7 +126,10 @@ def create_app(parts: Parts, pages: PageSessions) -> FastAPI:
     def decisions() -> Decisions:
         return decisions_on(memory.root, memory.person, bring_level)
 
-    add_routes(api, decisions, pages)
+    add_routes(api, decisions, pages, no_page)
+    if not no_page:
+        add_passkey_routes(api, decisions, pages, PasskeyDesk(now), lambda: memory.person.http_port)
+        add_page(api, ServedMemory(memory, archive_of(memory.root), decisions, pages, parts.running))
     # the guard has checked Host and Origin of every route, also of this one
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = parts.mcp.streamable_http_app(
@@ -142,17 +159,42 @@ class Hook(Body):
         return {**self.input, "client_pid": self.client_pid} if isinstance(self.input, dict) else self.input
 
 
-def _loopback_socket(port: int) -> socket.socket:
-    """A socket of this machine alone; on any free port where the wished one is taken."""
-    for wished in dict.fromkeys((port, 0)):
-        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def loopback_sockets(port: int) -> tuple[list[socket.socket], str]:
+    """Sockets of this machine alone, of IPv4 and IPv6 on one port: any free one where the wished one is taken.
+
+    And why no page can be served, where the second is another program's: a browser takes either for `localhost`, so
+    whoever has one of them shares the page's origin. Where the machine has no IPv6 nobody has it.
+    """
+    trouble = ""
+    for wished in [*([port] if port else []), *[0] * FREE_PORTS]:
         try:
-            opened.bind(("127.0.0.1", wished))
+            opened = _bound(socket.AF_INET, "127.0.0.1", wished)
         except OSError as error:
-            opened.close()
             logger.warning("port %d cannot be had (%s); taking a free one", wished, error.strerror)
             continue
+        number = opened.getsockname()[1]
+        try:
+            return [opened, _bound(socket.AF_INET6, "::1", number)], ""
+        except OSError as error:
+            if error.errno in NO_IPV6:
+                return [opened], ""
+            trouble = f"port {number} of [::1] cannot be had ({error.strerror}), so no page is served"
+            if wished:
+                logger.warning("%s", trouble)
+                return [opened], trouble
+        opened.close()
+    raise OSError(trouble or "no port of the loopback address can be had")
+
+
+def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:
+    opened = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family is socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        opened.bind((address, port))
         opened.listen(128)
-        return opened
-    raise OSError("no port of the loopback address can be had")
+    except OSError:
+        opened.close()
+        raise
+    return opened

@@ -14,6 +14,7 @@ from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.worker import Worker
+from page.served import Running
 
 
 class Activity:
@@ -52,6 +53,7 @@ class Parts:
     indexer: IndexRuns
     hooks: Hooks
     mcp: MCPServer[Any]
+    running: Running  # what the page asks of this process
     activity: Activity
     ending: Ending
     workers: Sequence[Worker]  # whatever runs behind the faces

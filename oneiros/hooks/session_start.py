@@ -143,6 +143,7 @@ def person_lines(memory: Memory, review: Callable[[], Sequence[str]]) -> list[st
     lines = [f"oneiros: {held}, in {status.root}", f"Search: {health(memory)}"]
     if status.changed or status.removed or status.unfinished:
         lines.append(f"Indices: {status.level}.")
+    lines += [f"Lost: {loss}; `oneiros report` says what to do." for loss in status.losses]
     lines += review()
     if status.problems:
         lines.append(f"Files: {len(status.problems)} cannot be read; `oneiros validate` names them.")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from crawler.archive.append import IngestSettings
-from crawler.archive.store import Archive
+from crawler.archive.store import Archive, mark_of
 from crawler.closed import forget_ends
 from crawler.ingest import forgetter, sessions_meant
 from dream.decisions.accept import Decisions
@@ -20,7 +20,7 @@ from dream.evidence import Evidence
 from memory_server.document import Layer
 from memory_server.layers.sessions import files_of, id8_of
 from memory_server.layers.topics import find_sources
-from memory_server.root.forgetting import note_forgetting
+from memory_server.root.forgetting import note_forgetting, note_forgotten
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import SAFE_GIT
 from memory_server.settings import PersonSettings
@@ -66,6 +66,7 @@ def carry_out(root: MemoryRoot, person: PersonSettings, settings: IngestSettings
     What was derived of it goes with the next `Memory.reindex`, for which it is noted first.
     """
     note_forgetting(root, wanted.session_ids)
+    note_forgotten(root.states, map(mark_of, wanted.session_ids))
     forget_ends(root.ended, wanted.session_ids)
     archive = Archive(settings.archive)
     decisions = Decisions(root, person, now, is_true=Evidence(archive).resolve)

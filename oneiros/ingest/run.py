@@ -18,6 +18,7 @@ from crawler.machines.addresses import Address
 from crawler.machines.fetch import WantedRoot
 from crawler.machines.mirror import Mirror
 from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
+from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root.paths import MemoryRoot
@@ -33,6 +34,7 @@ from oneiros.ingest.settings import (
     ingest_settings,
     reference_settings,
     spending,
+    stores_of,
     this_machine,
 )
 
@@ -48,6 +50,8 @@ class Wanted:
     dry_run: bool = False
     machine: str = ""  # only this one: a name in the settings, or this machine's
     places: Literal["all", "here", "elsewhere"] = "all"  # folders of this machine, and machines that ssh reaches
+    agent: str = ""  # the one whose reader reads the paths; without paths, its stores
+    me: str = ""  # a name of the person in a conversation of several
 
 
 EVERYTHING = Wanted()
@@ -86,10 +90,21 @@ def roots_wanted(environment: Environment, paths: Sequence[Path], machine: str =
     return found
 
 
+def places_of(environment: Environment, wanted: Wanted) -> list[Path]:
+    """Where the reader of an agent looks: at what is named, else at its stores. Raises UsageError where nothing is."""
+    if wanted.paths:
+        return [one.folder for one in roots_wanted(environment, wanted.paths)]
+    source = SOURCES[wanted.agent]
+    if found := [store for store in source.stores(environment.home, environment.variables) if store.exists()]:
+        return found
+    raise UsageError(f"there are no conversations of {source.TITLE} to read", remedy="Name a file or a folder")
+
+
 def roots_to_follow(environment: Environment, paths: Sequence[Path]) -> list[CrawlRoot]:
     """The folders in which something new may be written: those named, or that hold what is named, else all roots."""
     if not paths:
-        return crawl_roots(environment)
+        stores = (store for found in stores_of(environment).values() for store in found)
+        return [*crawl_roots(environment), *(CrawlRoot(store, this_machine(environment)) for store in stores)]
     roots = roots_wanted(environment, paths)
     return [replace(one, folder=one.folder if one.folder.is_dir() else one.folder.parent) for one in roots]
 
@@ -109,8 +124,14 @@ def run_ingest(
     require_memory(root)
     budget = spending(environment, root, moment)
     compressor = compressor_of(environment, root, budget)
-    roots = roots_wanted(environment, wanted.paths, wanted.machine) if wanted.places != "elsewhere" else []
-    machines = list(dict.fromkeys(one.machine for one in roots)) or [this_machine(environment)]
+    roots, sources = [], {}
+    if wanted.agent:
+        sources = {wanted.agent: places_of(environment, wanted)}
+    elif wanted.places != "elsewhere":
+        roots = roots_wanted(environment, wanted.paths, wanted.machine)
+        sources = {} if wanted.paths or wanted.machine else stores_of(environment)
+    here = this_machine(environment)
+    machines = list(dict.fromkeys([*(one.machine for one in roots), *([here] if sources or not roots else [])]))
     outcome = IngestOutcome()
     for report in fetched(environment, root, wanted, check):
         outcome.reports.append(report)
@@ -130,6 +151,8 @@ def run_ingest(
             progress=progress,
             check=check,
             forget_marked=forgetter_of(root, environment.person, settings),
+            sources=sources if machine == here else {},
+            speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)
     outcome.spent_usd = budget.spent_in_run
@@ -148,7 +171,7 @@ def machines_wanted(environment: Environment, wanted: Wanted) -> list[Address]:
             remedy = f"Known ones: {names}. `oneiros config machines NAME=ssh://user@host` adds one"
             raise UsageError(f"there is no machine {wanted.machine!r} in your settings", remedy=remedy)
         known = named
-    return [] if wanted.paths or wanted.places == "here" else known
+    return [] if wanted.paths or wanted.agent or wanted.places == "here" else known
 
 
 def fetched(

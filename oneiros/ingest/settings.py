@@ -21,6 +21,7 @@ from crawler.compress.model.compressor import Busy, Completion, ModelClient, Mod
 from crawler.compress.model.prompt import Prompt
 from crawler.compress.run import ClosedWhen, last_written
 from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
+from crawler.sources.table import SOURCES
 from memory_server.errors import OneirosError, UsageError
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import ReferenceTable
@@ -53,6 +54,12 @@ def crawl_roots(environment: Environment) -> list[CrawlRoot]:
             raise UsageError(f"crawl_roots holds {entry!r}", remedy="Give a whole path, or machine=/a/whole/path")
         roots.append(CrawlRoot(path, name if separator else machine))
     return roots
+
+
+def stores_of(environment: Environment) -> dict[str, list[Path]]:
+    """Where the other agents that the settings name keep their conversations, as far as they are there."""
+    named = {name: SOURCES[name].stores(environment.home, environment.variables) for name in environment.person.agents}
+    return {name: [store for store in stores if store.exists()] for name, stores in named.items()}
 
 
 def archive_folder(root: MemoryRoot) -> Path:

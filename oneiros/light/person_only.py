@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from oneiros.light.programs import READING, TEXT, operands
 from oneiros.light.shell import UNKNOWN
 
-PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import".split())
+PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key remember wrong import gc keep".split())
 PERSON_SETTINGS = frozenset(
     # what is read
-    "trusted_roots crawl_roots machine machines ingest_allow ingest_deny deny_words reference_roots "
+    "trusted_roots crawl_roots agents speakers machine machines ingest_allow ingest_deny deny_words reference_roots "
     "reference_endings references "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
-    "budget_run_usd budget_day_usd recorder dream_extractor "
+    "budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "
     # who decides
     "signing_key".split()
 )
+FOREIGN = ("--agent", "--as", "--me")  # options of `ingest`: whose words count as the person's
 PERSON_DENIED = "`{words}` is for the person alone. Tell them to run it in a terminal of their own."
 ALONE = "|".join(sorted(PERSON_COMMANDS))
 DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
@@ -42,15 +43,20 @@ def person_words(program: str, words: Sequence[str]) -> str:
     if program != "oneiros" or said[:1] == ["dream"]:  # `tmux send-keys oneiros Space review`, `dream --since x apply`
         said = [word for word in said if word in PERSON_COMMANDS] or said
     options = set(words) if "--" not in words else set()
-    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"])
+    is_dry = "--dry-run" in options and said[:1] in (["forget"], ["import"], ["uninstall"], ["gc"])
     if not said or options & {"--help", "-h"} or is_dry:
         return ""
     is_theirs = (
         said[0] in PERSON_COMMANDS
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
+        or said[0] == "open"  # whoever has the link prepares decisions
         or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)
+        or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
+        or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
+        or (said[0] == "backup" and "--restore" in options)
+        or (said[0] == "archive" and said[1:2] in (["prune"], ["restore"]) and "--dry-run" not in options)
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)
     )
     return " ".join(("oneiros", *said[: 2 if said[0] == "config" else 1])) if is_theirs else ""

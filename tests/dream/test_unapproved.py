@@ -7,6 +7,7 @@ import pytest
 
 from dream.decisions.approvals import NEW, REVIEWED, UnapprovedFiles, Unexplained, doubts_for_person
 from memory_server.document import SourcePath
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -33,7 +34,7 @@ def memory(root: MemoryRoot, make_engine: MakeEngine) -> Iterator[Memory]:
     with Memory(
         root,
         person=PersonSettings(),
-        hub_cache=NOWHERE,
+        catalogue=Catalogue(NOWHERE),
         now=lambda: NOON,
         make_engine=make_engine,
         unapproved=UnapprovedFiles(root, ""),

@@ -34,7 +34,7 @@ from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, git, p
 from tests.earlier import unpack
 from tests.memories import root_at, write_topic
 from tests.states import WordEngine
-from tests.system.test_model import OTHER, found_model
+from tests.system.test_model import OTHER, TwoModels
 
 UNSEEN = ("reindex", "rebuild", "migration")  # changes of indices alone, which the next command makes up for
 YEAR = 365 * 24 * 3_600  # seconds
@@ -251,7 +251,7 @@ def looked_at(home: Home, scenario: Scenario, *, again: bool, log: Path) -> dict
 
 def main(name: str, folder: Path, most: int) -> None:
     patch("oneiros.opening.OnnxEngine", WordEngine).start()  # a thousand texts a second
-    patch("memory_server.memory.find_model", found_model).start()
+    patch("oneiros.environment.Catalogue", TwoModels).start()
     patch("oneiros.cli.consent.asking.person_at_terminal", lambda _: PERSON).start()
     library = ctypes.CDLL(None)
     library.faults_seen.restype = ctypes.c_long

@@ -15,6 +15,7 @@ from crawler.archived import ArchivedSessions
 from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import ingest
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
@@ -35,7 +36,7 @@ def archived(folder: Path) -> Iterator[Memory]:
     closed = ClosedWhen(NOW, process_start=lambda pid: None)
     ingest([folder / "live"], settings_in(root.path), root.sessions, ExtractiveCompressor(), closed)
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
-    with Memory(root, person=PersonSettings(), hub_cache=folder, now=lambda: NOW, sessions=store) as opened:
+    with Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=store) as opened:
         opened.reindex()
         yield opened
 

@@ -11,6 +11,7 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archived import ArchivedSessions
 from memory_server.document import Layer, Standing
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS
 from memory_server.settings import PersonSettings
@@ -75,7 +76,9 @@ def reopened(folder: Path, make_engine: MakeEngine, *, raw_vectors: bool = True)
     root = root_at(folder / "mem")
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     settings = PersonSettings(raw_vectors=raw_vectors)
-    return Memory(root, person=settings, hub_cache=folder, now=lambda: NOW, sessions=store, make_engine=make_engine)
+    return Memory(
+        root, person=settings, catalogue=Catalogue(folder), now=lambda: NOW, sessions=store, make_engine=make_engine
+    )
 
 
 def found(memory: Memory, question: str = QUESTION) -> list[str]:

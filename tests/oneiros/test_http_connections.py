@@ -54,7 +54,10 @@ def run(scenario: Scenario) -> None:
             await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
             await send({"type": "http.response.body", "body": b""})
 
-        guard = Guard(app, TOKEN, lambda state: state["let_through"]())
+        def is_open(_: str, path: str) -> bool:
+            return path == "/page/open"
+
+        guard = Guard(app, TOKEN, lambda scope: scope["state"]["let_through"](), is_open=is_open)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             port = listening.getsockname()[1]
             serving = asyncio.create_task(server_of(guard, end).serve([listening]))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -51,7 +52,7 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     opened = Memory(
         root_at(tmp_path),
         person=PersonSettings(),
-        hub_cache=tmp_path,
+        catalogue=Catalogue(tmp_path),
         now=lambda: dt.datetime.now(dt.UTC),
         make_engine=held_engine,
         before_search=before_search,

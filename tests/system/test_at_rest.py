@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.layers.episodes import list_episodes
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
@@ -106,7 +107,9 @@ def jumping(tmp_path: Path) -> Iterator[tuple[Memory, list[dt.datetime]]]:
     clock = [dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)]
     (tmp_path / "topics").mkdir()
     (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
-    with Memory(root_at(tmp_path), person=PersonSettings(), hub_cache=tmp_path, now=lambda: clock[-1]) as memory:
+    with Memory(
+        root_at(tmp_path), person=PersonSettings(), catalogue=Catalogue(tmp_path), now=lambda: clock[-1]
+    ) as memory:
         yield memory, clock
 
 

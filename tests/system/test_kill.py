@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import is_running
@@ -46,7 +47,7 @@ def opened(folder: Path) -> Memory:
     return Memory(
         root_at(folder),
         person=PersonSettings(query_log=False),
-        hub_cache=folder / "no",
+        catalogue=Catalogue(folder / "no"),
         now=lambda: dt.datetime.now(dt.UTC),
     )
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memory_server import memory as memory_module
-from memory_server.embedding import model as models
+from memory_server.embedding.catalogue import Catalogue, packaged_model
 from memory_server.embedding.engine import Embedded
-from memory_server.embedding.model import ModelFiles, packaged_model
+from memory_server.embedding.model import ModelFiles, ModelKind
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.embedding.workers import Interrupted
 from memory_server.memory import Memory
@@ -51,8 +50,11 @@ def other_files() -> ModelFiles:
     return dataclasses.replace(found, card=dataclasses.replace(found.card, name=OTHER))
 
 
-def found_model(name: str, hub_cache: Path) -> ModelFiles:
-    return other_files() if name and models.model_card(name).name == OTHER else models.find_model("minilm", hub_cache)
+class TwoModels(Catalogue):
+    """The packaged model, and another one that has the name of bge."""
+
+    def find(self, name: str = "", kind: ModelKind = ModelKind.DENSE) -> ModelFiles:
+        return other_files() if name and self.card(name).name == OTHER else super().find("minilm", kind)
 
 
 def engine_of(files: ModelFiles) -> OnnxEngine | Mirrored:
@@ -63,16 +65,13 @@ def open_memory(folder: Path) -> Memory:
     return Memory(
         root_at(folder),
         person=PersonSettings(),
-        hub_cache=folder,
+        catalogue=TwoModels(folder),
         now=lambda: dt.datetime.now(dt.UTC),
         make_engine=engine_of,
     )
 
 
-def test_the_old_model_serves_until_the_new_one_is_complete_and_a_restart_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(memory_module, "find_model", found_model)
+def test_the_old_model_serves_until_the_new_one_is_complete_and_a_restart_goes_on(tmp_path: Path) -> None:
     (tmp_path / "topics").mkdir()
     (tmp_path / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     for number in range(80):

@@ -3,6 +3,7 @@
 import datetime as dt
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -65,7 +66,7 @@ def test_the_bearer_token_reads_but_does_not_choose(house: House, hunk: str) -> 
 
     status, answer = curl(house, f"/api/hunks/{hunk}/choose", *bearer(house), body={"verdict": "accept"})
 
-    assert status == 403 and "oneiros review --page" in answer["error"]["what"]
+    assert status == 403 and "oneiros open review" in answer["error"]["what"]
     for route in ("accept", "reject", "revert"):  # nothing over HTTP decides
         assert curl(house, f"/api/hunks/{hunk}/{route}", *bearer(house), body={})[0] in (404, 405)
     assert state_of(house, hunk) is State.PENDING
@@ -83,7 +84,7 @@ def test_a_made_up_page_session_opens_nothing(house: House, hunk: str, header: s
 def test_what_a_page_prepares_is_decided_at_the_terminal(house: House, hunk: str) -> None:
     """curl chooses in the place of a browser, while the review waits at its terminal."""
     jar, gate = house.folder / "cookies", house.folder / "code"
-    enter = (r"/page#([0-9a-f]+)[\s\S]*press Enter here\.", "\n", str(gate))
+    enter = (r"/review#code=([0-9a-f]+)[\s\S]*press Enter here\.", "\n", str(gate))
     with ThreadPoolExecutor(1) as pool:
         steps = [enter, (r"Decide these 1 as shown \[y,n\]\? ", "y\n"), WORD]
         review = pool.submit(at_terminal, house, steps, "review", "--page")
@@ -142,10 +143,36 @@ def test_wrong_codes_do_not_void_the_one_that_waits() -> None:
     assert pages.holds(pages.open(code))
 
 
-def test_the_page_itself_is_served_without_a_session(house: House, hunk: str) -> None:
-    status, text = curl(house, "/page")
+def test_the_shell_of_the_page_tells_nothing_and_its_fragments_need_the_secret(house: House, hunk: str) -> None:
+    status, text = curl(house, "/review")
+    assert status == 200 and '<main id="view"' in text and hunk not in text
 
-    assert status == 200 and "<main>" in text and hunk not in text
+    for path in ("/page/review", f"/page/review/{hunk}", "/page/pulse", "/page/none"):
+        assert curl(house, path)[0] == 401
+    assert curl(house, "/review", "-H", "Sec-Fetch-Site: same-site")[0] == 403
+    assert curl(house, "/review", "-H", "Host: attacker.test")[0] == 421
+
+
+def test_a_link_opens_the_page_at_a_view(house: House, hunk: str) -> None:
+    seen = at_terminal(house, [], "open", "review")
+    code = seen.screen.partition("/review#code=")[2].split()[0]
+
+    secret = curl(house, "/page/open", body={"code": code})[1]["secret"]
+    status, text = curl(house, f"/page/review/{hunk}", "-H", f"Oneiros-Page: {secret}")
+
+    assert status == 200 and "The relay listens on port 2526." in text
+
+
+def test_no_page_is_served_where_another_program_has_the_same_port_of_ipv6(house: House) -> None:
+    with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as taken:
+        taken.bind(("::1", 0))
+        taken.listen()
+        house.settle(http_port=taken.getsockname()[1])
+        house.serve()
+        seen = at_terminal(house, [], "open")
+
+        assert "of [::1] cannot be had" in seen.screen and seen.code == 3
+        assert curl(house, "/review")[0] == 401
 
 
 def test_the_start_of_a_session_names_a_change_that_nobody_answered_for(house: House, hunk: str) -> None:

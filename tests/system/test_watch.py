@@ -9,6 +9,7 @@ from pathlib import Path
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.index_runs import IndexRuns
@@ -23,7 +24,10 @@ def watched(folder: Path, make_observer: type[BaseObserver] | None = None) -> It
     (folder / "topics").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
     memory = Memory(
-        root_at(folder), person=PersonSettings(), hub_cache=folder / "no", now=lambda: dt.datetime.now(dt.UTC)
+        root_at(folder),
+        person=PersonSettings(),
+        catalogue=Catalogue(folder / "no"),
+        now=lambda: dt.datetime.now(dt.UTC),
     )
     indexer = IndexRuns(memory)
     watcher = Watcher(memory, indexer.poke, make_observer or Observer)

@@ -15,13 +15,13 @@ from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.literal import quoted
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_occurrences, read_postings
 
 NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
 RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
 
-SCANNED = 40_000  # up to so many passages a scan is as quick as the graph, and it misses nothing
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 10_000  # rows read for the words of whole sources, the rarest words first
 TIE = 6  # decimals beyond which two cosines are equal
@@ -55,20 +55,21 @@ class Nearest:
 class SemanticArm:
     """Nearest vectors: by the graph where every passage of a layer of a large memory may answer, else by a scan."""
 
-    nearest: NearestIds  # answers None where another process owns the graph: then the scan is exact
+    nearest: NearestIds  # answers None where there is no graph, or another process owns it: then the scan is exact
     rows_of_ids: RowsOfIds
 
-    def find(self, snapshot: Snapshot, question: Vectors, scope: Scope, limit: int) -> Nearest:
-        """The `limit` passages nearest to a question (d,), by cosine."""
-        # candidates: by the graph in a large memory without a filter, else every passage that may answer
-        by_graph = scope.sources is None and len(snapshot.passages) > SCANNED
+    def find(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
+        """The `limit` passages nearest to a question, by cosine."""
+        snapshot, question = likeness.snapshot, likeness.question.vector
+        # candidates: without a filter by the graph, where the memory is so large that it has one, else by a scan
+        by_graph = scope.sources is None
         ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
         if ids is None:
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
             places = snapshot.passages.places(self.rows_of_ids(ids))
         # their exact cosines (n,), and the best of them; equals stand in the order of reading
-        cosines = snapshot.cosines(question, places) if len(places) else np.zeros(0, np.float32)
+        cosines = likeness.cosines(places)
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
         order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]

@@ -32,6 +32,7 @@ class Calibration:
     meaning: Scale  # of cosines of vectors
     tokens: Scale  # of mean token matches
     background: float  # the typical match of one token
+    sparse: Scale | None = None  # of what a sparse model scores, where one is on
 
 
 NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
@@ -42,13 +43,25 @@ def read_calibration(ledger: Ledger) -> Calibration:
     note = ledger.note(NOTE)
     if not note:
         return NEUTRAL
-    middle, unit, token_middle, token_unit, background = json.loads(note)["values"]
-    return Calibration(Scale(middle, unit), Scale(token_middle, token_unit), background)
+    middle, unit, token_middle, token_unit, background, *sparse = json.loads(note)["values"]
+    return Calibration(
+        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
+    )
 
 
-def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded]) -> None:
-    """Learns the scales of an index and notes them, unless they are known for what it holds."""
-    content = _content_mark(ledger)
+def calibrate(
+    ledger: Ledger,
+    snapshot: Snapshot,
+    stemmer: Stemmer,
+    embed_query: Callable[[str], Embedded],
+    sparse: Callable[[Snapshot, str], Vectors] | None = None,
+    models: str = "",
+) -> None:
+    """Learns the scales of an index and notes them, unless they are known for what it holds.
+
+    `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
+    """
+    content = _content_mark(ledger) + models
     note = ledger.note(NOTE)
     if note and json.loads(note)["content"] == content:
         return
@@ -58,6 +71,10 @@ def calibrate(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query:
         return
     learnt = _learn(ledger, snapshot, stemmer, [embed_query(probe) for probe in PROBES], places)
     values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
+    if sparse:
+        scores = np.stack([sparse(snapshot, probe) for probe in PROBES])
+        scale = learn_scale(scores, scores.max(axis=1))
+        values += [scale.middle, scale.unit]
     ledger.set_note(NOTE, json.dumps({"content": content, "values": values}))
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from memory_server.embedding.engine import Embedded
 from memory_server.index.snapshot import Snapshot
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
 from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
+    LEAST_UNIT,
     MAX_TOKEN_ROWS,
     NEIGHBOUR_MEANING,
     RERANK_WEIGHTS,
@@ -23,7 +24,6 @@ from memory_server.search.ranking.scoring import (
     best_of_source,
     fused,
     late_scores,
-    matches_of,
     near_mean,
     shared_in_line,
 )
@@ -36,7 +36,7 @@ POOL_SOURCES = 40  # and as many sources beside theirs with the best passage of 
 FLOOR = 0.5  # confidence below which an answer is no more than a perhaps
 SILENCE = 0.03  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
 EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
-JUDGED = ("meaning", "meaning_near", "tokens_near")  # the scores whose best tell whether there is an answer at all
+JUDGED = ("meaning", "meaning_near", "tokens_near", "sparse")  # the scores whose best tell whether there is an answer
 COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
@@ -67,13 +67,18 @@ NOTHING = Ranking(np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, {})
 class Ranker:
     """Ranks passages for one question."""
 
-    snapshot: Snapshot
+    likeness: Likeness
     calibration: Calibration
     scope: Scope
-    question: Embedded
     words: WordScores
     weights: Scores  # of the question's tokens, summing to 1
     last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
+    sparse: Scores | None = None  # what a sparse model scores for every passage, scaled; None where none is on
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The indices in which it ranks."""
+        return self.likeness.snapshot
 
     def fused(self, semantic: Nearest) -> Pool:
         """The best of what both arms propose, by the scores of both. `semantic`: what the semantic arm proposed."""
@@ -113,13 +118,34 @@ class Ranker:
             {name: values[order] for name, values in features.items()},
         )
 
+    def crossed(self, ranking: Ranking, scores: Scores) -> Ranking:
+        """A ranking whose first passages a cross-encoder read with the question. `scores`: what it says of them.
+
+        They count in units of their spread; a passage that was not read counts as the worst that was.
+        """
+        if len(scores) == 0:
+            return ranking
+        units = (scores - scores.mean()) / max(float(scores.std()), LEAST_UNIT)
+        cross = np.concatenate([units, np.full(len(ranking.places) - len(units), units.min())])
+        final = ranking.scores + cross
+        order = np.argsort(-final.round(TIE), kind="stable")
+        features = {name: values[order] for name, values in {**ranking.features, "cross": cross}.items()}
+        return Ranking(ranking.places[order], final[order], ranking.confidence, features)
+
     def _proposed(self, semantic: Nearest) -> Places:
         """What either arm and the words of whole sources propose, rising."""
         # the passages that score best by words, among those that may answer
         is_allowed = self.scope.mask[self.words.places]
         touched = self.words.places[is_allowed]
         by_words = touched[best_first(self.words.near[is_allowed], touched, ARM_HITS)]
-        return np.unique(np.concatenate([semantic.places, by_words, *self._proposed_by_sources()]))
+        return np.unique(np.concatenate([semantic.places, by_words, *self._proposed_by_sources(), *self._by_sparse()]))
+
+    def _by_sparse(self) -> list[Places]:
+        """The passages that score best by a sparse model, where one is on, among those that may answer."""
+        if self.sparse is None:
+            return []
+        places = np.flatnonzero(self.scope.mask)
+        return [places[best_first(self.sparse[places], places, ARM_HITS)]]
 
     def _proposed_by_sources(self) -> list[Places]:
         """The passages nearest to the question in each of the sources that its words fit best."""
@@ -132,13 +158,14 @@ class Ranker:
         for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
             first, end = passages.source_bounds[source]
             places = np.arange(first, end)[self.scope.mask[first:end]]
-            cosines = self.snapshot.cosines(self.question.vector, places)
+            cosines = self.likeness.cosines(places)
             proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
         return proposed
 
     def _first_features(self, places: Places) -> dict[str, Scores]:
-        meaning = self.calibration.meaning(self.snapshot.cosines(self.question.vector, places))
-        return {
+        meaning = self.calibration.meaning(self.likeness.cosines(places))
+        of_models = {} if self.sparse is None else {"sparse": self.sparse[places]}
+        return of_models | {
             "words_near": self.words.near_at(places),
             "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
             "meaning": meaning,
@@ -163,7 +190,7 @@ class Ranker:
     def _second_features(self, pool: Places) -> dict[str, Scores]:
         # matches (tokens, passages) of the pool and its neighbours, which lend each other their matches
         around = with_neighbours(self.snapshot, pool, 1)
-        matches = matches_of(self.snapshot, self.question.tokens, around)
+        matches = self.likeness.matches(around)
         runs = runs_of(self.snapshot, around)
         plain, near = late_scores(matches, self.weights, runs, self.calibration.background)
         at = np.searchsorted(around, pool)

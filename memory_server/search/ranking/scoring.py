@@ -40,6 +40,7 @@ RERANK_WEIGHTS: Mapping[str, float] = {
     **dict.fromkeys(("tokens_near", "tokens", "tokens_source", "meaning", "meaning_near", "words_near"), 1.0),
     "words_source": WORDS,
 }
+OF_MODELS = ("sparse", "cross")  # features with a weight of 1 that are there where the person turned a model on
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,9 @@ def best_of_source(scores: Scores, sources: Places) -> Scores:
 
 
 def fused(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
-    """The weighted sum of the features (n,) that have a weight."""
-    return np.asarray(np.sum([weight * features[name] for name, weight in weights.items()], axis=0), dtype=np.float64)
+    """The weighted sum of the features (n,) that have a weight, and of those that models give where they are on."""
+    parts = [weight * features[name] for name, weight in weights.items()]
+    return np.asarray(np.sum([*parts, *(features[name] for name in OF_MODELS if name in features)], axis=0), np.float64)
 
 
 def shared_in_line(scores: Scores, lines: Places) -> Scores:

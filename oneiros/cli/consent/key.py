@@ -12,6 +12,7 @@ from memory_server.errors import NeedsRepair
 from memory_server.machine.files import move
 from memory_server.settings_file import change_setting
 from oneiros.cli.consent.asking import key_file, require_person, signed
+from oneiros.cli.consent.passkey import passkey, passkey_lines
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment, now
@@ -27,6 +28,7 @@ def add_commands(app: typer.Typer) -> None:
     )
     key.command(epilog="\b\nExample: oneiros key new --hardware")(new)
     key.command(epilog="\b\nExample: oneiros key show")(show)
+    key.command(epilog="\b\nExample: oneiros key passkey --name laptop")(passkey)
     app.add_typer(key, name="key")
 
 
@@ -41,12 +43,17 @@ def new(
 
 
 def show(context: typer.Context) -> None:
-    """Show the fingerprint of your key, and where it lies."""
+    """Show the fingerprints of your key and your passkeys, and where they are."""
     environment: Environment = context.obj
-    if not environment.person.signing_key:
-        talk("You have no key: your decisions are unsigned. `oneiros key new` makes one.")
+    passkeys = passkey_lines(environment)
+    if environment.person.signing_key:
+        data(f"{fingerprint(environment.person.signing_key)}  {key_file(environment)}")
+    else:
+        talk("You have no key: decisions at a terminal are unsigned. `oneiros key new` makes one.")
+    for line in passkeys:
+        data(line)
+    if not passkeys and not environment.person.signing_key:
         raise typer.Exit(1)
-    data(f"{fingerprint(environment.person.signing_key)}  {key_file(environment)}")
 
 
 def make_key(environment: Environment, kind: str) -> None:

@@ -1,9 +1,9 @@
-"""`oneiros topics mv`, `merge` and `split`: what changes is shown, and done with the person's consent."""
+"""`oneiros topics mv`, `merge`, `split` and `retire`: what changes is shown, and done with the person's consent."""
 
 from collections.abc import Callable, Sequence
 
 from dream.decisions.accept import Decisions
-from dream.proposals.arrangement import Arrangement, Texts, merged, moved, split
+from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split
 from dream.proposals.store import checked_path
 from memory_server.errors import UsageError
 from memory_server.layers.topics import topic_name
@@ -35,6 +35,15 @@ def split_topic(environment: Environment, name: str, heading: str, into: str) ->
         raise UsageError("--into names one section's topic", remedy="Say which: --heading X")
     decisions, path, today = decisions_of(environment), _new_path(into) if into else "", now().date()
     _arrange(environment, decisions, lambda texts: split(texts, _path_in(decisions, texts, name), today, heading, path))
+
+
+def retire_topic(environment: Environment, name: str) -> None:
+    """Takes a topic out: git keeps it, and the way back is noted."""
+    decisions = decisions_of(environment)
+    path = _new_path(name)
+    if waiting := [hunk.id for hunk in decisions.store.hunks() if hunk.is_open and hunk.target == path]:
+        raise UsageError(f"{len(waiting)} proposed changes wait for {path}", remedy="Decide about them: oneiros review")
+    _arrange(environment, decisions, lambda texts: retired(_path_in(decisions, texts, name)))
 
 
 def _arrange(environment: Environment, decisions: Decisions, wanted: Callable[[Texts], Arrangement]) -> None:

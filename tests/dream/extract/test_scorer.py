@@ -6,7 +6,7 @@ import pytest
 from dream.extract.features import EXPLICIT, MARKS, MOMENTARY, NAMES, WITH_VALUE, Mark
 from dream.extract.scorer import OFFERED, WEIGHTS, ClauseModel, Scorer, _confidence, embedder_of, weights
 from dream.statements.wording import respelt, vocabulary_of
-from memory_server.embedding.model import PACKAGED_MODEL, packaged_model
+from memory_server.embedding.catalogue import PACKAGED_MODEL, packaged_model
 from memory_server.embedding.onnx_engine import OnnxEngine
 
 

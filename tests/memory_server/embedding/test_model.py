@@ -9,19 +9,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from memory_server.embedding import model
+from memory_server.embedding import catalogue as catalogue_module
+from memory_server.embedding.catalogue import PACKAGED_MODEL, SHIPPED, Catalogue, packaged_model
 from memory_server.embedding.engine import Vectors
-from memory_server.embedding.model import (
-    BGE_QUERY_PREFIX,
-    MODELS,
-    ModelFiles,
-    Pooling,
-    download_model,
-    find_model,
-    in_hub_cache,
-    model_card,
-    packaged_model,
-)
+from memory_server.embedding.model import ModelFiles, ModelKind, Pooling
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.errors import NeedsRepair, UsageError
 from tests.bge import RandomBert, write_hub_cache
@@ -47,7 +38,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory, bert: RandomBert) -> Path:
 
 @pytest.fixture(scope="module")
 def bge(hub: Path) -> ModelFiles:
-    return find_model("", hub)
+    return Catalogue(hub).find()
 
 
 def reference(bert: RandomBert, bge: ModelFiles, text: str) -> Vectors:
@@ -81,8 +72,8 @@ def test_bge_gives_the_token_vectors_of_a_plain_forward_pass(bert: RandomBert, b
 def test_a_question_to_bge_carries_its_instruction_and_a_passage_does_not(bert: RandomBert, bge: ModelFiles) -> None:
     (question,) = OnnxEngine(bge).embed(["relay port"], as_query=True)
 
-    assert BGE_QUERY_PREFIX == "Represent this sentence for searching relevant passages: "
-    assert np.allclose(question.vector, reference(bert, bge, BGE_QUERY_PREFIX + "relay port"), atol=1e-4)
+    instruction = "Represent this sentence for searching relevant passages: "
+    assert np.allclose(question.vector, reference(bert, bge, instruction + "relay port"), atol=1e-4)
     assert question.spans == ((0, 5), (6, 10))
     assert len(question.tokens) == 2
 
@@ -108,6 +99,17 @@ def test_a_text_has_the_same_vector_alone_and_in_a_batch(bge: ModelFiles) -> Non
         assert np.allclose(alone.tokens, together.tokens, atol=1e-4)
 
 
+def test_passages_and_questions_carry_the_prefixes_of_their_model(bert: RandomBert, bge: ModelFiles) -> None:
+    card = dataclasses.replace(bge.card, query_prefix="query: ", passage_prefix="passage: ")
+    engine = OnnxEngine(dataclasses.replace(bge, card=card))
+
+    (question,), (passage,) = engine.embed(["relay port"], as_query=True), engine.embed(["relay port"])
+
+    assert np.allclose(question.vector, reference(bert, bge, "query: relay port"), atol=1e-4)
+    assert np.allclose(passage.vector, reference(bert, bge, "passage: relay port"), atol=1e-4)
+    assert question.spans == passage.spans == ((0, 5), (6, 10))
+
+
 # -- which model ------------------------------------------------------------------------------------------------
 
 
@@ -118,7 +120,7 @@ def test_bge_in_the_hub_cache_is_taken_before_the_packaged_model(bge: ModelFiles
 
 
 def test_without_a_hub_cache_the_packaged_model_is_taken() -> None:
-    files = find_model("", NOWHERE)
+    files = Catalogue(NOWHERE).find()
 
     assert (files.card.name, files.card.pooling, files.reason) == (
         "all-MiniLM-L6-v2",
@@ -128,7 +130,7 @@ def test_without_a_hub_cache_the_packaged_model_is_taken() -> None:
 
 
 def test_the_packaged_model_can_be_asked_for_beside_bge(hub: Path) -> None:
-    assert find_model("minilm", hub).card.name == "all-MiniLM-L6-v2"
+    assert Catalogue(hub).find("minilm").card.name == "all-MiniLM-L6-v2"
 
 
 @pytest.mark.parametrize(
@@ -142,42 +144,42 @@ def test_the_packaged_model_can_be_asked_for_beside_bge(hub: Path) -> None:
     ],
 )
 def test_a_model_is_known_by_its_full_and_its_short_name(name: str, found: str) -> None:
-    assert model_card(name).name == found
+    assert Catalogue(NOWHERE).card(name).name == found
 
 
 def test_an_unknown_model_is_an_error_that_names_the_known_ones() -> None:
-    with pytest.raises(UsageError, match=r"there is no embedding model 'gpt'\. Known ones: bge-small-en-v1\.5"):
-        find_model("gpt", NOWHERE)
+    with pytest.raises(UsageError, match=r"there is no model 'gpt'\. Known ones: bge-small-en-v1\.5"):
+        Catalogue(NOWHERE).find("gpt")
 
 
 def test_a_model_that_is_not_here_is_an_error_that_says_how_to_get_it() -> None:
     with pytest.raises(NeedsRepair, match=r"`oneiros init --model bge-m3 --download` fetches it \(2,290 MB\)"):
-        find_model("bge-m3", NOWHERE)
+        Catalogue(NOWHERE).find("bge-m3")
 
 
 def test_without_any_model_the_error_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
 
     with pytest.raises(NeedsRepair, match=r"`pip install 'oneiros\[offline\]'`"):
-        find_model("", NOWHERE)
+        Catalogue(NOWHERE).find()
 
 
 def test_a_packaged_model_that_was_changed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "PACKAGED_WEIGHT_HASH", "0" * 64)
+    monkeypatch.setattr(catalogue_module, "PACKAGED_WEIGHT_HASH", "0" * 64)
 
     with pytest.raises(NeedsRepair, match=r"not the one that was tested\. Reinstall with"):
         packaged_model()
 
 
 def test_weights_at_the_pinned_revision_that_are_not_the_pinned_ones_are_refused(tmp_path: Path) -> None:
-    card = MODELS["bge-small-en-v1.5"]
+    card = Catalogue(NOWHERE).card("bge-small")
     snapshot = tmp_path / "models--BAAI--bge-small-en-v1.5" / "snapshots" / card.revision
     (snapshot / "onnx").mkdir(parents=True)
     (snapshot / "onnx" / "model.onnx").write_bytes(b"other")
     (snapshot / "tokenizer.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(NeedsRepair, match=r"model\.onnx: this file of bge-small-en-v1\.5 is not the pinned one"):
-        in_hub_cache(card, tmp_path)
+        Catalogue(tmp_path).find(card.name)
 
 
 @pytest.mark.parametrize("changed", ["onnx/model.onnx", "onnx/model.onnx_data", "tokenizer.json"])
@@ -186,7 +188,7 @@ def test_a_download_that_brings_another_file_than_the_pinned_one_is_refused(
 ) -> None:
     files = {"onnx/model.onnx": b"weights", "onnx/model.onnx_data": b"more", "tokenizer.json": b"{}", "evil.py": b"1"}
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "evil.py"}
-    card = dataclasses.replace(MODELS["bge-m3"], hashes=hashes)
+    card = dataclasses.replace(Catalogue(NOWHERE).card("bge-m3"), sha256=hashes)
     with Hub(card.repository, "1" * 40, files) as hub:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.url)
         monkeypatch.setattr(
@@ -195,32 +197,45 @@ def test_a_download_that_brings_another_file_than_the_pinned_one_is_refused(
         )
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
 
-        fetched = download_model(card, tmp_path / "first")
+        fetched = Catalogue(tmp_path / "first").download(card)
         assert (fetched.weight_hash, fetched.reason[-12:]) == (hashes["onnx/model.onnx"], card.revision[:12])
         assert "evil.py" not in hub.fetched
         hub.files[changed] = b"other"
         with pytest.raises(
             NeedsRepair, match=r"this file of bge-m3 is not the pinned one\. Delete it and fetch it again"
         ):
-            download_model(card, tmp_path / "second")
+            Catalogue(tmp_path / "second").download(card)
         hub.shutdown()
 
 
-def test_every_file_of_every_model_is_pinned() -> None:
-    for card in MODELS.values():
-        assert {"onnx/model.onnx", "tokenizer.json"} <= {*card.hashes}
-        assert all(re.fullmatch("[0-9a-f]{64}", pinned) for pinned in card.hashes.values())
-        assert re.fullmatch("[0-9a-f]{40}", card.revision)
+def test_every_file_of_a_pinned_revision_is_pinned_and_no_other_revision_is() -> None:
+    cards, bad = Catalogue(NOWHERE).cards()
+    pinned = {card.name: card for card in cards if card.sha256}
+
+    assert not bad
+    assert {*pinned} == {"bge-small-en-v1.5", "bge-base-en-v1.5", "bge-large-en-v1.5", "bge-m3", PACKAGED_MODEL}
+    for card in cards:
+        assert {*card.sha256} == ({*card.files} if card.name in pinned else set())
+        assert bool(re.fullmatch("[0-9a-f]{40}", card.revision)) == (card.name in pinned)
+
+
+def test_every_kind_is_described_with_its_licence_and_its_languages() -> None:
+    cards, _ = Catalogue(NOWHERE).cards()
+
+    assert {card.kind for card in cards} == {*ModelKind}
+    assert all(card.licence in ("MIT", "Apache-2.0") and card.languages for card in cards)
+    assert {card.name for card in cards if "many" in card.languages} == {"bge-m3", "multilingual-e5-small"}
+    assert sum(one.parent.parent == SHIPPED for one in SHIPPED.rglob("model.toml")) == len(cards) == 13
 
 
 def test_a_half_downloaded_model_counts_as_absent(hub: Path, tmp_path: Path) -> None:
-    card = MODELS["bge-small-en-v1.5"]
+    card = Catalogue(NOWHERE).card("bge-small")
     snapshot = tmp_path / "models--BAAI--bge-small-en-v1.5" / "snapshots" / card.revision
     (snapshot / "onnx").mkdir(parents=True)
     (snapshot / "onnx" / "model.onnx").write_bytes(b"x")
 
-    assert in_hub_cache(card, tmp_path) is None
-    assert find_model("", tmp_path).card.name == "all-MiniLM-L6-v2"
+    assert Catalogue(tmp_path).here(card) is None
+    assert Catalogue(tmp_path).find().card.name == "all-MiniLM-L6-v2"
 
 
 def test_a_weight_file_that_is_no_model_is_named_with_a_remedy(bge: ModelFiles, tmp_path: Path) -> None:
@@ -242,7 +257,14 @@ def test_a_tokenizer_file_that_is_none_is_named_with_a_remedy(bge: ModelFiles, t
 
 @pytest.mark.parametrize(
     "change",
-    [{"weight_hash": "1" * 64}, {"pooling": Pooling.MEAN}, {"query_prefix": ""}, {"max_tokens": 128}, {"name": "x"}],
+    [
+        {"weight_hash": "1" * 64},
+        {"pooling": Pooling.MEAN},
+        {"query_prefix": ""},
+        {"passage_prefix": "passage: "},
+        {"max_tokens": 128},
+        {"name": "x"},
+    ],
 )
 def test_whatever_changes_a_vector_changes_the_fingerprint(bge: ModelFiles, change: dict[str, str]) -> None:
     of_card = {key: value for key, value in change.items() if key != "weight_hash"}
@@ -263,4 +285,3 @@ def test_a_memory_under_bge_keeps_its_vectors_apart_from_those_of_another_model(
             assert search_memory(memory, "relay port").hits[0].path == "topics/mail.md"
 
     assert len(list(root.vector_cache.iterdir())) == 2
-    assert len(list(root.semantic_index.iterdir())) == 1

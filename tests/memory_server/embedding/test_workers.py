@@ -1,6 +1,7 @@
 """The pool of workers: which cores, pinned, every text once and at its place."""
 
 import os
+import random
 import threading
 from collections.abc import Sequence
 
@@ -97,7 +98,37 @@ def test_batches_hold_texts_of_like_length_longest_first_and_are_bounded(texts: 
     assert lengths == sorted(lengths, reverse=True)
     for batch in engine.batches:
         assert len(batch) <= MAX_BATCH
-        assert len(batch) == 1 or len(batch) * (max(map(len, batch)) // 3) <= MAX_BATCH_TOKENS
+        assert len(batch) == 1 or len(batch) * max(map(len, batch)) <= MAX_BATCH_TOKENS
+
+
+def test_texts_are_put_together_by_the_tokens_that_the_model_reads_of_them() -> None:
+    """Not by their characters: of a long text the model reads its beginning, and a word may be one token or twenty."""
+
+    class CountingEngine(NotingEngine):
+        def count_tokens(self, texts: Sequence[str]) -> list[int]:
+            return [min(30, len(text.split())) for text in texts]
+
+    engine = CountingEngine()
+    texts = [f"{'x' * 40} {number}" for number in range(8)] + [f"{number} y " * 10 for number in range(8)]
+    random.Random(5).shuffle(texts)
+
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        found = dict(pool.embed(texts))
+
+    assert [{text.split()[-1] == "y" for text in batch} for batch in engine.batches] == [{True}, {False}]
+    assert [found[place].vector[0] for place in range(16)] == [len(text) for text in texts]
+
+
+def test_a_vector_is_the_same_whatever_it_was_batched_with(real_model: ModelFiles) -> None:
+    engine = OnnxEngine(real_model)
+    texts = [f"{number} " + "the relay listens on a port " * (number % 7) for number in range(30)]
+
+    with WorkerPool(engine, WorkerPlan((CORE,))) as pool:
+        found = dict(pool.embed(texts))
+
+    for place, text in enumerate(texts):
+        assert np.allclose(found[place].vector, engine.embed([text])[0].vector, atol=2e-6)
+    engine.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be pinned here")

@@ -35,6 +35,9 @@ QUESTIONS = ("relay port", "invoice", "token NOT archive", "robot layer:session"
 WORDS = ("relay", "port", "invoice", "robot", "token", "archive", "fooBar", "東京都")
 
 
+pytestmark = pytest.mark.usefixtures("graph")
+
+
 class Killed(BaseException):
     """Stands for a kill: nothing but the outermost loop sees it."""
 
@@ -470,3 +473,24 @@ def test_vectors_of_equal_texts_are_kept_once(indexed: Memory) -> None:
     assert report.embedded == 1
     assert len(indexed.indices.cache) == before + 1
     assert np.isfinite(indexed.indices.cache.vectors()).all()
+
+
+def test_a_graph_is_kept_of_a_large_memory_alone_and_the_answers_are_the_same(
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = state_of(indexed, QUESTIONS)["answers"]
+    assert indexed.indices.nearest(Layer.TOPIC, np.ones(384, np.float32), 1) is not None
+    seen = []
+
+    for most in (5, 3, 100, 3):  # within half of what needs one it stays; there are 6 passages
+        monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
+        write_topic(indexed.root, "note", f"The drawer is full for {most} days.")
+        indexed.reindex()
+        (indexed.root.topics / "note.md").unlink()
+        indexed.reindex()
+        indexed.reindex()
+        seen.append((indexed.indices.has_graph(), len(list(indexed.root.semantic_index.iterdir()))))
+        assert alike(state_of(indexed, QUESTIONS)["answers"], expected)
+        assert unlike_fresh(indexed, tmp_path / f"fresh-{len(seen)}") == []
+
+    assert seen == [(True, 1), (True, 1), (False, 0), (True, 1)]

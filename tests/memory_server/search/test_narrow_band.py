@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.memory import Memory
@@ -73,7 +74,7 @@ def narrow(
     root = new_root(tmp_path_factory.mktemp("narrow") / "memory")
     write_garden(root)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("memory_server.memory.find_model", lambda name, hub_cache: files)
+        patch.setattr(Catalogue, "find", lambda self, name="": files)
         memory = open_memory(root, lambda model: NarrowBandEngine(make_engine(model)))
     with memory:
         memory.reindex()

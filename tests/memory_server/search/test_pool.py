@@ -1,8 +1,11 @@
 """What is looked at a second time: the best passages, and of as many other sources the best of each."""
 
+import numpy as np
+
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.ranking.ranking import POOL
+from memory_server.search.ranking.scoring import matches_of
 from tests.memories import recall, write_topic
 
 QUESTION = "relay port of the mail server"
@@ -27,3 +30,18 @@ def test_the_confidence_of_an_answer_is_a_probability(garden: Memory) -> None:
     own, foreign = recall(garden, "which port does the relay use"), recall(garden, "who painted the Sistine Chapel")
 
     assert 0 < foreign.confidence < 0.03 < 0.5 < own.confidence < 1
+
+
+def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden: Memory) -> None:
+    pipeline = garden.pipeline()
+    ranker, _ = pipeline.retriever.retrieved(parse_query(QUESTION))
+    likeness, everywhere = ranker.likeness, np.arange(len(ranker.snapshot.passages))
+    few = everywhere[1:4]
+
+    before = likeness.cosines(few), likeness.matches(few)
+    whole = likeness.cosines(everywhere), likeness.matches(everywhere)
+
+    assert np.allclose(before[0], whole[0][few], atol=1e-6)
+    assert np.array_equal(before[1], whole[1][:, few])
+    assert np.array_equal(likeness.matches(few), before[1])
+    assert np.array_equal(matches_of(ranker.snapshot, likeness.question.tokens, everywhere), whole[1])

@@ -168,6 +168,21 @@ def test_lines_of_a_hit_hold_its_passage(garden: Memory) -> None:
 # -- exact ------------------------------------------------------------------------------------------------------
 
 
+def test_of_very_many_that_hold_a_word_the_shortest_that_may_answer_come_first(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_server.search.literal.WEIGHED", 3)
+    for number, name in enumerate(("elm", "fir", "oak", "ash")):
+        write_topic(memory, name, f"The gateway {'hums and ' * number}is open.")
+    write_session(memory, "2025-01-05-gateway-0000000a", "- The gateway.")
+    memory.reindex()
+
+    answer = search_exact(memory, "gateway layer:topic")
+
+    assert names(answer) == ["elm", "fir", "oak", "ash"]
+    assert names(search_exact(memory, "GATEWAY NOT gateway layer:topic")) == []
+
+
 @pytest.mark.parametrize(
     ("query", "stems"),
     [
@@ -306,23 +321,22 @@ def test_a_filtered_search_answers_as_an_exact_scan_does(garden: Memory) -> None
         assert [hit.chunk for hit in answer.hits] == nearest_by_hand(garden, question, Layer.TOPIC)[:8]
 
 
-def test_the_graph_finds_what_an_exact_scan_finds(garden: Memory) -> None:
+@pytest.mark.usefixtures("graph")
+def test_the_graph_finds_what_an_exact_scan_finds(memory: Memory) -> None:
+    write_garden(memory.root)
+    memory.indices.own()
+    memory.reindex()
     for question in ("who answers names", "wages", "東京", "release tag", "coffee"):
-        vector = garden.embed_query(question).vector
+        vector = memory.embed_query(question).vector
 
-        by_graph = garden.indices.nearest(Layer.TOPIC, vector, 8)
+        by_graph = memory.indices.nearest(Layer.TOPIC, vector, 8)
 
-        assert by_graph == nearest_by_hand(garden, question, Layer.TOPIC)[:8]
+        assert by_graph == nearest_by_hand(memory, question, Layer.TOPIC)[:8]
 
 
-def test_a_small_memory_is_answered_in_full_whatever_its_graph_has_lost(
-    garden: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(garden.indices, "nearest", lambda *_: [])
-
-    answer = search_memory(garden, "a machine that makes hot drinks")
-
-    assert names(answer)[0] == "kitchen"
+def test_a_small_memory_has_no_graph(garden: Memory) -> None:
+    assert garden.indices.nearest(Layer.TOPIC, garden.embed_query("wages").vector, 8) is None
+    assert not garden.root.semantic_index.exists()
 
 
 def nearest_by_hand(memory: Memory, question: str, layer: Layer) -> list[str]:

@@ -167,18 +167,11 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
     assert list(shell.json("config")) == [
-        *(
-            "trusted_roots",
-            "signing_key",
-            "embedding_share",
-            "embedding_cores",
-            "embedding_engine",
-            "raw_vectors",
-            "query_log",
-            "structured_output",
-        ),
-        *("answer_tokens", "crawl_roots", "machine", "machines", "ingest_allow", "ingest_deny", "deny_words"),
-        *("project_aliases",),
+        *("trusted_roots", "signing_key", "embedding_share", "embedding_cores", "embedding_engine"),
+        *("sparse_model", "late_model", "rerank_model", "raw_vectors", "query_log", "use_breaks_ties", "half_lives"),
+        *("fade_days", "archive_max_mb", "backup_days", "structured_output"),
+        *("answer_tokens", "crawl_roots", "agents", "speakers", "machine", "machines", "ingest_allow", "ingest_deny"),
+        *("deny_words", "project_aliases"),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "budget_run_usd", "budget_day_usd", "reference_roots"),
         *("reference_endings", "reference_tags", "references", "reference_minutes", "daily_at", "dream_at"),
@@ -497,15 +490,18 @@ def test_doctor_proves_that_everything_works(shell: Shell, own: Path) -> None:
     assert code == 0
     assert states(shell) | {"memory": ""} == {
         **dict.fromkeys(("python and sqlite", "settings", "model", "ledger", "disk", "words", "meaning"), "ok"),
+        "agents": "ok",
         "approval": "ok",
         "archive": "ok",
         "claude code": "ok",
+        "language": "ok",
         "memory": "",
         "read": "ok",
         "state": "ok",
     }
 
 
+@pytest.mark.usefixtures("graph")
 def test_doctor_finds_a_semantic_index_that_lost_its_vectors(shell: Shell, own: Path) -> None:
     shell("init")
     folder = own / ".oneiros" / "semantic"

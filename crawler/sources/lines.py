@@ -1,0 +1,127 @@
+"""The objects of a JSONL or JSON file of another agent, whatever is broken in it: plain, or packed with zstd or xz.
+
+As in Claude Code's transcripts no line stops the reading, a torn last line is left for the next time, and memory is
+bounded: a line beyond all measure is passed over and named.
+"""
+
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import zstandard
+
+from crawler.sources.conversation import AgentFile
+from crawler.transcripts.transcript import (
+    BUFFER_BYTES,
+    MAX_LINE_BYTES,
+    MAX_WORDS_BYTES,
+    BadLine,
+    decode_value,
+    open_transcript,
+    reading,
+    stripped,
+    without_images,
+)
+from memory_server.errors import ContentError, Problem
+from memory_server.escaping import shown_line
+
+WINDOW_BYTES = 128 << 20  # memory of the unpacker: what zstd takes without being told to
+MAX_UNPACKED_BYTES = 4_000_000_000
+MAX_FILE_BYTES = 400_000_000  # of one that is a single JSON value
+
+
+def records(found: AgentFile) -> Iterator[dict[str, Any]]:
+    """The objects of a file of lines. Raises ContentError where the file cannot be read."""
+    offset = 0
+    with closing(opened(found.path)) as stream, reading(found.path), unpacking(found.path):
+        for number, (raw, size) in enumerate(_lines(stream), start=1):
+            words = raw if size <= MAX_WORDS_BYTES else without_images(raw, size)
+            line = stripped(words or b"")
+            value = decoded(line) if line else None
+            if isinstance(value, dict):
+                yield value
+            elif words is None:
+                _report_long(found, number, size)
+            elif line and raw.endswith(b"\n"):
+                found.bad_lines.append(BadLine(str(found.path), number, offset, "not JSON"))
+            offset += size
+
+
+def whole(found: AgentFile) -> object:
+    """The value of a file that is one JSON text; None where it is none."""
+    with closing(opened(found.path)) as stream, reading(found.path), unpacking(found.path):
+        raw = stream.read(MAX_FILE_BYTES + 1)
+    value = decoded(stripped(raw)) if len(raw) <= MAX_FILE_BYTES else None
+    if value is None and raw:
+        found.bad_lines.append(BadLine(str(found.path), 1, 0, "not JSON, or too large"))
+    return value
+
+
+def head_of(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unpacked. Raises ContentError where it cannot be read."""
+    with closing(opened(path)) as stream, reading(path), unpacking(path):
+        return stream.read(size)
+
+
+def is_database(head: bytes) -> bool:
+    """Whether a file that begins so is one of SQLite."""
+    return head.startswith(b"SQLite format 3\x00")
+
+
+def decoded(line: bytes) -> Any:
+    """The value of a JSON text; None where it is none, even to a lenient reader."""
+    try:
+        return msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        text = line.decode("utf-8", "surrogateescape")
+        value, end = decode_value(text, 0)
+        return value if end == len(text) else None
+
+
+def opened(path: Path) -> BinaryIO:
+    """The bytes of a file, unpacked where its name says so."""
+    stream = open_transcript(path)
+    if path.suffix != ".zst":
+        return stream
+    unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW_BYTES)
+    return io.BufferedReader(unpacker.stream_reader(stream, read_across_frames=True), BUFFER_BYTES)
+
+
+class unpacking:  # noqa: N801  # read as a verb, as `reading` is
+    """Says which file it was that cannot be unpacked."""
+
+    def __init__(self, path: Path):
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, zstandard.ZstdError):
+            raise ContentError(
+                f"it cannot be unpacked ({error})", where=self._path, remedy="Copy it anew, or remove it"
+            ) from error
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Each line and its length, which is more than what is given of one beyond all measure."""
+    total = 0
+    while raw := stream.readline(MAX_LINE_BYTES):
+        size = len(raw)
+        while len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n") and (piece := stream.readline(BUFFER_BYTES)):
+            size += len(piece)
+            if piece.endswith(b"\n"):
+                break
+        yield raw, size
+        total += size
+        if total > MAX_UNPACKED_BYTES:
+            return
+
+
+def _report_long(found: AgentFile, number: int, size: int) -> None:
+    what = f"a line of {size / 1e6:.0f} MB, longer than any that an agent writes; it was passed over"
+    remedy = "Cut it out of the file, or split it; the rest of the file is read"
+    found.problems.append(Problem(shown_line(str(found.path)), number, what, remedy, "long-line"))

@@ -1,0 +1,189 @@
+"""What waits for a passkey: a registration that a terminal began, and choices that a page wants signed.
+
+All of it lives in the daemon's memory, is handed out once and ends within minutes. Choices are frozen to the last byte
+of what they will do before the passkey is asked, so that what it signs is what is done.
+"""
+
+import datetime as dt
+import hashlib
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from dream.decisions.accept import Decided, Decisions, Foreseen
+from dream.decisions.chain import ChainEntry, ChoiceDigest, linked
+from dream.decisions.page import Chosen
+from dream.decisions.passkey import (
+    ANSWER_SECONDS,
+    Passkey,
+    answered,
+    made,
+    options_to_make,
+    options_to_sign,
+    require_signed,
+    text_of,
+)
+from dream.decisions.presence import Consent, How
+from dream.proposals.placing import Manner
+from dream.proposals.rendering import diff_steps, unified
+from dream.proposals.store import Event
+from dream.records import Hunk, hash_of
+from memory_server.errors import ContentError, NeedsRepair, UsageError
+
+ANSWER_LIFE = dt.timedelta(seconds=ANSWER_SECONDS)
+REGISTRATION_LIFE = dt.timedelta(minutes=5)
+NONCE_BYTES = 32
+BEGIN = "Begin anew: `oneiros key passkey` in a terminal of your own"
+LOOK = "Look at what is shown anew, and sign that"
+NO_PASSKEY = "Register one: `oneiros key passkey` in a terminal of your own"
+
+
+def shown_digest(decisions: Decisions, hunk: Hunk) -> str:
+    """What tells one sight of a hunk from another: its words, its sources, and what it changes in its file."""
+    steps = diff_steps(decisions.root, [hunk], Manner(decisions.now().date()))
+    diff = "".join(unified(hunk.target, step.before, step.after) for step in steps)
+    return hash_of(msgspec.json.encode(hunk).decode() + diff)
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Choices that wait for their signature."""
+
+    foreseen: Foreseen
+    signing: ChainEntry  # but for its assertion
+    origin: str
+    end: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A passkey that a terminal waits for."""
+
+    word: str  # sha256 of it
+    name: str
+    end: dt.datetime
+    challenge: bytes = b""  # empty until a page asks, and once it was answered
+    origin: str = ""
+    passkey: Passkey | None = None  # once a page has made it
+
+
+class PasskeyDesk:
+    """Gives out challenges and takes their answers, each once. Safe between threads."""
+
+    def __init__(self, now: Callable[[], dt.datetime]):
+        self._now = now
+        self._guard = threading.Lock()
+        self._frozen: dict[str, Frozen] = {}  # by challenge
+        self._registration: Registration | None = None
+
+    # -- a new passkey ----------------------------------------------------------------------------------------------
+
+    def begin(self, word: str, name: str) -> None:
+        """Waits for one passkey, for whoever knows the word; an earlier registration ends."""
+        with self._guard:
+            self._registration = Registration(_hash(word), name, self._now() + REGISTRATION_LIFE)
+
+    def options_to_register(self, word: str, origin: str, known: Sequence[str]) -> dict[str, Any]:
+        """What a page asks the browser. Raises UsageError for a word that is wrong, used or too old."""
+        with self._guard:
+            waiting = self._registration_of(word)
+            challenge = secrets.token_bytes(NONCE_BYTES)
+            self._registration = replace(waiting, challenge=challenge, origin=origin)
+        return options_to_make(challenge, waiting.name, known)
+
+    def register(self, word: str, answer: Mapping[str, Any]) -> Passkey:
+        """Takes the passkey that a browser made, for the terminal. Raises UsageError where it does not count."""
+        with self._guard:
+            waiting = self._registration_of(word)
+            self._registration = replace(waiting, challenge=b"")
+            if not waiting.challenge:
+                raise UsageError("no passkey was asked for", remedy=BEGIN)
+            passkey = made(answer, waiting.challenge, waiting.origin, waiting.name)
+            self._registration = replace(waiting, challenge=b"", passkey=passkey)
+            return passkey
+
+    def take_registered(self, word: str) -> Passkey | None:
+        """The passkey that the word has brought, handed out once; None where none has come yet."""
+        with self._guard:
+            found = self._registration
+            if found is None or found.word != _hash(word) or found.end <= self._now():
+                raise UsageError("no passkey came in time", remedy=BEGIN)
+            if found.passkey is not None:
+                self._registration = None
+            return found.passkey
+
+    def _registration_of(self, word: str) -> Registration:
+        found = self._registration
+        if found is None or found.word != _hash(word) or found.end <= self._now() or found.passkey is not None:
+            raise UsageError("the word is wrong, used or too old", remedy=BEGIN)
+        return found
+
+    # -- decisions --------------------------------------------------------------------------------------------------
+
+    def freeze(
+        self, decisions: Decisions, choices: Sequence[Chosen], shown: Mapping[str, str], origin: str
+    ) -> dict[str, Any]:
+        """What a page asks the browser, so that these choices are signed. `shown`: what it showed, as `shown_digest`.
+
+        Raises UsageError without a passkey of this page, ContentError where something is not as it was shown.
+        """
+        decided = [choice for choice in choices if choice.verdict != "later"]
+        if not decided or len({choice.hunk for choice in decided}) < len(decided):
+            raise UsageError("nothing is chosen, or something twice", remedy=LOOK)
+        for choice in decided:
+            if shown.get(choice.hunk) != shown_digest(decisions, decisions.store.hunk(choice.hunk)):
+                raise ContentError("it is not as it was shown", where=f"hunk {choice.hunk}", remedy=LOOK)
+        known = [one.id for one in decisions.chain().passkeys().values() if one.origin == origin]
+        if not known:
+            raise UsageError(f"no passkey is registered for {origin}", remedy=NO_PASSKEY)
+        foreseen = decisions.foreseen(decided, Consent(How.PASSKEY))
+        digests = tuple(_digest(choice, shown[choice.hunk]) for choice in decided)
+        signing = signing_entry(foreseen, digests, decisions.now())
+        with self._guard:
+            end = self._now() + ANSWER_LIFE
+            self._frozen = {name: one for name, one in self._frozen.items() if one.end > self._now()}
+            self._frozen[text_of(signing.challenge)] = Frozen(foreseen, signing, origin, end)
+        return options_to_sign(signing.challenge, known)
+
+    def sign(self, decisions: Decisions, answer: Mapping[str, Any], origin: str) -> list[Decided]:
+        """Decides what was frozen, if a passkey has signed it. Raises UsageError, and as `Decisions.carry_out` does."""
+        assertion = answered(answer)
+        with self._guard:
+            frozen = self._frozen.pop(assertion.challenge, None)  # once, whatever comes of it
+        if frozen is None or frozen.end <= self._now() or frozen.origin != origin:
+            raise UsageError("nothing waits for this signature any more", remedy=LOOK)
+        chain = decisions.chain()
+        passkey = chain.passkeys().get(assertion.id)
+        if passkey is None or passkey.origin != origin:
+            raise UsageError("this passkey is not registered", remedy=NO_PASSKEY)
+        signed = replace(frozen.signing, assertion=assertion)
+        require_signed(passkey, signed.challenge, assertion, origin, chain.signed_count(passkey))
+        decided = decisions.carry_out(frozen.foreseen, signed)
+        chain = decisions.chain()
+        done = {
+            name for place, name in enumerate(chain.entry_hashes) if name in signed.covers and chain.is_signed(place)
+        }
+        if len(done) < len(signed.covers):
+            remedy = "`oneiros review` asks about them again"
+            raise NeedsRepair("your decisions stand unsigned: they came out otherwise than planned", remedy=remedy)
+        return decided
+
+
+def signing_entry(foreseen: Foreseen, choices: tuple[ChoiceDigest, ...], at: dt.datetime) -> ChainEntry:
+    """The entry that is to sign what is foreseen, but for its assertion."""
+    covers = tuple(entry.name for entry in linked(foreseen.entries, foreseen.last))
+    nonce = secrets.token_hex(NONCE_BYTES)
+    return ChainEntry(Event.SIGNED, at, How.PASSKEY, nonce, previous=covers[-1], covers=covers, choices=choices)
+
+
+def _digest(choice: Chosen, shown: str) -> ChoiceDigest:
+    reason = hash_of(choice.reason) if choice.reason else ""
+    return ChoiceDigest(choice.hunk, choice.verdict, shown, hash_of(choice.text), reason)
+
+
+def _hash(word: str) -> str:
+    return hashlib.sha256(word.encode("utf-8", "replace")).hexdigest()

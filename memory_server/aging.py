@@ -1,0 +1,117 @@
+"""What time does to one memory: how alive its sources are, which of them fade, and whether something went missing.
+
+Put together from `lifecycle/` and the indices; it asks them, and changes marks and places alone. The next index run
+makes the indices as the marks say.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_server.document import SourcePath
+from memory_server.index.indices import Indices
+from memory_server.index.raw import RawIndex
+from memory_server.index.schema import SCHEMA_VERSION
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.sessions import id8_in, id8_of, superseded_files
+from memory_server.layers.topics import markdown_files, read_text
+from memory_server.lifecycle.aliveness import Aliveness
+from memory_server.lifecycle.findable import note_findable
+from memory_server.lifecycle.gc import FadingSource, GcPlan, GcWanted, plan_gc
+from memory_server.lifecycle.marks import decided
+from memory_server.lifecycle.use import UseLog
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import PersonSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Aging:
+    """The sources of one root under the eyes of time. Nothing here reads a clock."""
+
+    root: MemoryRoot
+    indices: Indices
+    raw: RawIndex | None
+    use: UseLog
+    person: PersonSettings
+    today: dt.date
+
+    def aliveness(self, paths: Collection[str] = ()) -> Aliveness:
+        """What is known of the use of some sources, or of all."""
+        return Aliveness.of(self.root, self.use, self.person, self.today, paths)
+
+    def told(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Mapping[str, float]]:
+        """How often some sources were found, opened and drilled into, and how alive they are."""
+        aliveness = self.aliveness(paths)
+        known = {source.path: (source.date, source.kind) for source in self.indices.snapshot().sources.values()}
+        found = {}
+        for path in dict.fromkeys(paths):
+            use, alive = aliveness.use(path), aliveness.strength(path, *known.get(path, (None, "")))
+            numbers = {"found": use.found, "opened": use.opened, "drilled": use.drilled}
+            found[path] = {**{name: float(count) for name, count in numbers.items()}, "strength": alive.value}
+        return found
+
+    def plan(self, citations: Mapping[str, int], wanted: GcWanted | None = None) -> GcPlan:
+        """Which sessions and episodes would fade. `citations`: how many statements rest on each subject."""
+        wanted = wanted or GcWanted(fade_days=self.person.fade_days)
+        marks, opened = decided(self.root.marks), self.use.opened_lines()
+        return plan_gc(list(self._sources()), self.aliveness(), marks, opened, citations, wanted)
+
+    def _sources(self) -> Iterator[FadingSource]:
+        """Every session and episode that is not in the attic."""
+        archived = {id8_of(name): name for name in self.raw.store.marks()} if self.raw is not None else {}
+        ending, snapshot = self._ending(), self.indices.snapshot()
+        for source in snapshot.sources.values():
+            file = self.root.file(source.path)
+            if source.path.startswith(("sessions/", "episodes/")) and file.exists():
+                is_replaced = source.path in snapshot.superseded
+                yield FadingSource(
+                    path=source.path,
+                    day=source.date,
+                    kind=source.kind,
+                    session=archived.get(id8_in(source.path), ""),
+                    ended=source.path in ending and self._has_ended(source.path),
+                    replaced=is_replaced,
+                    project=source.project,
+                    lines=file.read_bytes().count(b"\n"),
+                )
+        for file in sorted(superseded_files(markdown_files(self.root.sessions))):
+            yield FadingSource(self.root.relative(file), None, "episodic", replaced=True)
+
+    def _ending(self) -> Collection[str]:
+        """The sources in whose frontmatter an end may stand."""
+        like = "select path from source where layer = 'session' and (body like '%ttl%' or body like '%validUntil%')"
+        return {path for (path,) in self.indices.ledger.connection.execute(like)}
+
+    def _has_ended(self, path: SourcePath) -> bool:
+        last = parse_frontmatter(read_text(self.root.file(path))).interval().last
+        return last is not None and last < self.today
+
+    def note_findable(self) -> None:
+        """Counts what can be found, for the loss alarm; references are files of others, and come and go."""
+        counts: dict[str, int] = {}
+        rows = self.indices.ledger.connection.execute(
+            "select layer, count(distinct source.id), count(text_hash) from source"
+            " left join chunk on chunk.source = source.id where layer in ('topic', 'session') group by layer"
+        )
+        for layer, sources, passages in rows:
+            counts |= {f"{layer}s": sources, f"passages of {layer}s": passages}
+        if self.raw is not None and not self.raw.is_empty:
+            turns = self.raw.ledger.connection
+            counts["archived sessions"] = turns.execute("select count(*) from source").fetchone()[0]
+        note_findable(self.root, counts, f"{self.indices.fingerprint} {SCHEMA_VERSION}", self.today)
+
+    # -- topics, which never fade -------------------------------------------------------------------------------
+
+    def unused_topics(self) -> Sequence[tuple[SourcePath, str]]:
+        """Topics that nobody finds, and such as are found and never opened, each with what is known of its use."""
+        aliveness, found = self.aliveness(), []
+        if (self.today - aliveness.since).days < self.person.fade_days:
+            return ()  # too little is known yet
+        for source in self.indices.snapshot().sources.values():
+            use = aliveness.use(source.path)
+            if not source.path.startswith("topics/") or use.accesses or source.path in aliveness.kept:
+                continue
+            if source.date and (self.today - source.date).days >= self.person.fade_days:
+                told = f"found {use.found} times and never opened" if use.found else "found by no question"
+                found.append((source.path, f"{told} since {aliveness.since.isoformat()}"))
+        return sorted(found)

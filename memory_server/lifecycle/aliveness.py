@@ -1,0 +1,67 @@
+"""The strength of the sources of one memory, from the log of use, the person's marks and what rests on them."""
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory_server.layers.sessions import subject_of
+from memory_server.lifecycle.marks import decided
+from memory_server.lifecycle.strength import HALF_LIVES, Strength, half_lives_of, strength
+from memory_server.lifecycle.use import NEVER, Use, UseLog
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import PersonSettings
+
+EPSILON = 1e-6  # of a score from 0 to 1: below it two hits are equal, and the stronger one may stand first
+
+
+@dataclass(frozen=True, slots=True)
+class Aliveness:
+    """What is known of all sources at one moment."""
+
+    today: dt.date
+    since: dt.date  # nothing counts as older than what is known of use
+    uses: Mapping[str, Use] = field(default_factory=dict)  # by subject, as all below
+    kept: frozenset[str] = frozenset()
+    half_lives: Mapping[str, float] = field(default_factory=lambda: HALF_LIVES)
+
+    @staticmethod
+    def of(
+        root: MemoryRoot, log: UseLog, person: PersonSettings, today: dt.date, paths: Collection[str] = ()
+    ) -> "Aliveness":
+        """Of some sources, or of all. Where no log is kept nothing is known to be unused: all is as on day one."""
+        since = (log.since if person.query_log else None) or today
+        kept = frozenset(decided(root.marks).kept)
+        return Aliveness(today, since, log.uses({*map(subject_of, paths)}), kept, half_lives_of(person.half_lives))
+
+    def strength(self, path: str, day: dt.date | None, kind: str, citations: int = 0) -> Strength:
+        """How alive a source is that is of this day and MIF type."""
+        subject = subject_of(path)
+        return strength(
+            max(day or self.today, self.since),
+            self.use(path).accesses,
+            self.today,
+            self.half_lives.get(kind, HALF_LIVES["episodic"]),
+            citations=citations,
+            is_kept=subject in self.kept,
+        )
+
+    def use(self, path: str) -> Use:
+        return self.uses.get(subject_of(path), NEVER)
+
+
+def settled(scores: Sequence[tuple[str, float]], strengths: Sequence[float]) -> list[int]:
+    """The places of hits, best first, in which of neighbours that score the same the stronger stands first.
+
+    `scores`: the layer of each hit, and its score.
+    """
+    order: list[int] = []
+    start = 0
+    for place in range(1, len(scores) + 1):
+        if place == len(scores) or not is_tied(scores[place - 1], scores[place]):
+            order += sorted(range(start, place), key=lambda one: -strengths[one])
+            start = place
+    return order
+
+
+def is_tied(one: tuple[str, float], other: tuple[str, float]) -> bool:
+    return one[0] == other[0] and abs(one[1] - other[1]) <= EPSILON

@@ -1,0 +1,88 @@
+"""The loss alarm: how much can be found is noted once a day, and a drop that no command explains is said for a week.
+
+An index run that came to its end counts. A command that takes something away leaves its own trace (marks of `gc`, the
+chain of decisions, the archive's lists of what was forgotten and pruned): where any of these has changed, a drop is
+what somebody wanted.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
+
+SHARE = 0.02  # of what was found the day before
+SAID_DAYS = 7
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """Something that is found no more."""
+
+    day: dt.date
+    what: str  # topics, passages of topics, archived sessions, ...
+    before: int
+    now: int
+
+    def __str__(self) -> str:
+        gone = f"{self.before - self.now} of {self.before} {self.what}"
+        return f"{gone} are found no more since {self.day.isoformat()}, and no command took them away"
+
+
+class Findable(msgspec.Struct, frozen=True):
+    """The note of one day."""
+
+    day: dt.date
+    counts: dict[str, int]
+    traces: list[tuple[int, int]]  # of the commands: time and size of each file
+    made_by: str  # model and form of the indices; others count otherwise
+    losses: tuple[Loss, ...] = ()
+
+
+def note_findable(root: MemoryRoot, counts: Mapping[str, int], made_by: str, today: dt.date) -> None:
+    """Compares with what was noted, and notes what is to be said."""
+    known, traces = read_findable(root), [_trace(file) for file in _commands(root)]
+    losses = [one for one in known.losses if counts.get(one.what, 0) < one.before * (1 - SHARE)] if known else []
+    if known and (known.traces, known.made_by) == (traces, made_by):
+        said = {one.what for one in losses}
+        losses += [
+            Loss(today, what, before, counts.get(what, 0))
+            for what, before in known.counts.items()
+            if what not in said and counts.get(what, 0) < before * (1 - SHARE)
+        ]
+        kept = known if known.day == today else Findable(today, dict(counts), traces, made_by)
+    else:
+        kept = Findable(today, dict(counts), traces, made_by)
+    losses = [one for one in losses if (today - one.day).days < SAID_DAYS]
+    noted = msgspec.structs.replace(kept, losses=tuple(losses))
+    if noted != known:
+        replace_file(root.findable, msgspec.json.encode(noted))
+
+
+def read_findable(root: MemoryRoot) -> Findable | None:
+    """What was noted last; None where nothing was, or where it cannot be read."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(root.findable.read_bytes(), type=Findable)
+    return None
+
+
+def losses_of(root: MemoryRoot) -> tuple[Loss, ...]:
+    """What is to be said."""
+    known = read_findable(root)
+    return known.losses if known else ()
+
+
+def _commands(root: MemoryRoot) -> list[Path]:
+    archive = root.path / "sessions" / "archive"
+    return [root.marks, root.decisions, archive / "forgotten.jsonl", archive / "pruned.jsonl"]
+
+
+def _trace(file: Path) -> tuple[int, int]:
+    try:
+        found = file.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size

@@ -1,0 +1,178 @@
+"""Which sessions and episodes fade, and how far: a plan that is a function of log, marks, files and day.
+
+A session fades in what search holds of it; its file and its turns stay as they are. What is cited, kept or younger than
+`fade_days` does not. What has ended, by its own dates, or was replaced goes to the attic: its file is moved, unchanged.
+Topics are never in a plan.
+"""
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memory_server.document import LineRange, SourcePath
+from memory_server.layers.sessions import ARCHIVED, subject_of
+from memory_server.layers.topics import markdown_files
+from memory_server.lifecycle.aliveness import Aliveness
+from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
+from memory_server.lifecycle.strength import Strength
+from memory_server.machine.files import move
+from memory_server.root.paths import MemoryRoot
+
+BELOW = 0.1  # strength below which turns fade; the ancestors' threshold
+DIGEST_SHARE, LINE_SHARE = 1 / 4, 1 / 20  # of it, below which statements fade, and the digest
+LONG_LINES, OLD_DAYS, WEAK = 100, 30, 0.3  # what gets a summary beside it: Mnemonic's rule
+
+
+@dataclass(frozen=True, slots=True)
+class FadingSource:
+    """A session or episode as a plan needs it."""
+
+    path: SourcePath
+    day: dt.date | None
+    kind: str  # MIF type
+    session: str = ""  # the id of its turns; empty where there are none
+    project: str = ""
+    ended: bool = False  # by its own dates
+    replaced: bool = False
+    lines: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GcStep:
+    """What becomes of one source, and why."""
+
+    source: FadingSource
+    strength: Strength
+    change: LevelChange
+    before: LevelChange | None  # as the marks have it
+
+    @property
+    def is_change(self) -> bool:
+        """Whether its level is another one, or more of it was opened since it faded."""
+        if self.change.level is not self.change.was or self.before is None:
+            return self.change.level is not self.change.was
+        return (self.change.lines, self.change.turns) != (self.before.lines, self.before.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class GcWanted:
+    """Which sources, and how far."""
+
+    below: float = BELOW
+    fade_days: int = 60  # younger ones stay whole
+    older_than: int = 0  # days; what is older fades to its statements, whatever its strength
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GcPlan:
+    """The steps, the weakest first."""
+
+    steps: tuple[GcStep, ...]  # all sessions and episodes, also those that stay as they are
+    long: tuple[FadingSource, ...] = field(default=())  # of which a summary is wanted
+
+    @property
+    def changes(self) -> list[GcStep]:
+        return [step for step in self.steps if step.is_change]
+
+
+def plan_gc(
+    sources: Sequence[FadingSource],
+    aliveness: Aliveness,
+    marks: MarksHeld,
+    opened: Mapping[SourcePath, Sequence[LineRange]],
+    citations: Mapping[str, int],
+    wanted: GcWanted,
+) -> GcPlan:
+    """What a run would do. `citations`: how many statements rest on a subject; `opened`: lines that were read."""
+    steps, long = [], []
+    for source in sources:
+        if wanted.project and source.project.casefold() != wanted.project.casefold():
+            continue
+        cited = citations.get(subject_of(source.path), 0)
+        strength = aliveness.strength(source.path, source.day, source.kind, cited)
+        before = marks.levels.get(source.path)
+        level = _level(source, strength, aliveness, wanted, is_held=bool(cited) or _is_kept(source, aliveness))
+        read = opened if level else {}
+        turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
+        change = LevelChange(
+            before.level if before else Level.WHOLE, level, source.session, _ranges(lines), _ranges(turns)
+        )
+        steps.append(GcStep(source, strength, change, before))
+        age = (aliveness.today - source.day).days if source.day else 0
+        if source.lines > LONG_LINES and (age > OLD_DAYS or strength.value < WEAK):
+            long.append(source)
+    steps.sort(key=lambda step: (step.strength.value, step.source.path))
+    return GcPlan(tuple(steps), tuple(long))
+
+
+def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wanted: GcWanted, *, is_held: bool) -> Level:
+    if is_held:
+        return Level.WHOLE
+    if source.ended or source.replaced:
+        return Level.ATTIC
+    age = (aliveness.today - max(source.day, aliveness.since)).days if source.day else 0
+    if wanted.older_than and age > wanted.older_than and strength.value >= wanted.below:
+        return Level.STATEMENTS
+    if age < wanted.fade_days or strength.value >= wanted.below:
+        return Level.WHOLE
+    if strength.value >= wanted.below * DIGEST_SHARE:
+        return Level.STATEMENTS
+    return Level.DIGEST if strength.value >= wanted.below * LINE_SHARE else Level.LINE
+
+
+def _is_kept(source: FadingSource, aliveness: Aliveness) -> bool:
+    return subject_of(source.path) in aliveness.kept
+
+
+def _ranges(lines: Sequence[LineRange]) -> tuple[Range, ...]:
+    return tuple((one.first, one.last) for one in lines)
+
+
+# -- carried out ----------------------------------------------------------------------------------------------------
+
+
+def carry_out(root: MemoryRoot, steps: Sequence[GcStep], at: dt.datetime) -> None:
+    """Notes a run and moves what goes to the attic; a kill between leaves files that `settle` moves."""
+    if steps:
+        add_mark(root.marks, LifeMark(at, {step.source.path: step.change for step in steps}))
+    settle(root)
+
+
+def undo(root: MemoryRoot, at: dt.datetime) -> LifeMark | None:
+    """Takes the last run back; None where there is none."""
+    runs = decided(root.marks).runs
+    if not runs:
+        return None
+    changes = {path: change.undone for path, change in runs[-1].changes.items()}
+    add_mark(root.marks, LifeMark(at, changes, undoes=runs[-1].at))
+    settle(root)
+    return runs[-1]
+
+
+def settle(root: MemoryRoot) -> None:
+    """Brings files and marks into accord: in the attic lies what the marks say, and nothing else that they name."""
+    levels = decided(root.marks).levels
+    for path, change in levels.items():
+        file = root.path / path
+        if change.level is Level.ATTIC and file.exists():
+            move(file, root.path / in_attic(path))
+    for file in markdown_files(root.attic):
+        home = root.path / home_of(root.relative(file))
+        if str(home.relative_to(root.path)) not in _in_attic_by(levels) and not home.exists():
+            move(file, home)
+
+
+def _in_attic_by(levels: Mapping[str, LevelChange]) -> Collection[str]:
+    return {path for path, change in levels.items() if change.level is Level.ATTIC}
+
+
+def in_attic(path: str) -> str:
+    """Where a session or episode lies that is in the attic."""
+    return f"sessions/attic/{path.removeprefix('sessions/')}"
+
+
+def home_of(path: str) -> str:
+    """Where a file of the attic lay."""
+    rest = path.removeprefix("sessions/attic/")
+    return rest if rest.startswith("episodes/") else f"sessions/{rest}"

@@ -1,0 +1,75 @@
+"""How alive a source is, in [0, 1]: computed from its use each time and never written.
+
+ACT-R's base level over every real access, B = ln(sum of t^-d) with d = 1/2 (Anderson and Schooler 1991), and its chance
+of retrieval, P = 1 / (1 + e^((tau - B) / s)) with tau = 0 and s = 1/2. An access of age t is worth (1 + 3 t / h)^-1/2:
+the same power law with time in units in which an access is worth half as much after one half-life h. The first access
+is that a source came to be. So P = S^2 / (1 + S^2) for the sum S: 1/2 on its first day, .1 after 19 days without use
+at a half-life of 7. It orders lists of review and breaks ties. As a factor of a ranking such curves destroy recall.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_server.errors import UsageError
+
+HALF_LIVES = {"semantic": 30.0, "procedural": 14.0, "episodic": 7.0}  # days, by MIF type
+CITED = 0.5  # what a footnote rests on is never weaker than on its first day
+KEPT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A source was opened, drilled into or confirmed: on a day, so many times."""
+
+    day: dt.date
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """A strength with its reasons."""
+
+    value: float
+    reasons: tuple[str, ...]
+
+
+def strength(
+    began: dt.date,
+    accesses: Sequence[Access],
+    today: dt.date,
+    half_life: float,
+    *,
+    citations: int = 0,
+    is_kept: bool = False,
+) -> Strength:
+    """How alive a source is that came to be on a day. `half_life` in days; `citations`: statements that rest on it."""
+    worth = sum(one.times * _worth(one.day, today, half_life) for one in (Access(began), *accesses))
+    value = worth**2 / (1 + worth**2)
+    times = sum(one.times for one in accesses)
+    last = max((one.day for one in accesses), default=None)
+    reasons = [f"{max(0, (today - began).days)} days old"]
+    reasons.append(f"used {times} times, last {last.isoformat()}" if last else "never used")
+    if citations:
+        value, reasons = max(value, CITED), [*reasons, f"cited {citations} times"]
+    if is_kept:
+        value, reasons = KEPT, [*reasons, "kept by you"]
+    return Strength(value, tuple(reasons))
+
+
+def _worth(day: dt.date, today: dt.date, half_life: float) -> float:
+    age = max(0, (today - day).days)  # a clock that was set back makes nothing older
+    return float((1 + 3 * age / half_life) ** -0.5)
+
+
+def half_lives_of(settings: Sequence[str]) -> Mapping[str, float]:
+    """Half-lives in days by MIF type, from settings such as `episodic=14`. Raises UsageError for what is none."""
+    found = dict(HALF_LIVES)
+    for name, _, days in (one.partition("=") for one in settings):
+        try:
+            found[name.strip()] = float(days)
+        except ValueError:
+            found[name.strip()] = 0.0
+        if name.strip() not in HALF_LIVES or not 0 < found[name.strip()] < 1e6:
+            raise UsageError(f"half_lives holds {name}={days}", remedy=f"Give days for one of: {', '.join(HALF_LIVES)}")
+    return found

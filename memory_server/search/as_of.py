@@ -1,0 +1,116 @@
+"""Topics as they were on a day that is over: few files, read from git when they are asked for and scanned.
+
+A passage scores by its meaning and by the share of the question's words that it holds. Vectors of passages that stand
+as they were are taken from the cache; of the others the most promising ones are embedded.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from memory_server.chunking import chunk_document
+from memory_server.document import Answer, Chunk, Document, Hit, Layer, Reason, SourcePath
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.embedding.vector_cache import VectorCache, text_hash
+from memory_server.errors import ContentError
+from memory_server.index.ledger import embedded_text
+from memory_server.language.words import FUNCTION_WORDS, Stemmer, content_words
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import SourceFile, as_document
+from memory_server.root.history import topics_on
+from memory_server.root.paths import MemoryRoot
+from memory_server.search.precedence import ANSWERS
+from memory_server.search.question import Question, Search
+from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.retrieval import displayed
+
+MOST_EMBEDDED = 64  # passages for one question
+COVERED_WEIGHT = 2.0
+Embed = Callable[[Sequence[str]], Sequence[Embedded]]
+
+
+def question_then(question: Question, day: dt.date) -> Question:
+    """The same question of what was there up to that day."""
+    end, before = day + dt.timedelta(days=1), question.filter.before
+    allowed = replace(question.filter, as_of=None, before=min(end, before) if before else end)
+    layers = tuple(layer for layer in allowed.layers or (Layer.SESSION,) if layer is not Layer.TOPIC)
+    return replace(question, filter=replace(allowed, layers=layers))
+
+
+def topic_hits(
+    root: MemoryRoot,
+    question: Question,
+    day: dt.date,
+    asked: Vectors,
+    embed: Embed,
+    cache: VectorCache,
+    calibration: Calibration,
+    stemmer: Stemmer,
+) -> list[Hit]:
+    """The passages of topics of that day that answer a question (d,), a passage a topic, best first."""
+    passages = [(document, chunk) for document in _documents(root, day) for chunk in chunk_document(document)]
+    passages = [(document, chunk) for document, chunk in passages if chunk.searchable]
+    wanted = _stems(stemmer, [word for word in content_words(question.text) if word not in FUNCTION_WORDS])
+    covered = [_covered(stemmer, wanted, document, chunk) for document, chunk in passages]
+    texts = [embedded_text(chunk.context(document), chunk.searchable) for document, chunk in passages]
+    keys, vectors = list(map(text_hash, texts)), cache.vectors()
+    rows = cache.find(keys)
+    known = {place: vectors[rows[key].vector] for place, key in enumerate(keys) if key in rows}
+    unknown = sorted(set(range(len(keys))) - known.keys(), key=lambda place: -covered[place])[:MOST_EMBEDDED]
+    embedded = embed([texts[place] for place in unknown])
+    known |= {place: one.vector for place, one in zip(unknown, embedded, strict=True)}
+    best: dict[SourcePath, Hit] = {}
+    for place, vector in known.items():
+        document, chunk = passages[place]
+        meaning = float(calibration.meaning(np.array([vector @ asked]))[0])
+        score = meaning + COVERED_WEIGHT * covered[place]
+        is_near = covered[place] == 1.0 if question.search is Search.EXACT else score >= ANSWERS
+        if is_near and displayed(score) > getattr(best.get(document.path), "score", 0.0):
+            best[document.path] = _hit(document, chunk, displayed(score), f"{meaning:.1f}", day)
+    return sorted(best.values(), key=lambda hit: (-hit.score, hit.path))
+
+
+def joined_with(answer: Answer, topics: Sequence[Hit], limit: int) -> Answer:
+    """An answer of sessions behind the topics of the same day."""
+    hits = (*topics, *answer.hits)[:limit]
+    return replace(answer, hits=hits, note=answer.note if not topics else "")
+
+
+def _documents(root: MemoryRoot, day: dt.date) -> list[Document]:
+    found = []
+    for path, text in topics_on(root.path, day).items():
+        try:
+            document = as_document(SourceFile(SourcePath(path), Layer.TOPIC), parse_frontmatter(text))
+        except ContentError:
+            continue  # it was broken on that day
+        if not document.interval.outside(day):
+            found.append(document)
+    return found
+
+
+def _stems(stemmer: Stemmer, words: Sequence[str]) -> set[str]:
+    return {stem for stem in stemmer.stems(list(words)) if stem}
+
+
+def _covered(stemmer: Stemmer, wanted: set[str], document: Document, chunk: Chunk) -> float:
+    held = _stems(stemmer, content_words(f"{chunk.context(document)} {chunk.searchable}"))
+    return len(wanted & held) / len(wanted) if wanted else 0.0
+
+
+def _hit(document: Document, chunk: Chunk, score: float, meaning: str, day: dt.date) -> Hit:
+    return Hit(
+        chunk=chunk.id,
+        passage=chunk.searchable,
+        path=document.path,
+        lines=chunk.lines,
+        layer=Layer.TOPIC,
+        title=document.title,
+        date=document.date,
+        score=score,
+        why=(Reason("semantic", meaning),),
+        type=document.kind,
+        tags=document.tags,
+        outside=f"as it was on {day.isoformat()}",
+    )

@@ -1,0 +1,38 @@
+"""What one question says of passages, worked out once however often they are ranked for it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_server.embedding.engine import Embedded, Vectors
+from memory_server.index.snapshot import Snapshot
+from memory_server.search.ranking.scoring import Places, matches_of
+
+
+@dataclass(slots=True)
+class Likeness:
+    """How like a question the passages of one moment are."""
+
+    snapshot: Snapshot
+    question: Embedded
+    _cosines: NDArray[np.float32] | None = field(default=None, init=False)  # with every passage, once most were asked
+    _known: NDArray[np.bool_] | None = field(default=None, init=False)  # for each passage whether it was compared
+    _matches: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32), init=False)
+
+    def cosines(self, places: Places) -> NDArray[np.float32]:
+        """The cosines of the question with some passages; 0 where one has no vector yet."""
+        if self._cosines is None and 2 * len(places) > len(self.snapshot.passages):
+            self._cosines = self.snapshot.cosines(self.question.vector, np.arange(len(self.snapshot.passages)))
+        if self._cosines is not None:
+            return self._cosines[places]
+        return self.snapshot.cosines(self.question.vector, places) if len(places) else np.zeros(0, np.float32)
+
+    def matches(self, places: Places) -> Vectors:
+        """The best match of each token of the question (q, d) in each of some passages, (q, n)."""
+        if self._known is None:
+            self._known = np.zeros(len(self.snapshot.passages), dtype=np.bool_)
+            self._matches = np.empty((len(self._known), len(self.question.tokens)), dtype=np.float32)
+        new = places[~self._known[places]]
+        self._matches[new], self._known[new] = matches_of(self.snapshot, self.question.tokens, new).T, True
+        return self._matches[places].T

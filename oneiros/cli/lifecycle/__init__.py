@@ -1,0 +1,1 @@
+"""Commands of a memory over years: what fades, what is kept, pruned, backed up and restored."""

@@ -1,0 +1,125 @@
+"""`oneiros gc` and `keep`: sessions and episodes fade in what search holds of them; no file is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crawler.compress.summaries import write_summaries
+from dream.citations import citations_on
+from memory_server.errors import UsageError
+from memory_server.escaping import shown_line
+from memory_server.layers.sessions import id8_of, subject_of
+from memory_server.lifecycle import gc as lifecycle
+from memory_server.lifecycle.gc import BELOW, GcPlan, GcStep, GcWanted
+from memory_server.lifecycle.marks import Level, LifeMark, add_mark
+from memory_server.reading import source_named
+from memory_server.root.places import require_memory
+from oneiros.cli.maintenance import brought_level
+from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.environment import Environment, now
+from oneiros.opening import open_memory
+
+SHOWN = 40
+DryRun = Annotated[bool, typer.Option("--dry-run", help="say what would be done")]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands of this group."""
+    group = typer.Typer(rich_markup_mode=None, invoke_without_command=True)
+    group.callback()(gc)
+    group.command("undo", epilog="\b\nExample: oneiros gc undo")(undo)
+    app.add_typer(group, name="gc", epilog="\b\nExample: oneiros gc --dry-run")
+    app.command(epilog="\b\nExample: oneiros keep 9e4910ab")(keep)
+
+
+def gc(
+    context: typer.Context,
+    dry_run: DryRun = False,
+    below: Annotated[float, typer.Option(min=0.0, max=1.0, help="strength below which turns fade")] = BELOW,
+    older_than: Annotated[int, typer.Option(min=0, help="days: what is older loses its turns anyway; 0: no")] = 0,
+    project: Annotated[str, typer.Option(help="only this one")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let sessions fade that nobody uses: no file is lost.
+
+    Search holds less of them: their statements, their digest, one line. What faded is still found with --raw, and read
+    by `drill`. What is cited, kept or young does not fade; topics never do.
+    """
+    if context.invoked_subcommand:
+        return
+    environment: Environment = context.obj
+    wanted = GcWanted(below, environment.person.fade_days, older_than, project)
+    with open_memory(environment) as memory:
+        root = memory.root
+        plan = memory.aging().plan(citations_on(root), wanted)
+        if not dry_run:
+            lifecycle.carry_out(root, plan.changes, now())
+            long = [root.file(source.path) for source in plan.long]
+            write_summaries(filter(Path.exists, long), memory.today)
+    if as_json:
+        steps, long_paths = [step_json(step) for step in plan.changes], [source.path for source in plan.long]
+        data_json({"steps": steps, "long": long_paths, "done": not dry_run})
+    else:
+        for line in plan_lines(plan):
+            data(line)
+    if not dry_run and plan.changes:
+        brought_level(environment)
+    if not as_json:
+        done = "Nothing was changed." if dry_run or not plan.changes else "Take it back: oneiros gc undo"
+        talk(f"{len(plan.changes)} of {len(plan.steps)} sessions and episodes change. {done}")
+
+
+def undo(context: typer.Context) -> None:
+    """Take the last run of gc back."""
+    environment: Environment = context.obj
+    run = lifecycle.undo(require_memory(environment.choice.root), now())
+    if run is None:
+        talk("There is no run to take back.")
+        raise typer.Exit(1)
+    brought_level(environment)
+    talk(f"The run of {run.at.astimezone():%Y-%m-%d %H:%M} is taken back: {len(run.changes)} sources.")
+
+
+def keep(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="the id of a session, or the name of a topic or episode")],
+    off: Annotated[bool, typer.Option("--off", help="no longer")] = False,
+) -> None:
+    """Let a session or topic never fade, or no longer."""
+    environment: Environment = context.obj
+    root = require_memory(environment.choice.root)
+    with open_memory(environment) as memory:
+        archived = memory.raw.store.marks() if memory.raw is not None else {}
+        meant = {id8_of(one) for one in archived if one.startswith(name)} if len(name) > 3 else set()
+    if len(meant) > 1:
+        raise UsageError(f"{len(meant)} sessions begin with {name!r}", remedy="Give more of the id")
+    subject = meant.pop() if meant else subject_of(source_named(root, name).path)
+    add_mark(root.marks, LifeMark(now(), keep=subject, off=off))
+    talk(f"{subject} {'may fade' if off else 'does not fade'} from the next `oneiros gc` on.")
+
+
+def plan_lines(plan: GcPlan) -> Iterator[str]:
+    """The changes of a plan for a person, the weakest first."""
+    for step in plan.changes[:SHOWN]:
+        change, why = step.change, "; ".join(step.strength.reasons)
+        to = f"{change.was.in_words} -> {change.level.in_words}"
+        yield f"{step.strength.value:.2f}  {to:<38}  {shown_line(step.source.path)}  ({why})"
+    if len(plan.changes) > SHOWN:
+        yield f"({len(plan.changes) - SHOWN} more; --json names them)"
+    if plan.long:
+        yield f"{len(plan.long)} are long, and old or weak: each gets a summary beside it"
+
+
+def step_json(step: GcStep) -> dict[str, Any]:
+    """One change for programs."""
+    return {
+        "path": step.source.path,
+        "session": step.source.session,
+        "strength": round(step.strength.value, 4),
+        "reasons": list(step.strength.reasons),
+        "was": int(step.change.was),
+        "level": int(step.change.level),
+        "to": Level(step.change.level).in_words,
+    }

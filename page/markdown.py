@@ -1,0 +1,108 @@
+"""A topic as HTML: rendered block by block, so that what stands behind its lines can stand beside them.
+
+The text is somebody's: no HTML in it counts, what is made of it is cleaned, and a link leads to a topic, to the outer
+world in a tab of its own, or is marked as dead. Nothing is loaded.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
+from memory_server.escaping import shown
+from memory_server.layers.footnotes import REFERENCE, without_code_spans
+
+MAX_CHARS, MAX_LINE_CHARS = 300_000, 20_000  # beyond, a text is shown as it is written
+TAGS = set(
+    "p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong s a hr br table thead tbody tr th td sup".split()
+)
+ATTRIBUTES = {"a": {"href", "class", "target"}, "ol": {"start"}}
+OUTER = re.compile(r"https?://|mailto:", re.IGNORECASE)  # `http:x` is an address of this page
+
+PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a text."""
+
+    html: Markup
+    first: int  # of the file's lines, counted from 1
+    last: int
+    labels: tuple[str, ...]  # of the footnotes that its lines refer to
+
+
+def is_renderable(text: str) -> bool:
+    """Whether a text is short enough to be rendered; a parser takes long for what nobody wrote."""
+    return len(text) <= MAX_CHARS and max(map(len, text.split("\n"))) <= MAX_LINE_CHARS
+
+
+def blocks_of(body: str, first_line: int, path: str, exists: Callable[[str], bool]) -> Iterator[Block]:
+    """The blocks of a body that begins on a line of its file. `exists`: whether a path of the memory is there."""
+    lines, fenced = split_lines(shown(body)), code_lines(body)
+    kept = ["\n" if FOOTNOTE_DEFINITION.match(line) and at not in fenced else line for at, line in enumerate(lines)]
+    tokens = PARSER.parse("".join(kept))
+    for token in tokens:
+        for child in token.children or ():
+            _mend(child, path, exists)
+        token.children = list(_with_footnotes(token.children)) if token.children else token.children
+    for group in _top_level(tokens):
+        first, last = group[0].map or (0, 0)
+        own = [without_code_spans(line) for at, line in enumerate(kept[first:last], first) if at not in fenced]
+        labels = dict.fromkeys(label for line in own for label in REFERENCE.findall(line))
+        html = nh3.clean(
+            PARSER.renderer.render(group, PARSER.options, {}),
+            tags=TAGS,
+            attributes=ATTRIBUTES,
+            url_schemes={"http", "https", "mailto"},
+            link_rel="noopener noreferrer",
+        )
+        yield Block(Markup(html), first_line + first, first_line + max(first, last - 1), tuple(labels))  # noqa: S704  cleaned
+
+
+def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    group: list[Token] = []
+    for token in tokens:
+        group.append(token)
+        if token.level == 0 and token.nesting <= 0:
+            yield group
+            group = []
+
+
+def _mend(token: Token, path: str, exists: Callable[[str], bool]) -> None:
+    """Leads a link where it belongs, and makes words of an image."""
+    if token.type == "image":
+        token.type, token.content, token.children = "text", f"[image: {token.content}]", None
+    if token.type != "link_open":
+        return
+    target = str(token.attrGet("href") or "")
+    if OUTER.match(target):
+        token.attrSet("target", "_blank")
+        return
+    name = unquote(target).partition("#")[0]
+    whole = posixpath.normpath(posixpath.join(posixpath.dirname(path), name)) if name else path
+    if whole.startswith(("..", "/")) or not exists(whole):
+        token.attrs = {"class": "dead"}
+    else:
+        token.attrs = {"href": f"/topics/{quote(whole)}"}
+
+
+def _with_footnotes(children: Sequence[Token]) -> Iterator[Token]:
+    """Inline tokens with references to footnotes as links to the notes beside the text."""
+    for child in children:
+        if child.type != "text" or "[^" not in child.content:
+            yield child
+            continue
+        for place, piece in enumerate(REFERENCE.split(child.content)):
+            if place % 2:
+                html = Markup('<sup><a href="#note-{0}">{0}</a></sup>').format(piece)
+                yield Token("html_inline", "", 0, content=str(html))
+            elif piece:
+                yield Token("text", "", 0, content=piece)

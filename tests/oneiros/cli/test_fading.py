@@ -1,0 +1,265 @@
+"""`gc`, `keep`, `archive prune`: what search holds of a session fades and comes back; turns go to a file and back."""
+
+import datetime as dt
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from crawler.archive.store import Archive
+from memory_server.lifecycle.use import UseLog
+from oneiros.cli.main import main
+from oneiros.environment import Environment
+from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
+from tests.memories import root_at, without_daemon, write_source
+
+Oneiros = Callable[..., tuple[int, str, str]]
+QUESTION = "which rollers were ordered for the printer in the hall"
+NOW = dt.datetime(2026, 3, 2, 12, 0, tzinfo=dt.UTC)
+
+
+class Clock:
+    """The time of every command, to be set."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> dt.datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    for module in ("opening", "cli.lifecycle.gc", "cli.lifecycle.archive", "cli.ingest", "dreaming"):
+        monkeypatch.setattr(f"oneiros.{module}.now", made)
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path, founded: Path, clock: Clock) -> Path:
+    """A home with a memory of two finished conversations."""
+    shutil.copytree(founded, tmp_path / "mem")
+    folder = tmp_path / ".claude" / "projects" / "-work-app"
+    write_transcript(folder, *working_session())
+    records = [
+        person(21, "The printer in the hall jams on thick paper.", session=OTHER_SESSION),
+        assistant(22, "Its rollers were worn; I ordered the rollers RM1-4840 for it.", session=OTHER_SESSION),
+    ]
+    write_transcript(folder, *records, session=OTHER_SESSION)
+    return tmp_path
+
+
+@pytest.fixture
+def oneiros(home: Path, capsys: pytest.CaptureFixture[str]) -> Oneiros:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(without_daemon(arguments), Environment({"ONEIROS_ROOT": str(home / "mem")}, home, home))
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def levels(oneiros: Oneiros, *options: str) -> dict[str, int]:
+    """By session the level that a dry run would give it."""
+    return {
+        step["session"]: step["level"]
+        for step in json.loads(oneiros("gc", "--dry-run", "--json", *options)[1])["steps"]
+    }
+
+
+def found(oneiros: Oneiros, *options: str) -> list[str]:
+    return [hit["path"] for hit in json.loads(oneiros("recall", QUESTION, "--json", *options)[1])["hits"]]
+
+
+def files_of(home: Path) -> dict[str, str]:
+    """Every file of sessions by its hash."""
+    files = [path for path in (home / "mem" / "sessions").rglob("*") if path.is_file()]
+    return {str(path.relative_to(home)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_what_nobody_uses_fades_is_found_by_raw_and_comes_back(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    whole, before = found(oneiros), files_of(home)
+    assert OTHER_SESSION in whole[0]
+    assert levels(oneiros) == {}
+    clock.now += dt.timedelta(days=600)
+
+    assert levels(oneiros) == {SESSION: 3, OTHER_SESSION: 3}
+    assert oneiros("gc")[0] == 0
+    assert levels(oneiros) == {}
+
+    faded = found(oneiros, "--limit", "1")
+    assert not any("archive" in path for path in faded)
+    assert any(OTHER_SESSION[:8] in path for path in found(oneiros, "--raw"))
+    [exact] = json.loads(oneiros("exact", "ConnectionResetError", "--raw", "--json")[1])["hits"]
+    assert "[Errno 104] peer closed" in exact["passage"] and SESSION in exact["path"]
+    assert files_of(home) == before
+    assert "RM1-4840" in oneiros("drill", OTHER_SESSION, "--depth", "raw")[1]
+
+    assert oneiros("gc", "undo")[0] == 0
+    assert found(oneiros) == whole
+    assert oneiros("gc", "undo")[0] == 1
+
+
+def test_an_index_made_anew_fades_the_same(oneiros: Oneiros, clock: Clock) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=600)
+    oneiros("gc")
+    before = found(oneiros), found(oneiros, "--raw")
+
+    oneiros("reindex", "--rebuild")
+
+    assert (found(oneiros), found(oneiros, "--raw")) == before
+
+
+def test_what_was_opened_kept_or_cited_stays(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    oneiros("drill", OTHER_SESSION, "--depth", "raw")
+    clock.now += dt.timedelta(days=200)
+
+    assert levels(oneiros) == {SESSION: 2, OTHER_SESSION: 1}
+    oneiros("gc")
+    assert OTHER_SESSION in found(oneiros)[0]
+
+    oneiros("keep", SESSION[:8])
+    assert levels(oneiros) == {SESSION: 0}
+    oneiros("keep", SESSION[:8], "--off")
+    assert levels(oneiros) == {}
+    note = f"A fact.[^1]\n\n[^1]: person in session {SESSION}, entry 00000001, 2026-03-01\n"
+    write_source(home / "mem", "topics/relay.md", note)
+    assert levels(oneiros) == {SESSION: 0}
+
+
+def test_without_the_log_of_use_nothing_is_old(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=600)
+    root_at(home / "mem").use_log.unlink(missing_ok=True)
+
+    assert levels(oneiros) == {}
+
+
+def test_a_session_that_goes_on_is_whole_again(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=600)
+    oneiros("gc")
+    more = [person(31, "The rollers for the printer in the hall came.", session=OTHER_SESSION)]
+    file = home / ".claude" / "projects" / "-work-app" / f"{OTHER_SESSION}.jsonl"
+    file.write_bytes(file.read_bytes() + b"".join(json.dumps(one).encode() + b"\n" for one in more))
+
+    oneiros("ingest")
+
+    assert OTHER_SESSION in found(oneiros)[0]
+
+
+def test_what_ended_goes_to_the_attic_unchanged_and_back(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    path = "episodes/2026/2026-02-01-note-0a1b2c3d.md"
+    text = "The guest network ends in March.\n"
+    file = write_source(home / "mem", path, text, type="episodic", temporal={"validUntil": "2026-02-20"})
+    before = file.read_bytes()
+    oneiros("ingest")
+
+    assert oneiros("gc")[0] == 0
+    attic = home / "mem" / "sessions" / "attic" / path
+    assert (attic.read_bytes(), file.exists()) == (before, False)
+    assert "guest network" not in oneiros("recall", "guest network")[1]
+
+    oneiros("gc", "undo")
+    assert (file.read_bytes(), attic.exists()) == (before, False)
+
+
+def test_a_long_old_episode_gets_a_summary_beside_it(oneiros: Oneiros, home: Path) -> None:
+    lines = "".join(f"- The host number {number} serves the disk of rack {number * 7}.\n" for number in range(150))
+    file = write_source(home / "mem", "episodes/2026/2026-01-01-hosts-0a1b2c3d.md", lines, created="2026-01-01")
+    before = file.read_bytes()
+    oneiros("ingest")
+
+    oneiros("gc")
+
+    summary = file.with_suffix(".summary.yaml").read_text(encoding="utf-8")
+    assert file.read_bytes() == before
+    assert "The host number" in summary and "compressed_at: '2026-03-02'" in summary and len(summary) < 600
+
+
+def test_doctor_and_hooks_count_as_no_use(oneiros: Oneiros, home: Path) -> None:
+    oneiros("doctor")
+
+    log = UseLog(root_at(home / "mem").use_log, lambda: NOW.date())
+    assert log.uses() == {}
+    log.close()
+
+
+# -- prune and restore -------------------------------------------------------------------------------------------
+
+
+def archived(home: Path) -> dict[str, str]:
+    """Records and objects of the archive, by their hashes."""
+    folder = home / "mem" / "sessions" / "archive"
+    files = [*folder.glob("sessions/*.json"), *folder.glob("objects/*/*.zst")]
+    return {str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_old_turns_go_to_a_file_that_drill_names_and_come_back_bit_for_bit(
+    oneiros: Oneiros,
+    home: Path,
+    clock: Clock,
+) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=800)
+    before, file = archived(home), home / "old.tar.zst"
+    drilled = oneiros("drill", SESSION, "--depth", "raw")
+    found = oneiros("exact", "ConnectionResetError", "--raw")[1]
+
+    dry = json.loads(oneiros("archive", "prune", "--older-than", "700", "--dry-run", "--json")[1])
+    assert (sorted(dry["sessions"]), dry["done"], archived(home)) == ([SESSION, OTHER_SESSION], False, before)
+    assert oneiros("archive", "prune", "--older-than", "700")[0] == 2
+    code, _, said = oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
+
+    assert (code, archived(home), file.stat().st_mode & 0o777) == (0, {}, 0o600), said
+    code, _, said = oneiros("drill", SESSION, "--depth", "raw")
+    assert code == 1 and str(file) in said and f"moved out on {clock.now:%Y-%m-%d}" in said
+    assert oneiros("drill", SESSION, "--depth", "digest")[0] == 0
+
+    assert oneiros("archive", "restore", str(file))[0] == 0
+    assert archived(home) == before
+    assert oneiros("drill", SESSION, "--depth", "raw") == drilled
+    assert oneiros("exact", "ConnectionResetError", "--raw")[1] == found
+    assert "2 are there already" in oneiros("archive", "restore", str(file))[2]
+
+
+def test_what_is_cited_kept_young_or_small_stays(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    assert json.loads(oneiros("archive", "prune", "--older-than", "700", "--json")[1])["sessions"] == []
+    clock.now += dt.timedelta(days=800)
+    note = f"A fact.[^1]\n\n[^1]: person in session {SESSION}, entry 00000001, 2026-03-01\n"
+    write_source(home / "mem", "topics/relay.md", note)
+
+    assert oneiros("archive", "prune")[0] == 2
+    oneiros("config", "archive_max_mb", "1")
+    assert json.loads(oneiros("archive", "prune", "--json")[1])["sessions"] == []
+    older = ("archive", "prune", "--older-than", "700", "--dry-run", "--json")
+    assert json.loads(oneiros(*older)[1])["sessions"] == [OTHER_SESSION]
+    oneiros("keep", OTHER_SESSION)
+    assert json.loads(oneiros(*older)[1])["sessions"] == []
+
+
+def test_a_file_of_another_archive_and_what_was_forgotten_stay_out(
+    oneiros: Oneiros,
+    home: Path,
+    clock: Clock,
+) -> None:
+    oneiros("ingest")
+    clock.now += dt.timedelta(days=800)
+    file = home / "old.tar.zst"
+    oneiros("archive", "prune", "--older-than", "700", "--to", str(file))
+    oneiros("forget", OTHER_SESSION)
+
+    assert oneiros("archive", "restore", str(file))[0] == 0
+    assert Archive(home / "mem" / "sessions" / "archive").session_ids() == [SESSION]
+
+    (home / "mem" / "sessions" / "archive" / "pruned.jsonl").unlink()
+    code, _, said = oneiros("archive", "restore", str(file))
+    assert code == 1 and "nothing was exported from this archive" in said
