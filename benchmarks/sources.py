@@ -11,8 +11,6 @@ person typed in them.
 """
 
 import argparse
-import importlib
-import importlib.util
 import json
 import random
 import signal
@@ -30,6 +28,7 @@ from typing import Any
 import pytest
 
 from benchmarks.machine import machine_text
+from benchmarks.source_readers import readers_figures
 from crawler.archive.store import Archive
 from crawler.machines import fetch
 from crawler.machines.addresses import address_of
@@ -43,7 +42,6 @@ from oneiros.ingest.run import Wanted, fetched, run_ingest
 from tests.crawler.builders import Record, assistant, person, to_lines
 from tests.other_machines import OtherMachines
 
-READERS = "benchmarks.source_readers"
 NAMES = ("laptop", "desk", "server")
 SESSIONS = 200  # on each machine
 LONG_BYTES = 500_000  # of a session that is only fetched: the mean of 210 genuine ones is 580,000
@@ -62,17 +60,10 @@ def main() -> None:
     if not arguments.json:
         print(machine_text())
     with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
-        figures = {**fetch_figures(Path(folder, "fetch")), **ingest_figures(Path(folder, "ingest"))}
+        figures: dict[str, Any] = {**fetch_figures(Path(folder, "fetch")), **ingest_figures(Path(folder, "ingest"))}
     if arguments.samples:
         figures["readers"] = readers_figures(arguments.samples)
     print(json.dumps(figures, indent=None if arguments.json else 2))
-
-
-def readers_figures(samples: Path) -> Any:
-    """The figures of the readers of other agents' sessions; none where this version has no such readers."""
-    if importlib.util.find_spec(READERS) is None:
-        return {}
-    return importlib.import_module(READERS).readers_figures(samples)
 
 
 # -- a first fetch, beside rsync --------------------------------------------------------------------------------------
