@@ -129,7 +129,7 @@ class _Topics:
 
     def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, Provenance]:
         """What the approvals know of each footnote; the archive is asked for one line at a time, by `blame`."""
-        labels = {label for block in blocks for label in block.labels}
+        labels = {label for block in blocks for _, label in block.notes}
         if not labels:
             return {}
         decisions, said = self._served.decisions(), footnote_texts(text)
