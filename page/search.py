@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from memory_server.document import Answer, Layer
 from memory_server.memory import Memory
 from memory_server.search.query import TOKEN, parse_query
-from memory_server.search.question import DAYS, LISTS, Search
+from memory_server.search.question import DAYS, LISTS, Question, Search
 from page.rendering import Renderer
 from page.served import ServedMemory
 
@@ -55,13 +55,17 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         }
         if not query:
             recent = list(dict.fromkeys(str(row["query"]) for row in memory.logged_queries(limit=40)))[:8]
-            return render("search.html", **told, answer=None, recent=recent, others={}, sides=())
+            return render("search.html", **told, answer=None, words=[], recent=recent, others={}, sides=())
         if arms:
             sides = [(HOW[one], look_up(memory, query, one, ARM_HITS)) for one in (Search.EXACT, Search.MEANING)]
-            return render("search.html", **told, answer=Answer(()), recent=(), others={}, sides=sides)
-        answer = memory.search(parse_query(query, how, limit=limit))
+            words = words_of(parse_query(query))
+            return render("search.html", **told, answer=Answer(()), words=words, recent=(), others={}, sides=sides)
+        question = parse_query(query, how, limit=limit)
+        answer = memory.search(question)
         others = {} if answer.hits else other_searches(memory, query, how)
-        return render("search.html", **told, answer=answer, recent=(), others=others, sides=())
+        return render(
+            "search.html", **told, answer=answer, words=words_of(question), recent=(), others=others, sides=()
+        )
 
     return routes
 
@@ -69,6 +73,11 @@ def search_routes(served: ServedMemory, render: Renderer) -> APIRouter:
 def look_up(memory: Memory, query: str, how: Search, limit: int) -> Answer:
     """An answer that is not logged."""
     return memory.look_up(parse_query(query, how, limit=limit))
+
+
+def words_of(question: Question) -> list[str]:
+    """The words that were typed, as they are marked beside the stems that were looked up."""
+    return [word for term in question.terms() for word in term.text.split()]
 
 
 def other_searches(memory: Memory, query: str, how: Search) -> dict[Search, int]:

@@ -98,7 +98,7 @@ def page_link(environment: Environment, view: str) -> str:
 def daemon_json(root: MemoryRoot) -> dict[str, object]:
     """The running daemon for programs; all empty where none runs."""
     state = daemon_state(str(root.state)) if is_running(str(root.path)) else {}
-    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http")}
+    return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http", "no_page")}
 
 
 def episode(

@@ -66,6 +66,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     is_daemon = found["owner"] == f"process {found['daemon']['pid']}"
     yield f"owner     {found['owner'] or 'no process'}{', the daemon' if is_daemon else ''}"
     yield f"daemon    {_daemon_text(found['daemon'], found['indexing'])}"
+    if no_page := found["daemon"]["no_page"]:
+        yield f"page      none: {no_page}; oneiros config http_port PORT"
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
     for receipt in found["hooks"][:1]:

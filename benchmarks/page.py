@@ -1,0 +1,244 @@
+"""Measures the page in a real browser, and draws its pictures.
+
+    python -m benchmarks.page --json FILE [--chunks 30000] [--sessions 500] [--samples DIR]
+    python -m benchmarks.page --screenshots docs/images
+
+Times are from a click to the frame in which what was asked for stands, in milliseconds, the median of RUNS behind a
+first one; `bytes` is all that a browser fetches for the overview, which loads most. `axe_serious` counts findings of
+all views in both colours, `hostile_executed` scripts of a memory that is full of them. Needs `make setup-page`.
+"""
+
+import argparse
+import contextlib
+import datetime as dt
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.machine import machine_text
+from benchmarks.scale import questions
+from benchmarks.synthetic import fill_vectors, write_corpus
+from benchmarks.systems import hub_cache
+from crawler.archive.append import Ingester
+from memory_server.embedding.model import find_model
+from memory_server.layers.sessions import CompressedSession, Section, Statement, write_session
+from memory_server.memory import Memory
+from memory_server.settings import PersonSettings
+from oneiros.light.endpoint import daemon_state
+from tests.crawler.builders import OTHER_SESSION, assistant, call, person, result, settings_in, write_transcript
+from tests.dream.builders import archive_said, decisions_on, new_topic, proposed, quote
+from tests.page.browser import AXE, browser, link, secret_of
+from tests.page.filled import SESSION as FILLED_SESSION
+from tests.page.filled import fill, fill_hostile
+from tests.system.house import House
+
+RUNS = 9
+HUNKS = 20
+TURNS = 1_000
+VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+FOLLOW = """async ([address, wanted]) => {
+  document.querySelector("#view h1")?.remove();
+  const link = document.createElement("a");
+  link.href = address;
+  document.body.append(link);
+  const began = performance.now();
+  link.click();
+  link.remove();
+  const stands = () => document.querySelector("#view h1") && document.querySelector(wanted);
+  while (!stands()) await new Promise(next => setTimeout(next, 1));
+  await new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)));
+  return performance.now() - began;
+}"""
+PICTURES = (  # name, address, width, height, colours
+    ("review", "/review", 1280, 860, "light"),
+    ("overview", "/overview", 1280, 860, "dark"),
+    ("search", "/search?q=how+are+filtered+questions+answered", 1280, 760, "light"),
+    ("topic", "/topics/cats", 1280, 560, "light"),
+    ("session", f"/sessions/{FILLED_SESSION}?depth=raw", 1280, 760, "dark"),
+    ("phone", "/review", 360, 740, "light"),
+)
+
+
+def main() -> None:
+    """Measures, prints and writes; or draws."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--chunks", type=int, default=30_000)
+    parser.add_argument("--sessions", type=int, default=500)
+    parser.add_argument("--samples", type=Path, help="a folder for pictures of what was measured")
+    parser.add_argument("--screenshots", type=Path, help="draws the pictures of the documentation instead")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="oneiros-page-") as home:
+        os.environ["HOME"] = home
+        if arguments.screenshots:
+            draw(arguments.screenshots)
+            return
+        print(machine_text())
+        figures = measure(arguments.chunks, arguments.sessions, arguments.samples)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    for name, value in figures.items():
+        print(f"{name:<24} {value}")
+
+
+@contextlib.contextmanager
+def window(house: House, **settings: Any) -> Iterator[Any]:
+    """A page of a served house in a browser of its own."""
+    with browser() as chrome:
+        context = chrome.new_context(**{"viewport": {"width": 1280, "height": 860}, **settings})
+        context.add_init_script(secret_of(house, link(house)).script)
+        page = context.new_page()
+        page.goto(f"http://localhost:{daemon_state(house.state)['port']}/overview")
+        page.wait_for_selector("#view h1")
+        yield page
+
+
+def measure(chunks: int, sessions: int, samples: Path | None) -> dict[str, Any]:
+    """All figures of one run."""
+    with contextlib.closing(House()) as house:
+        asked = write_memory(house, chunks, sessions)
+        house.warm_up()
+        house.client.ask("POST", "/api/recall", {"query": asked[0]})
+        before = resident_mb(house)
+        figures: dict[str, Any] = {"passages": house.client.ask("GET", "/api/status")["passages"]}
+        with window(house) as page:
+            page.wait_for_selector(".plot canvas")
+            sizes = page.evaluate("performance.getEntries().map(one => one.transferSize || 0)")
+            figures |= times(page, asked, samples)
+            figures["bytes"] = sum(sizes)
+            figures["axe_serious"] = sum(serious_in(page, scheme) for scheme in ("light", "dark"))
+            end = time.monotonic() + 15  # lies open for a while, as pages do
+            while time.monotonic() < end:
+                page.wait_for_timeout(1_000)
+            figures["daemon_mb"] = before
+            figures["daemon_mb_with_page"] = resident_mb(house)
+    return {**figures, "hostile_executed": executed()}
+
+
+def times(page: Any, asked: Sequence[str], samples: Path | None) -> dict[str, float]:
+    """How long a person waits for each view."""
+    asking = "fetch('/page/review', {headers: {'Oneiros-Page': sessionStorage.oneiros}}).then(answer => answer.text())"
+    hunks = page.evaluate(asking)
+    names = list(dict.fromkeys(part[:12] for part in hunks.split('href="/review/')[1:]))
+    turns = f"/sessions/{OTHER_SESSION}?depth=raw&first="
+    views = {
+        "first_hits_ms": ([f"/search?q={text.replace(' ', '+')}" for text in asked], ".hit, .empty"),
+        "topic_ms": ([f"/topics/subject-{number:05}" for number in range(1, 3 * RUNS + 4, 3)], ".topic .row"),
+        "session_ms": ([f"{turns}{1 + 50 * number}" for number in range(RUNS + 1)], ".turns li"),
+        "review_ms": ([f"/review/{name}" for name in names], "#statement"),
+        "overview_ms": (["/overview"] * (RUNS + 1), ".figures"),
+        "topics_ms": (["/topics"] * (RUNS + 1), "table"),
+        "sessions_ms": (["/sessions"] * (RUNS + 1), ".session"),
+        "settings_ms": (["/settings"] * (RUNS + 1), "table"),
+    }
+    figures: dict[str, float] = {}
+    for name, (addresses, wanted) in views.items():
+        found = [page.evaluate(FOLLOW, [address, wanted]) for address in addresses[: RUNS + 1]]
+        figures[name] = round(statistics.median(found[1:]), 1)
+        figures[f"{name.removesuffix('_ms')}_slowest_ms"] = round(max(found), 1)
+        if samples:
+            samples.mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=str(samples / f"{name.removesuffix('_ms')}.png"))
+    return figures
+
+
+def serious_in(page: Any, scheme: str) -> int:
+    """Findings of axe-core that are serious or worse, in every view."""
+    page.emulate_media(color_scheme=scheme)
+    count = 0
+    for view in VIEWS:
+        page.evaluate(FOLLOW, [f"/{view}", "h1"])
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run().then(found => found.violations.map(one => one.impact))")
+        count += sum(impact in ("serious", "critical") for impact in found)
+    return count
+
+
+def executed() -> int:
+    """How many scripts of a hostile memory ran."""
+    with contextlib.closing(House()) as house:
+        hunk = fill_hostile(house)
+        house.warm_up()
+        with window(house) as page:
+            ways = [f"/{view}" for view in VIEWS]
+            ways += ["/topics/mail", "/topics/long", "/sessions/0badc0de", "/sessions/0badc0de?depth=raw"]
+            for address in (*ways, f"/review/{hunk.id}", "/search?q=relay"):
+                page.evaluate(FOLLOW, [address, "h1"])
+            return int(page.evaluate("window.executed || 0"))
+
+
+def write_memory(house: House, chunks: int, sessions: int) -> list[str]:
+    """A memory of that size with its indices, and questions about it."""
+    root = house.memory_root
+    house.settle(raw_vectors=False)  # what is measured are other indices
+    corpus = write_corpus(root, chunks)
+    for number in range(sessions):
+        write_session(root.sessions, session_of(number, corpus.passages[number % len(corpus.passages)]))
+    said = [f"The relay {number} listens on port {2000 + number}." for number in range(HUNKS)]
+    archive_said(root, *said)
+    long_session(house)
+    offered = [new_topic(text, f"relay-{n}", n, quotes=(quote(text, n),)) for n, text in enumerate(said, start=1)]
+    proposed(decisions_on(root), *offered)
+    model = find_model("", hub_cache())
+    fill_vectors(root, model)
+    with Memory(root, person=PersonSettings(), hub_cache=hub_cache(), now=lambda: dt.datetime.now(dt.UTC)) as memory:
+        memory.reindex()
+    return questions(corpus, 6, RUNS + 1)
+
+
+def session_of(number: int, text: str) -> CompressedSession:
+    """One of many sessions."""
+    day = dt.datetime(2026, 1, 1, 9, tzinfo=dt.UTC) + dt.timedelta(hours=9 * number)
+    words = text.split()
+    lines = [Statement(" ".join(words[at : at + 12]), (f"{number:08x}",)) for at in range(0, 60, 12)]
+    return CompressedSession(
+        f"{number + 0xA0000000:08x}-0000-4000-8000-000000000000",
+        f"Session {number} about {words[0]}",
+        " ".join(words[:20]),
+        (Section("Goal", tuple(lines[:1])), Section("Key exchanges", tuple(lines[1:]))),
+        project=f"/srv/project-{number % 12}",
+        started=day,
+        ended=day + dt.timedelta(hours=1),
+        outcome="shipped",
+    )
+
+
+def long_session(house: House) -> None:
+    """A session of many turns in the archive."""
+    records = [person(1, "Look at the relays one after the other.")]
+    for number in range(2, TURNS, 2):
+        asked = call("Bash", f"c{number}", command=f"systemctl status relay-{number}")
+        records += [assistant(number, f"Relay {number} comes next.", asked)]
+        records += [result(number + 1, f"c{number}", "active\n" * 40)]
+    with Ingester(settings_in(house.root)) as ingester:
+        of_another = ({**one, "sessionId": OTHER_SESSION} for one in records)
+        ingester.ingest([write_transcript(house.folder / "long", *of_another, session=OTHER_SESSION)])
+
+
+def resident_mb(house: House) -> float:
+    """What the daemon holds."""
+    return round(house.daemon().memory_info().rss / 1e6, 1)
+
+
+def draw(folder: Path) -> None:
+    """The pictures of docs/page.md, from the example memory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.closing(House()) as house:
+        fill(house)
+        house.warm_up()
+        for name, address, width, height, scheme in PICTURES:
+            with window(house, viewport={"width": width, "height": height}, color_scheme=scheme) as page:
+                page.evaluate(FOLLOW, [address, "h1"])
+                if name == "topic":
+                    page.click("aside summary")
+                page.wait_for_timeout(1_500)
+                page.screenshot(path=str(folder / f"page-{name}.png"))
+
+
+if __name__ == "__main__":
+    main()
