@@ -1,9 +1,10 @@
 """What every reader of this room makes: a conversation as a chain of entries, in the shape of Claude Code's.
 
 An entry's parent is the one that was said before it, so that what a rewind left is a dead branch here as it is there.
-Ids are the agent's own where it has any, else hashes of what was said and when: reading a file again gives the same
-ones, and the archive keeps each once. Names of tools become those of Claude Code where they do the same, since files
-touched, commits and questions to this memory are known by them; nothing that a tool returned can pass for a person.
+Ids are the agent's own UUIDs, or hashes of its other ids, else of what was said and when: reading a file again gives
+the same ones, the archive keeps each once, and a few characters tell them apart. Names of tools become those of Claude
+Code where they do the same, since files touched, commits and questions to this memory are known by them; nothing that
+a tool returned can pass for a person.
 """
 
 import hashlib
@@ -21,6 +22,7 @@ from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.grammar import as_id, as_line, is_id
 from crawler.transcripts.injected import cut_injected, cut_reminders
+from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import BadLine
 from memory_server.errors import Problem
 
@@ -82,7 +84,7 @@ class Conversation:
         self.cwd = self.branch = self.version = ""
         self.is_timed = True
         self.stamp = ""  # of one among many in a file: differs once anything of it has changed
-        self.entries: list[Entry] = [Entry(id=f"{agent}-{digest(self.session_id, source)}")]  # the root of the chain
+        self.entries: list[Entry] = [Entry(id=digest(self.session_id, source))]  # the root of the chain
         self._side_chain = side_chain
         self._last = self.entries[0].id
         self._seen: Counter[str] = Counter()
@@ -147,9 +149,10 @@ class Conversation:
         self._last = entry.id
 
     def _entry(self, part: EntryPart, time: str, own_id: object, agent: str) -> Entry:
-        named = own_id if isinstance(own_id, str) and is_id(own_id) and own_id not in self._parents else ""
         said_at = time if self.is_timed else self.session_id
-        made = named or f"{self.agent}-{digest(part.kind, said_at, part.text, part.tool, part.arguments, part.call_id)}"
+        made = digest(part.kind, said_at, part.text, part.tool, part.arguments, part.call_id)
+        if isinstance(own_id, str) and own_id not in self._parents:
+            made = own_id if is_uuid(own_id) else digest(own_id) if own_id else made
         self._seen[made] += 1
         speaker = as_id(agent or self._side_chain)
         return Entry(

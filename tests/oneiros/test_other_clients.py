@@ -4,6 +4,7 @@ import json
 import tomllib
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,6 +141,38 @@ def test_undoing_leaves_every_byte_as_it_was(tmp_path: Path, name: str, has_file
     setup_in(tmp_path).forget()
 
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+TEXTS = {"type": "array", "items": {"type": "string"}}
+VSCODE = {  # what VS Code's own schema of mcp.json allows for a server that is run
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "inputs": {"type": "array"},
+        "servers": {
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {
+                    "type": {"enum": ["stdio"]},
+                    **{key: {"type": "string"} for key in ("command", "cwd", "envFile")},
+                    "args": TEXTS,
+                    "env": {"type": "object"},
+                    "dev": {"type": "object"},
+                },
+            }
+        },
+    },
+}
+
+
+def test_vs_codes_schema_takes_what_is_written(tmp_path: Path) -> None:
+    for change in list(setup_in(tmp_path).client("vscode")):
+        change.do()
+
+    written = json.loads(clients_of(tmp_path, {})["vscode"].settings.read_bytes())
+    jsonschema.validate(written, VSCODE)
+    assert set(written["servers"]["oneiros"]) == {"type", "command"}
 
 
 def test_what_a_person_added_since_stays(tmp_path: Path) -> None:
