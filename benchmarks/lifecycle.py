@@ -38,6 +38,8 @@ from dream.citations import citations_on
 from dream.decisions.accept import Decisions
 from memory_server.document import LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.embedding.engine import Engine
+from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
 from memory_server.index.raw import raw_path
 from memory_server.layers.sessions import id8_of
@@ -49,6 +51,7 @@ from memory_server.root.places import require_memory
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from oneiros.lifecycle.backup import back_up, bring_back, look_at
+from tests.states import WordEngine
 
 END = dt.datetime(2026, 11, 1, 12, 0, tzinfo=dt.UTC)
 YEAR, FRESH_DAYS, OLD_DAYS = 365, 60, 182
@@ -196,13 +199,13 @@ def ask_for_a_year(log: UseLog, clock: Clock, facts: Sequence[Fact], questions: 
 # -- what is measured -----------------------------------------------------------------------------------------------
 
 
-def open_at(root: MemoryRoot, clock: Clock) -> Memory:
+def open_at(root: MemoryRoot, clock: Clock, engine: Callable[[ModelFiles], Engine] = OnnxEngine) -> Memory:
     return Memory(
         require_memory(root),
         person=PersonSettings(query_log=True),
         catalogue=Catalogue(Path("/nonexistent")),
         now=clock,
-        make_engine=OnnxEngine,
+        make_engine=engine,
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
     )
 
@@ -352,7 +355,7 @@ def killed(scratch: Path, kills: int) -> dict[str, int]:
     """Kills gc, prune, restore and backup at random moments; what was lost and what was left half."""
     base, clock = scratch / "base", Clock()
     root = MemoryRoot(base / "memory", base / "state")
-    facts = write_year(root, 60, 10)
+    facts = write_year(root, 40, 10)
     log = UseLog(require_memory(root).use_log, lambda: clock.now.date())
     ask_for_a_year(log, clock, facts, 200)
     log.close()
@@ -386,7 +389,7 @@ def fresh_copy(base: Path, scratch: Path) -> MemoryRoot:
 
 
 def gc_change(root: MemoryRoot, _: Path) -> None:
-    with open_at(root, Clock()) as memory:
+    with open_at(root, Clock(), WordEngine) as memory:
         memory.own()
         memory.reindex()
         lifecycle.carry_out(root, memory.aging().plan(citations_on(root)).changes, END)
@@ -450,7 +453,7 @@ def check_after(name: str, root: MemoryRoot, scratch: Path, held: Mapping[str, s
     if any(now.get(key) != mark for key, mark in held.items()):
         problems.add("lost")
     if name == "gc":
-        with open_at(root, Clock()) as memory:
+        with open_at(root, Clock(), WordEngine) as memory:
             memory.own()
             memory.reindex()
             if memory.upkeep.is_unfinished() or memory.inspect().search_itself():

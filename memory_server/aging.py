@@ -41,6 +41,8 @@ class Aging:
 
     def told(self, paths: Collection[SourcePath]) -> Mapping[SourcePath, Mapping[str, float]]:
         """How often some sources were found, opened and drilled into, and how alive they are."""
+        if not paths:
+            return {}
         aliveness = self.aliveness(paths)
         known = {source.path: (source.date, source.kind) for source in self.indices.snapshot().sources.values()}
         found = {}

@@ -100,7 +100,9 @@ class StretchIndex:
         if not any(self._turns.changes()) and self.is_empty:
             return
         self._folder.mkdir(exist_ok=True)
-        self._turns.bring_level(report_progress)
+        if self._turns.bring_level(report_progress):
+            with self._guard:
+                self._snapshot = None  # a connection is not told of its own writes
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
         if rebuild:

@@ -7,6 +7,7 @@ found by the next run, finished after a kill, and undone the same way.
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -14,7 +15,6 @@ from memory_server.document import Chunk, LineRange
 from memory_server.layers.sessions import DIGEST_SECTIONS, DIGEST_STATEMENTS, superseded_files
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.marks import Level, LevelChange, Range, decided
-from memory_server.machine.files import file_identity
 from memory_server.root.paths import MemoryRoot
 
 WHOLE = LevelChange(Level.WHOLE, Level.WHOLE)
@@ -76,21 +76,28 @@ def _mark(change: LevelChange) -> str:
     return f"~{change.level:d}.{zlib.crc32(msgspec.json.encode(change)):08x}" if change.level else ""
 
 
+def _stamp(place: Path) -> tuple[int, int]:
+    """What changes with a file, or with the names in a folder."""
+    try:
+        found = place.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
 class FadingOf:
-    """Reads the levels of a root, anew only where the marks have changed."""
+    """Reads the levels of a root, anew only where the marks or the files of sessions have changed."""
 
     def __init__(self, root: MemoryRoot):
         self._root = root
         self._known: tuple[object, Fading] | None = None
 
     def __call__(self) -> Fading:
-        file = self._root.marks
-        identity = file_identity(file)
-        state = (identity, file.stat().st_size if identity else 0)
+        state = tuple(map(_stamp, (self._root.marks, self._root.sessions, *sorted(self._root.sessions.glob("*/")))))
         if self._known is None or self._known[0] != state:
-            self._known = (state, self._read())
-        found = self._known[1]
-        return self._without_resumed(found) if found.files else found
+            found = self._read()
+            self._known = (state, self._without_resumed(found) if found.files else found)
+        return self._known[1]
 
     def _read(self) -> Fading:
         marks = decided(self._root.marks)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.append import Ingester
+from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Layer, Standing
 from memory_server.embedding.catalogue import Catalogue
@@ -329,3 +330,16 @@ def test_what_an_interrupted_run_left_is_embedded_by_the_next(
             pass
     with opened(tmp_path, make_engine) as memory:
         assert found(memory)[:1] == [SESSION]
+
+
+def test_a_session_that_left_the_archive_is_searched_no_more_in_the_same_process(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        assert memory.stretches is not None
+        before = len(memory.stretches.snapshot().passages)
+        Archive(memory.root.path / "sessions" / "archive").take_out(OTHER_SESSION)
+
+        memory.reindex()
+
+        assert 0 < len(memory.stretches.snapshot().passages) < before

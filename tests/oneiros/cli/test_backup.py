@@ -1,7 +1,6 @@
 """`oneiros backup` and `--restore`: whole or not at all, on another machine too, and no more than it may claim."""
 
 import hashlib
-import io
 import json
 import shutil
 import sqlite3
@@ -15,10 +14,10 @@ import zstandard
 
 from dream.decisions.approvals import approvals_on
 from memory_server.errors import ContentError
-from memory_server.lifecycle.bundle import read_bundle
+from memory_server.lifecycle.bundle import header, read_bundle
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
+from tests.crawler.builders import OTHER_SESSION, assistant, person, working_session, write_transcript
 from tests.memories import without_daemon
 
 Run = Callable[..., tuple[int, str, str]]
@@ -199,17 +198,21 @@ def of_bundle(file: Path) -> dict[str, bytes]:
         return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
-def write_tar(file: Path, members: dict[str, bytes], odd: Sequence[tarfile.TarInfo] = ()) -> None:
-    """A bundle with the manifest that fits its members, and members that fit none."""
-    manifest = json.loads(members.pop("manifest.json"))
-    manifest["files"] = {name: [len(text), hashlib.sha256(text).hexdigest()] for name, text in members.items()}
-    with zstandard.open(file, "wb") as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
-        for member in odd:
-            tar.addfile(member, io.BytesIO(b"x" * member.size))
-        for name, text in {**members, "manifest.json": json.dumps(manifest).encode()}.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text)
-            tar.addfile(member, io.BytesIO(text))
+def write_tar(
+    file: Path, members: dict[str, bytes], odd: Sequence[tarfile.TarInfo] = (), manifest: bytes = b""
+) -> None:
+    """A bundle with the manifest that fits its members, unless another is given, and members that fit none."""
+    said = json.loads(members.pop("manifest.json"))
+    said["files"] = {name: [len(text), hashlib.sha256(text).hexdigest()] for name, text in members.items()}
+    whole = {**members, "manifest.json": manifest or json.dumps(said).encode()}
+    with zstandard.open(file, "wb") as stream:
+        for one in odd:
+            is_plain = one.type == tarfile.REGTYPE
+            stream.write(header(one.name.encode(), one.size) if is_plain else one.tobuf(tarfile.USTAR_FORMAT))
+            stream.write((b"x" * one.size).ljust(-(-one.size // 512) * 512, b"\0"))
+        for name, text in whole.items():
+            stream.write(header(name.encode(), len(text)) + text + bytes(-len(text) % 512))
+        stream.write(bytes(1024))
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -277,11 +280,24 @@ def test_a_file_changed_by_hand_under_the_old_manifest_is_refused(
     manifest = members["manifest.json"]
     members["root/topics/mail.md"] = b"The relay listens on port 1.\n"
     forged = tmp_path / "forged.tar.zst"
-    write_tar(forged, dict(members))
-    with zstandard.open(forged, "wb") as stream, tarfile.open(fileobj=stream, mode="w|") as tar:
-        for name, text in {**members, "manifest.json": manifest}.items():
-            one = member(name, size=len(text))
-            tar.addfile(one, io.BytesIO(text))
+    write_tar(forged, members, manifest=manifest)
 
     assert second.run("backup", "--restore", str(forged))[0] == 1
-    assert SESSION and not second.root.exists()
+    assert not second.root.exists()
+
+
+def test_sizes_that_lie_are_refused(first: Machine, second: Machine, tmp_path: Path) -> None:
+    whole = zstandard.decompress(backed_up(first, tmp_path / "a.tar.zst").read_bytes(), max_output_size=1 << 26)
+    name, size = whole[:100].rstrip(b"\0"), int(whole[124:135], 8)
+    for said in (size + 512, 1 << 40, 0):
+        forged = tmp_path / "forged.tar.zst"
+        forged.write_bytes(zstandard.compress(header(name, said % (8 << 30)) + whole[512:]))
+
+        assert second.run("backup", "--restore", str(forged))[0] == 1
+        assert not second.root.exists()
+
+
+def test_other_programs_read_what_is_written(first: Machine, tmp_path: Path) -> None:
+    members = of_bundle(backed_up(first, tmp_path / "a.tar.zst"))
+
+    assert members["root/topics/mail.md"] == (first.root / "topics" / "mail.md").read_bytes()
