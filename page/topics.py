@@ -135,10 +135,8 @@ class _Topics:
         decisions, said = self._served.decisions(), footnote_texts(text)
         approvals = decisions.store.accepted_by_label()
         found = {label: approvals.get(label) for label in labels}
-        return {
-            label: NoteBeside(label, said.get(label, ""), approval, approval is not None and decisions.is_signed(approval))
-            for label, approval in found.items()
-        }
+        signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
+        return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
 
     def history(self, source: SourceFile) -> HTMLResponse:
         """The commits that changed a topic."""
