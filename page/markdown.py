@@ -6,7 +6,7 @@ world in a tab of its own, or is marked as dead. Nothing is loaded.
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -36,7 +36,7 @@ class Block:
     html: Markup
     first: int  # of the file's lines, counted from 1
     last: int
-    labels: tuple[str, ...]  # of the footnotes that its lines refer to
+    notes: tuple[tuple[int, str], ...]  # the footnotes that its lines refer to, each by number and label
 
 
 def is_renderable(text: str) -> bool:
@@ -48,15 +48,19 @@ def blocks_of(body: str, first_line: int, path: str, exists: Callable[[str], boo
     """The blocks of a body that begins on a line of its file. `exists`: whether a path of the memory is there."""
     lines, fenced = split_lines(shown(body)), code_lines(body)
     kept = ["\n" if FOOTNOTE_DEFINITION.match(line) and at not in fenced else line for at, line in enumerate(lines)]
-    tokens = PARSER.parse("".join(kept))
+    tokens, plain = PARSER.parse("".join(kept)), [without_code_spans(line) for line in kept]
+    found = dict.fromkeys(
+        label for at, line in enumerate(plain) if at not in fenced for label in REFERENCE.findall(line)
+    )
+    numbers = {label: number for number, label in enumerate(found, start=1)}
     for token in tokens:
         for child in token.children or ():
             _mend(child, path, exists)
-        token.children = list(_with_footnotes(token.children)) if token.children else token.children
+        token.children = list(_with_footnotes(token.children, numbers)) if token.children else token.children
     for group in _top_level(tokens):
         first, last = group[0].map or (0, 0)
-        own = [without_code_spans(line) for at, line in enumerate(kept[first:last], first) if at not in fenced]
-        labels = dict.fromkeys(label for line in own for label in REFERENCE.findall(line))
+        own = (label for line in plain[first:last] for label in REFERENCE.findall(line))
+        notes = dict.fromkeys((numbers[label], label) for label in own if label in numbers)
         html = nh3.clean(
             PARSER.renderer.render(group, PARSER.options, {}),
             tags=TAGS,
@@ -64,7 +68,7 @@ def blocks_of(body: str, first_line: int, path: str, exists: Callable[[str], boo
             url_schemes={"http", "https", "mailto"},
             link_rel="noopener noreferrer",
         )
-        yield Block(Markup(html), first_line + first, first_line + max(first, last - 1), tuple(labels))  # noqa: S704  cleaned
+        yield Block(Markup(html), first_line + first, first_line + max(first, last - 1), tuple(notes))  # noqa: S704  cleaned
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -94,15 +98,15 @@ def _mend(token: Token, path: str, exists: Callable[[str], bool]) -> None:
         token.attrs = {"href": f"/topics/{quote(whole)}"}
 
 
-def _with_footnotes(children: Sequence[Token]) -> Iterator[Token]:
+def _with_footnotes(children: Sequence[Token], numbers: Mapping[str, int]) -> Iterator[Token]:
     """Inline tokens with references to footnotes as links to the notes beside the text."""
     for child in children:
         if child.type != "text" or "[^" not in child.content:
             yield child
             continue
         for place, piece in enumerate(REFERENCE.split(child.content)):
-            if place % 2:
-                html = Markup('<sup><a href="#note-{0}">{0}</a></sup>').format(piece)
+            if place % 2 and piece in numbers:
+                html = Markup('<sup><a href="#note-{0}">{0}</a></sup>').format(numbers[piece])
                 yield Token("html_inline", "", 0, content=str(html))
             elif piece:
                 yield Token("text", "", 0, content=piece)

@@ -36,6 +36,7 @@ class Renderer:
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),
             autoescape=True,
+            auto_reload=False,
             finalize=visible,
             undefined=StrictUndefined,
             trim_blocks=True,

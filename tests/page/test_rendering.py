@@ -41,8 +41,8 @@ def test_links_lead_to_topics_outside_or_nowhere() -> None:
 def test_a_block_knows_its_lines_and_footnotes() -> None:
     blocks = list(blocks_of("# T\n\nOne.[^a] `[^b]`\ntwo\n\n[^a]: somebody\n", 5, "topics/a.md", lambda _: True))
 
-    assert [(block.first, block.last, block.labels) for block in blocks] == [(5, 5, ()), (7, 8, ("a",))]
-    assert "somebody" not in blocks[1].html and 'href="#note-a"' in blocks[1].html
+    assert [(block.first, block.last, block.notes) for block in blocks] == [(5, 5, ()), (7, 8, ((1, "a"),))]
+    assert "somebody" not in blocks[1].html and 'href="#note-1"' in blocks[1].html
 
 
 def test_hidden_characters_are_written_out() -> None:

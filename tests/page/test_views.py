@@ -87,7 +87,6 @@ def test_both_searches_stand_side_by_side(at: OpenView) -> None:
 
 def test_a_topic_shows_whose_words_stand_behind_a_line_and_leads_to_them(at: OpenView) -> None:
     page = at("/topics/cats")
-    page.click("aside summary")
     assert "since the oven is cold" in page.inner_text("aside details")
     page.click("text=Look it up in the archive")
     page.wait_for_selector("aside .said")
