@@ -44,7 +44,7 @@ class ListedTopic:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class NoteBeside:
     """Whose words stand behind a block."""
 
     label: str
@@ -127,7 +127,7 @@ class _Topics:
             ),
         )
 
-    def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, Provenance]:
+    def _notes(self, text: str, blocks: Sequence[Block]) -> dict[str, NoteBeside]:
         """What the approvals know of each footnote; the archive is asked for one line at a time, by `blame`."""
         labels = {label for block in blocks for _, label in block.notes}
         if not labels:
@@ -135,12 +135,8 @@ class _Topics:
         decisions, said = self._served.decisions(), footnote_texts(text)
         approvals = decisions.store.accepted_by_label()
         found = {label: approvals.get(label) for label in labels}
-        return {
-            label: Provenance(
-                label, said.get(label, ""), approval, approval is not None and decisions.is_signed(approval)
-            )
-            for label, approval in found.items()
-        }
+        signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
+        return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}
 
     def history(self, source: SourceFile) -> HTMLResponse:
         """The commits that changed a topic."""

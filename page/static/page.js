@@ -4,7 +4,7 @@
 const view = document.getElementById("view"), said = document.getElementById("said");
 const trouble = document.getElementById("trouble"), pulse = document.getElementById("pulse");
 const nonce = document.currentScript.nonce, tabs = new BroadcastChannel("oneiros");
-const LOST = "The daemon has ended or was started anew. A new link: oneiros open";
+const LOST = "This page has expired, or its daemon has ended or was started anew. A new link: oneiros open";
 const CLOSED = "This page opens with a link from your terminal: oneiros open";
 let secret = sessionStorage.getItem("oneiros") || "";
 

@@ -16,7 +16,7 @@ from oneiros.environment import now
 from oneiros.light.endpoint import daemon_state, read_token
 from oneiros.light.person_only import PERSON_SETTINGS
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
-from tests.page.browser import browser, link
+from tests.page.browser import link
 from tests.system.house import House
 
 pytestmark = pytest.mark.page
@@ -160,11 +160,11 @@ def test_a_code_that_many_send_at_once_opens_one_page() -> None:
         assert sum(pool.map(opens, range(200))) == 1
 
 
-def test_no_code_and_no_secret_stands_in_an_address_a_log_or_another_request(attacked: House) -> None:
+def test_no_code_and_no_secret_stands_in_an_address_a_log_or_another_request(chrome: Any, attacked: House) -> None:
     address = link(attacked, "review")
     code = address.partition("#code=")[2]
     asked: list[str] = []
-    with browser() as opened:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         page.on("request", lambda one: asked.append(f"{one.url} {one.headers.get('referer', '')}"))
         page.goto(address)
@@ -256,10 +256,10 @@ def test_a_hostile_memory_can_be_looked_at(attacked: House, secret: str, view: s
     assert answer.status == 200 and "<script>" not in answer.text and '<div hx-get="/page/settings"' not in answer.text
 
 
-def test_a_hostile_topic_and_hunk_run_nothing_and_lead_nowhere(attacked: House) -> None:
+def test_a_hostile_topic_and_hunk_run_nothing_and_lead_nowhere(chrome: Any, attacked: House) -> None:
     said: list[str] = []
     asked: list[str] = []
-    with browser() as opened:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         page.on("console", lambda one: said.append(one.text))
         page.on("pageerror", lambda one: said.append(str(one)))

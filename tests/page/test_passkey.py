@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from dream.proposals.store import Event
 from dream.records import State
 from memory_server.settings import read_person_settings
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
-from tests.page.browser import browser, link
+from tests.page.browser import link
 from tests.system.at_terminal import WORD, Seen, at_terminal
 from tests.system.house import House, wait_until
 from tests.system.test_passkey import free_port
@@ -83,8 +82,8 @@ def state_of(house: House, number: int) -> State:
     return next(hunk.state for hunk in hunks if hunk.target == f"topics/topic-{number}.md")
 
 
-def test_a_person_makes_a_passkey_and_decides_with_it(waiting: House, tmp_path: Path) -> None:
-    with browser() as opened:
+def test_a_person_makes_a_passkey_and_decides_with_it(chrome: Any, waiting: House) -> None:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         device = Device(page)
 
@@ -124,8 +123,8 @@ def test_a_person_makes_a_passkey_and_decides_with_it(waiting: House, tmp_path: 
     assert fingerprint in shown and "passkey laptop, on http://localhost:" in shown
 
 
-def test_what_changed_under_an_open_page_is_not_signed(waiting: House) -> None:
-    with browser() as opened:
+def test_what_changed_under_an_open_page_is_not_signed(chrome: Any, waiting: House) -> None:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         Device(page)
         made_on(page, waiting)
@@ -141,15 +140,16 @@ def test_what_changed_under_an_open_page_is_not_signed(waiting: House) -> None:
     assert state_of(waiting, 1) is State.PENDING
 
 
-def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(waiting: House) -> None:
-    with browser() as opened:
+def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(chrome: Any, waiting: House) -> None:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         Device(page)
-        with registering(waiting, "--port", str(free_port())) as (address, seen):
+        begun, another = registering(waiting, "--port", str(free_port())), closing(chrome.new_context())
+        with begun as (address, seen), another as elsewhere:
             page.goto(address)
             page.get_by_role("button", name="Make a passkey").click()
             page.get_by_text("Made laptop: SHA256:").wait_for()
-            other = opened.new_context().new_page()
+            other = elsewhere.new_page()
             Device(other)
             other.goto(address)
             other.get_by_text("the code is wrong, used or too old").wait_for()
@@ -166,9 +166,9 @@ def test_a_link_makes_one_passkey_and_a_removed_one_signs_nothing(waiting: House
     assert waiting.command("key", "show", check=False).returncode == 1
 
 
-def test_a_port_of_any_kind_offers_no_passkey(waiting: House) -> None:
+def test_a_port_of_any_kind_offers_no_passkey(chrome: Any, waiting: House) -> None:
     waiting.serve()
-    with browser() as opened:
+    with closing(chrome.new_context()) as opened:
         page = opened.new_page()
         page.goto(link(waiting, "review"))
         page.locator("#statement").wait_for()

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from dream.decisions.page import PageSessions
 from memory_server.errors import UsageError
+from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.memory import Memory
@@ -98,7 +99,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
     api: FastAPI = create_api(memory, indexer, "1", on_stop=lambda: None, on_restart=lambda: None)
     archive = archive_of(memory.root)
     add_page(api, ServedMemory(memory, archive, lambda: decisions_on(memory.root), pages, running))
-    return TestClient(api)
+    return TestClient(api, headers={PAGE_HEADER: pages.open(pages.new_code())})
 
 
 def hunk_of(memory: Memory) -> str:
