@@ -14,6 +14,7 @@ from crawler.archive.discovery import find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.compress.summaries import summary_file
 from crawler.transcripts.tail import is_uuid
 from memory_server.errors import ContentError, Problem
 from memory_server.layers.sessions import files_of, newest_files
@@ -127,6 +128,7 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
         for session_id in removed:
             own = files_of(compressed, session_id)
             for path in own:
+                remove_file(summary_file(path))
                 remove_file(path)
             ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
             files += own
