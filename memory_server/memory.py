@@ -41,6 +41,7 @@ from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
 from memory_server.lifecycle.fading import FadingOf
 from memory_server.lifecycle.findable import losses_of
+from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
 from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
@@ -393,6 +394,7 @@ class Memory:
         ]
         ledgers = [self.indices.ledger, *([self.raw.ledger] if self.raw is not None and not self.raw.is_empty else [])]
         subjects = {*names, *paths}
+        forget_marks(self.root.marks, subjects)
         self.use.forget([path for path in self.use.paths() if subject_of(path) in subjects])
         self._query_log.forget(set().union(*(ledger.ids_of(paths) for ledger in ledgers)), paths)
 

@@ -5,7 +5,7 @@ and clock: without the file everything is indexed whole, and the next run finds 
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from memory_server.machine.files import append_line
+from memory_server.layers.sessions import subject_of
+from memory_server.machine.files import append_line, replace_file
 
 Range = tuple[int, int]  # first and last line or turn, from 1
 
@@ -67,6 +68,17 @@ class MarksHeld:
 
 def add_mark(file: Path, mark: LifeMark) -> None:
     append_line(file, msgspec.json.encode(mark))
+
+
+def forget_marks(file: Path, subjects: Collection[str]) -> None:
+    """Takes some sources out of the file: their paths hold words of their titles."""
+    kept = []
+    for mark in _marks(file):
+        changes = {path: change for path, change in mark.changes.items() if subject_of(path) not in subjects}
+        if mark.keep not in subjects and (changes or mark.keep):
+            kept.append(msgspec.json.encode(msgspec.structs.replace(mark, changes=changes)) + b"\n")
+    if file.exists():
+        replace_file(file, b"".join(kept))
 
 
 def decided(file: Path) -> MarksHeld:

@@ -11,10 +11,11 @@ import pytest
 
 from crawler.archive.store import Archive
 from memory_server.lifecycle.use import UseLog
+from memory_server.root.paths import MemoryRoot, state_home
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.crawler.builders import OTHER_SESSION, SESSION, assistant, person, working_session, write_transcript
-from tests.memories import root_at, without_daemon, write_source
+from tests.memories import without_daemon, write_source
 
 Oneiros = Callable[..., tuple[int, str, str]]
 QUESTION = "which rollers were ordered for the printer in the hall"
@@ -73,6 +74,11 @@ def levels(oneiros: Oneiros, *options: str) -> dict[str, int]:
 
 def found(oneiros: Oneiros, *options: str) -> list[str]:
     return [hit["path"] for hit in json.loads(oneiros("recall", QUESTION, "--json", *options)[1])["hits"]]
+
+
+def root_of(home: Path) -> MemoryRoot:
+    """The memory of that home, with the state that its commands use."""
+    return MemoryRoot(home / "mem", state_home({}, home))
 
 
 def files_of(home: Path) -> dict[str, str]:
@@ -137,7 +143,10 @@ def test_what_was_opened_kept_or_cited_stays(oneiros: Oneiros, home: Path, clock
 def test_without_the_log_of_use_nothing_is_old(oneiros: Oneiros, home: Path, clock: Clock) -> None:
     oneiros("ingest")
     clock.now += dt.timedelta(days=600)
-    root_at(home / "mem").use_log.unlink(missing_ok=True)
+    found(oneiros)
+    clock.now += dt.timedelta(days=600)
+    assert levels(oneiros)
+    root_of(home).use_log.unlink()
 
     assert levels(oneiros) == {}
 
@@ -184,11 +193,30 @@ def test_a_long_old_episode_gets_a_summary_beside_it(oneiros: Oneiros, home: Pat
     assert "The host number" in summary and "compressed_at: '2026-03-02'" in summary and len(summary) < 600
 
 
+def test_what_is_forgotten_leaves_no_mark_no_use_and_no_summary(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+    oneiros("ingest")
+    oneiros("drill", OTHER_SESSION, "--depth", "raw")
+    clock.now += dt.timedelta(days=600)
+    oneiros("gc")
+    [file] = (home / "mem" / "sessions" / "compressed").rglob(f"*{OTHER_SESSION[:8]}.md")
+    file.with_suffix(".summary.yaml").write_text("summary: of the printer\n", encoding="utf-8")
+
+    assert oneiros("forget", OTHER_SESSION)[0] == 0
+
+    root, mark = root_of(home), OTHER_SESSION[:8]
+    files = [path for path in (*root.state.rglob("*"), *root.path.rglob("*")) if path.is_file()]
+    held = [path.name for path in files if mark.encode() in path.read_bytes() or mark in path.name]
+    assert held == []
+    assert SESSION.encode() in root.marks.read_bytes()
+
+
 def test_doctor_and_hooks_count_as_no_use(oneiros: Oneiros, home: Path) -> None:
     oneiros("doctor")
 
-    log = UseLog(root_at(home / "mem").use_log, lambda: NOW.date())
+    log = UseLog(root_of(home).use_log, lambda: NOW.date())
     assert log.uses() == {}
+    found(oneiros)
+    assert log.uses()
     log.close()
 
 
