@@ -5,6 +5,7 @@ never sources. A file that cannot be read is a `Problem`, never the end of the r
 """
 
 import datetime as dt
+import hashlib
 import os
 import posixpath
 import re
@@ -24,6 +25,7 @@ from memory_server.root.paths import MemoryRoot
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
+KEPT_HEADS = 5_000  # heads of topics that are kept by the hashes of their texts
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
@@ -131,12 +133,24 @@ def topic_heads(root: MemoryRoot) -> list[TopicHead]:
 
 def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
     """What a list says of one topic; of a file that cannot be read, why."""
-    name = topic_name(source.path)
     try:
-        parsed = parse_frontmatter(read_text(root.file(source.path)))
+        return _head_of_text(source, read_text(root.file(source.path)))
     except ContentError as error:
-        return TopicHead(name, "(unreadable)", None, error.what, source.path)
-    return head_of(source, parsed)
+        return TopicHead(topic_name(source.path), "(unreadable)", None, error.what, source.path)
+
+
+def _head_of_text(source: SourceFile, text: str) -> TopicHead:
+    """A head that was read before, where its text is the same: all are wanted before each index run."""
+    key = (source, hashlib.sha256(text.encode()).digest())
+    if (head := _heads.get(key)) is None:
+        head = head_of(source, parse_frontmatter(text))
+        if len(_heads) >= KEPT_HEADS:
+            _heads.clear()
+        _heads[key] = head
+    return head
+
+
+_heads: dict[tuple[SourceFile, bytes], TopicHead] = {}
 
 
 def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
