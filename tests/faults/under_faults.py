@@ -14,8 +14,10 @@ import hashlib
 import json
 import os
 import shutil
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,12 @@ from unittest.mock import patch
 
 from crawler.archive.store import Archive
 from dream.records import State
+from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError
+from memory_server.index.build import fill_cache
+from memory_server.index.ledger import embedded_text
+from memory_server.index.token_vectors import token_bytes
 from memory_server.lifecycle.use import UseLog
 from memory_server.machine.repair import refusal_of
 from memory_server.settings import read_memory_settings
@@ -93,6 +100,22 @@ def earlier(home: Home) -> None:
     memory_at(home).parent.mkdir(parents=True)
     (home / "run").mkdir(mode=0o700)
     root.rename(memory_at(home))
+    _make_vectors_anew(memory_at(home) / ".oneiros")
+
+
+def _make_vectors_anew(derived: Path) -> None:
+    """Puts vectors of this run's engine in the place of those that an earlier version's real model made.
+
+    A fault may lose the kept ones; what is then made again must be the same.
+    """
+    with closing(sqlite3.connect(derived / "ledger.db")) as ledger:
+        rows = ledger.execute("select text_hash, context, passage from chunk where text_hash is not null").fetchall()
+    (folder,) = (derived / "vectors").iterdir()
+    shutil.rmtree(folder)
+    engine = WordEngine(TwoModels(Path("/nonexistent")).find())
+    with closing(VectorCache(folder, engine.dimensions, token_bytes(engine.dimensions))) as cache:
+        wanted = {TextHash(key): embedded_text(context, passage) for key, context, passage in rows}
+        fill_cache(cache, list(wanted.items()), engine, WorkerPlan.of_share(1.0))
 
 
 def proposal(home: Home) -> None:
