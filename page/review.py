@@ -1,6 +1,7 @@
 """The review in a browser: one hunk at a time, beside everything that it rests on.
 
-A choice is only prepared here; `dream/decisions/page.py` keeps it until the person decides at their terminal.
+A choice is only prepared here; `dream/decisions/page.py` keeps it until the person decides, at their terminal or with
+a passkey.
 """
 
 import re

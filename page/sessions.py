@@ -1,7 +1,7 @@
 """The sessions: by day, and each at four depths down to its turns, which are loaded as one scrolls."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.levels import DIGEST_CHARS, Depth
+from crawler.compress.levels import Depth, digest_sections
 from crawler.facts import arguments_of
 from crawler.outcome import Outcome, outcomes_of
 from crawler.transcripts.turns import Role, Turn
@@ -20,8 +20,6 @@ from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.index.ledger import StoredSource
 from memory_server.layers.sessions import (
-    DIGEST_SECTIONS,
-    DIGEST_STATEMENTS,
     CompressedSession,
     Section,
     Statement,
@@ -170,7 +168,7 @@ class _Sessions:
             project=project_name(session.project or session.cwd) if session else self._project(record),
             depth=depth,
             depths=[one for one in Depth if file or one is Depth.RAW],
-            sections=list(sections_at(session, depth)) if session else [],
+            sections=sections_at(session, depth) if session else (),
             is_archived=is_archived,
             turns=shown,
             total=total,
@@ -212,14 +210,11 @@ def statements_in(session: CompressedSession, title: str) -> Sequence[Statement]
     return next((section.statements for section in session.sections if section.title == title), ())
 
 
-def sections_at(session: CompressedSession, depth: Depth) -> Iterator[Section]:
+def sections_at(session: CompressedSession, depth: Depth) -> Sequence[Section]:
     """What a depth shows of a session's file."""
-    for section in session.sections:
-        if depth is Depth.FILE:
-            yield section
-        elif depth is Depth.DIGEST and section.title in DIGEST_SECTIONS:
-            cut = (Statement(one.text[:DIGEST_CHARS], one.entries) for one in section.statements[:DIGEST_STATEMENTS])
-            yield Section(section.title, tuple(cut))
+    if depth is Depth.FILE:
+        return session.sections
+    return list(digest_sections(session)) if depth is Depth.DIGEST else ()
 
 
 def call_of(turn: Turn) -> str:

@@ -3,8 +3,8 @@
 The text is data out of transcripts: who shows it to a model says so (DESIGN section 9).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from memory_server.layers.sessions import (
     DIGEST_SECTIONS,
     DIGEST_STATEMENTS,
     CompressedSession,
+    Section,
     id8_of,
     newest_files,
     read_session,
@@ -114,13 +115,20 @@ def one_line(session: CompressedSession, next_step: "NextStep") -> str:
     return f"{date}  {session.title}  ({session.outcome}{commits})  more: {next_step(session.session_id, 'digest')}\n"
 
 
+def digest_sections(session: CompressedSession) -> Iterator[Section]:
+    """What a digest says: the first statements of some sections, each cut to a few words."""
+    for section in session.sections:
+        if section.title in DIGEST_SECTIONS:
+            first = section.statements[:DIGEST_STATEMENTS]
+            yield Section(section.title, tuple(replace(one, text=clip(one.text, DIGEST_CHARS)) for one in first))
+
+
 def digest(session: CompressedSession, next_step: "NextStep") -> str:
     """Goal, decisions, outcome, what is open and what came of each request, some 50 tokens a statement."""
     lines = [one_line(session, next_step).split("  more:")[0]]
-    for section in session.sections:
-        if section.title in DIGEST_SECTIONS:
-            lines.append(f"{section.title}:")
-            lines += [f"- {clip(statement.text, DIGEST_CHARS)}" for statement in section.statements[:DIGEST_STATEMENTS]]
+    for section in digest_sections(session):
+        lines.append(f"{section.title}:")
+        lines += [f"- {statement.text}" for statement in section.statements]
     lines.append(f"The whole file: {next_step(session.session_id, 'file')}")
     return "\n".join(lines) + "\n"
 

@@ -167,6 +167,8 @@ def test_a_window_of_the_same_page_needs_no_link_of_its_own(chrome: Any, filled:
     second.goto(page.url.replace("/overview", "/topics/cats"))
 
     second.wait_for_selector("text=oven")
+    assert "#" not in second.url and second.locator("#trouble").is_hidden()
+    assert context.cookies() == []
     context.close()
 
 

@@ -160,17 +160,23 @@ def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView
     assert "We restart the relay after" in (filled.root / "topics" / "mail.md").read_text(encoding="utf-8")
 
 
-def test_a_note_is_taken_in_found_read_and_deleted(at: OpenView) -> None:
+def test_a_note_is_taken_in_found_read_and_deleted(at: OpenView, filled: House) -> None:
+    def kept() -> list[str]:
+        return [file.read_text(encoding="utf-8") for file in (filled.root / "episodes").rglob("*.md")]
+
     page = at("/notes")
     page.fill("#text", "The spare key lies with the porter.")
     page.fill("#tags", "keys, hall")
     page.click("text=Take it in")
     page.click("li a:has-text('The spare key lies with the porter.')")
     page.wait_for_selector(".words")
+    assert "The spare key lies with the porter." in page.inner_text(".words")
+    assert any("spare key" in text and "hall" in text for text in kept())
+
     page.click("text=Delete")
     page.click("text=Delete it")
-
     page.wait_for_selector("text=No note yet.")
+    assert kept() == []
 
 
 def test_a_free_setting_changes_and_what_is_paid_does_not(at: OpenView, filled: House) -> None:
@@ -186,18 +192,22 @@ def test_a_free_setting_changes_and_what_is_paid_does_not(at: OpenView, filled: 
     assert page.evaluate(sent) == 400
 
 
-def test_embedding_rests_and_goes_on(at: OpenView) -> None:
+def test_embedding_rests_and_goes_on(at: OpenView, filled: House) -> None:
     page = at("/settings")
     page.click("text=Let it rest")
     page.wait_for_selector("text=Embedding rests.")
+    assert filled.client.ask("GET", "/api/indexing")["paused"] is True
+
     page.click("text=Let it go on")
     page.wait_for_selector("text=Embedding goes on.")
+    assert filled.client.ask("GET", "/api/indexing")["paused"] is False
 
 
 def test_a_trainer_that_does_not_answer_is_a_line(at: OpenView) -> None:
     page = at("/trainers")
 
     page.wait_for_selector("text=does not answer")
+    assert page.locator("#view h2").count() == 1 and page.locator("#trouble").is_hidden()
 
 
 def test_the_overview_says_how_things_stand(at: OpenView) -> None:
