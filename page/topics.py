@@ -29,6 +29,7 @@ from page.markdown import Block, blocks_of, is_renderable
 from page.rendering import Renderer
 from page.served import ServedMemory
 
+PAGE = 100  # topics loaded at a time
 VERSIONS = 50
 SOURCE_CHARS = 400_000
 Show = Literal["text", "source", "history"]
@@ -59,8 +60,8 @@ def topic_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     topics = _Topics(served, render)
 
     @routes.get("/topics")
-    def topic_list() -> HTMLResponse:
-        return render("topics.html", topics=topics.listed())
+    def topic_list(first: Annotated[int, Query(ge=0)] = 0) -> HTMLResponse:
+        return topics.listed(first)
 
     @routes.get("/topics/{name:path}")
     def topic(
@@ -95,12 +96,18 @@ class _Topics:
         self._root = served.memory.root
         self._render = render
 
-    def listed(self) -> list[ListedTopic]:
-        """Every topic with what waits for it, by name."""
+    def listed(self, first: int) -> HTMLResponse:
+        """A part of the list by name, with what waits for each."""
         hunks = self._served.decisions().store.hunks()
         waiting = Counter(hunk.target for hunk in hunks if hunk.state is State.PENDING)
         heads = topic_heads(self._root)
-        return [ListedTopic(head, self._root.file(head.path).stat().st_size, waiting[head.path]) for head in heads]
+        part = heads[first : first + PAGE]
+        return self._render(
+            "topic_rows.html" if first else "topics.html",
+            topics=[ListedTopic(one, self._root.file(one.path).stat().st_size, waiting[one.path]) for one in part],
+            total=len(heads),
+            following=first + PAGE if first + PAGE < len(heads) else 0,
+        )
 
     def text(self, source: SourceFile, line: int, day: dt.date | None, *, is_source: bool) -> HTMLResponse:
         """A topic as it is, or as it was at the end of a day."""

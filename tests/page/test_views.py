@@ -1,10 +1,13 @@
 """Each view as a person uses it, in a real browser."""
 
+import contextlib
 import json
 from typing import Any
 
 import pytest
 
+from page.topics import PAGE
+from tests.memories import root_at, write_topic
 from tests.page.browser import AXE, link
 from tests.page.conftest import OpenView
 from tests.page.filled import SESSION
@@ -158,6 +161,24 @@ def test_the_review_is_prepared_by_keys_and_decided_at_the_terminal(at: OpenView
 
     assert "2 accepted, 0 rejected" in seen.screen, seen
     assert "We restart the relay after" in (filled.root / "topics" / "mail.md").read_text(encoding="utf-8")
+
+
+def test_a_long_list_of_topics_comes_as_one_scrolls(chrome: Any) -> None:
+    with contextlib.closing(House()) as house:
+        for number in range(PAGE + 20):
+            write_topic(root_at(house.root), f"subject-{number:03}", f"The number of this is {number}.")
+        house.warm_up()
+        page = chrome.new_context().new_page()
+        page.goto(link(house, "topics"))
+        page.wait_for_selector("text=Loading more")
+        rows = page.locator("tr:has([data-row])")
+        assert rows.count() == PAGE
+
+        rows.last.scroll_into_view_if_needed()
+
+        page.wait_for_selector(f".meta:has-text('subject-{PAGE + 19}')")
+        assert rows.count() > PAGE and page.locator("text=Loading more").count() == 0
+        page.context.close()
 
 
 def test_a_note_is_taken_in_found_read_and_deleted(at: OpenView, filled: House) -> None:
