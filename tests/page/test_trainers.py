@@ -4,7 +4,6 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,10 +18,17 @@ from oneiros.environment import Environment
 from page.person import trainer_routes
 from page.rendering import Renderer
 from page.served import ServedMemory
-from trainer.serving.gauges import Gauge
 
 TOKEN = "of-this-desk-alone-7f3a"
-CARD = Gauge("A card <b>", "nvidia", 73.0, 20.5, 80.0, celsius=61.0, watts=410.0)
+CARD = {  # as `trainer.serving.gauges.Gauge` is sent
+    "name": "A card <b>",
+    "kind": "nvidia",
+    "busy_percent": 73.0,
+    "memory_used_gb": 20.5,
+    "memory_total_gb": 80.0,
+    "celsius": 61.0,
+    "watts": 410.0,
+}
 ANSWERS: dict[str, dict[str, Any]] = {
     "/status": {
         "state": "training",
@@ -33,7 +39,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "error": "",
         "loss_history": [[10, 2.5], [20, 1.75]],
     },
-    "/gpu": {"available": True, "reason": "", "time": 0.0, "devices": [asdict(CARD)]},
+    "/gpu": {"available": True, "reason": "", "time": 0.0, "devices": [CARD]},
     "/inference/status": {"loaded": True, "model": "small-1", "waiting": 2},
     "/log/tail": {"text": "step 40 <script>", "next": 16},
 }
