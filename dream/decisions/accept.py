@@ -1,62 +1,42 @@
 """What a person decides: accept, reword, reject, revert, adopt. The only way from a proposal into layer 1.
 
-Every decision asks for `Consent`. A change is planned on the files as they are: a topic edited meanwhile is taken as
-it stands, and the hunk finds its place anew or is refused. What nobody has answered for is not built upon.
+Every decision asks for `Consent`, is planned (`planning.py`) and carried out (`journal.py`) under one lock.
 """
 
 import datetime as dt
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from filelock import FileLock, Timeout
 
-from dream.decisions.approvals import Approvals, Unexplained, approved_files, change_of
+from dream.decisions.approvals import Approvals, Unexplained, approved_files
 from dream.decisions.chain import Chain, ChainEntry
-from dream.decisions.journal import Journal, Plan, PlannedFile, require_rest
-from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.journal import Journal, Plan
+from dream.decisions.log import DecisionLog
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
+from dream.decisions.planning import Planner
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
-from dream.proposals.desk import ProposalDesk, home_of
-from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
-from dream.proposals.rendering import accepting, adopting, arranging, reverting
+from dream.proposals.desk import ProposalDesk
 from dream.proposals.store import (
     Approval,
     Event,
-    FileChange,
     ProposalStore,
-    Splice,
-    checked_path,
-    checked_target,
-    splices_between,
-    taken_out,
-    undone,
 )
 from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
-from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, NeedsRepair, UsageError
-from memory_server.layers.footnotes import find_footnotes
-from memory_server.layers.index_page import NEW_PAGE, with_pointers
-from memory_server.layers.mif import parse_frontmatter
-from memory_server.layers.topics import (
-    SourceFile,
-    TopicHead,
-    head_of,
-    read_text,
-    topic_heads,
-)
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.settings import PersonSettings, read_memory_settings
+from memory_server.settings import PersonSettings
 
 logger = logging.getLogger(__name__)
 
@@ -70,16 +50,6 @@ class Decided:
 
     hunk: Hunk
     commit: str = ""  # empty where none was made
-
-
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A file that a decision is about: its text before and behind, None where there is none, and the way back."""
-
-    path: str
-    old: str | None
-    new: str | None
-    splices: tuple[Splice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +116,6 @@ class Decisions:
         self._is_true = is_true
         self._to_show: set[str] | None = None  # proposals whose pages are behind, while decisions are made together
         self._levels_at_once = True
-        self._ahead: dict[str, str | None] = {}  # files as the choices before this one will leave them
 
     def accept(self, name: str, consent: Consent, *, text: str | None = None, shown: Hunk | None = None) -> Decided:
         """Writes a hunk into its topic; `text` is the person's own wording of it, `shown` what they saw.
@@ -158,7 +127,7 @@ class Decisions:
             hunk = self._open_hunk(name)
             if shown is not None and hunk != shown:
                 raise ContentError("it is not as it was shown", where=f"hunk {hunk.id}", remedy="Look at it again")
-            plan = self._plan_to_accept(self._checked(hunk, text), consent)
+            plan = self._planner().accept(self._checked(hunk, text), consent)
             journal.carry_out(plan)
             self._show_again(hunk)
         self._bring_level()
@@ -167,12 +136,10 @@ class Decisions:
     def foreseen(self, choices: Sequence[Chosen], consent: Consent) -> Foreseen:
         """What these choices would do, one after the other. Raises as `accept` and `reject` do; nothing is changed."""
         with self.locked():
-            try:
-                hunks = tuple(self._open_hunk(choice.hunk) for choice in choices)
-                pairs = zip(choices, hunks, strict=True)
-                steps = tuple(self._step(hunk, choice, consent) for choice, hunk in pairs)
-            finally:
-                self._ahead = {}
+            planner = self._planner()
+            hunks = tuple(self._open_hunk(choice.hunk) for choice in choices)
+            pairs = zip(choices, hunks, strict=True)
+            steps = tuple(self._step(planner, hunk, choice, consent) for choice, hunk in pairs)
             return Foreseen(hunks, steps, self._log.chain.last)
 
     def carry_out(self, foreseen: Foreseen, signing: ChainEntry) -> list[Decided]:
@@ -210,7 +177,7 @@ class Decisions:
         """
         with self.locked() as journal:
             known = replace(hunk, proposal=self.store.next_name(self.now().date()))
-            plan = self._plan_to_accept(known, consent)
+            plan = self._planner().accept(known, consent)
             journal.carry_out(plan)
             self._show_again(known)
         self._bring_level()
@@ -246,7 +213,7 @@ class Decisions:
             accepted = [one for one in self.store.approvals() if one.hunk == hunk.id and one.event is Event.ACCEPTED]
             if hunk.state is not State.ACCEPTED or not accepted:
                 raise ContentError(f"hunk {hunk.id} is {hunk.state}, not accepted", remedy="Revert accepted ones only")
-            plan = self._plan_to_revert(hunk, accepted[-1], consent)
+            plan = self._planner().revert(hunk, accepted[-1], consent)
             journal.carry_out(plan)
             self._show_again(hunk)
         self._bring_level()
@@ -255,18 +222,14 @@ class Decisions:
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics. Raises where a name is none of layer 1, or a file of it is in doubt."""
         with self.locked():
-            return self._arrangement(wanted)
+            return self._planner().arrangement(wanted)
 
     def arrange(self, wanted: Callable[[Texts], Arrangement], consent: Consent) -> Arranged:
         """Renames, joins or cuts topics: files, links, pointers and open hunks at once. Raises as `accept` does."""
         with self.locked() as journal:
-            found = self._arrangement(wanted)
-            olds = {path: self._text(path) for path in found.files}
-            written = [
-                Rewritten(path, olds[path], new, splices_between(olds[path] or "", new or ""))
-                for path, new in found.files.items()
-            ]
-            plan = self._plan_to_arrange(Event.ARRANGED, found.what, written, found.homes, consent)
+            planner = self._planner()
+            found = planner.arrangement(wanted)
+            plan = planner.arrange(found, consent)
             journal.carry_out(plan)
             self._show_all(plan)
         self._bring_level()
@@ -280,25 +243,13 @@ class Decisions:
     def put_back(self, arranged: Approval, consent: Consent) -> Arranged:
         """Undoes it: to the last byte where the files have not changed since. Raises ContentError where they have."""
         with self.locked() as journal:
-            if not self._log.chain.entry_of(arranged):
-                what = "its way back is not the one that was decided"
-                raise ContentError(what, where=arranged.name, remedy="Arrange the topics by hand")
             if any(one.event is Event.REVERTED and one.hunk == arranged.name for one in self.store.approvals()):
                 raise ContentError("it is undone already", where=arranged.name)
-            written = []
-            for change in arranged.files:
-                if change.path != self.root.index_page.name:
-                    self._require_no_doubt(change.path, is_new=False)
-                    now = self._text(change.path)
-                    written.append(Rewritten(change.path, now, self._without(now, change, is_whole=True)))
-            left = [one.path for one in written if one.new is not None]
-            homes = {one.path: tuple(left) for one in written}
-            what = f"Undo: {arranged.text}"
-            plan = self._plan_to_arrange(Event.REVERTED, what, written, homes, consent, arranged)
+            plan = self._planner().put_back(arranged, consent)
             journal.carry_out(plan)
             self._show_all(plan)
         self._bring_level()
-        return Arranged(arranged.name, what, self._commit_of(plan))
+        return Arranged(arranged.name, plan.approval.text, self._commit_of(plan))
 
     def unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
@@ -359,11 +310,7 @@ class Decisions:
             return self._log.rejections()
 
     def _adopt(self, journal: Journal, paths: Sequence[str], consent: Consent) -> str:
-        texts = {path: self._text(path) for path in paths}
-        written = [Rewritten(path, text, text) for path, text in texts.items()]
-        approval = Approval(Event.ADOPTED, self.now(), changes_of(written), nonce=new_nonce())
-        entry = self._log.entry(approval, consent)
-        plan = Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
+        plan = self._planner().adopt(paths, consent)
         journal.carry_out(plan)
         return self._commit_of(plan)
 
@@ -414,22 +361,24 @@ class Decisions:
             if not level_at_once:
                 self._bring_level()
 
-    # -- plans --------------------------------------------------------------------------------------------------
+    def _planner(self) -> Planner:
+        """Plans one decision, or several that are to be one."""
+        keeps = self._person.dream_history == "topic"
+        return Planner(self.root, self.desk, self._log, self._repository(), self.now(), keeps_history=keeps)
 
-    def _step(self, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan | Rejecting:
+    def _step(self, planner: Planner, hunk: Hunk, choice: Chosen, consent: Consent) -> Plan | Rejecting:
         """What one of several choices will do, those before it done."""
         if choice.verdict == "reject":
             return self._rejecting(hunk, consent, choice.reason)
-        plan = self._plan_to_accept(self._checked(hunk, choice.text), consent)
-        self._ahead |= {one.path: one.text for one in plan.files}
-        return plan
+        return planner.accept(self._checked(hunk, choice.text), consent)
 
     def _require_as_foreseen(self, foreseen: Foreseen) -> None:
         """Raises ContentError where chain, hunks or files are not as they were."""
+        planner = self._planner()
         is_same = (
             self._log.chain.last == foreseen.last
             and all(self.store.hunk(hunk.id) == hunk for hunk in foreseen.hunks)
-            and all(hash_of(self._text(path)) == before for path, before in foreseen.files.items())
+            and all(hash_of(planner.text(path)) == before for path, before in foreseen.files.items())
         )
         if not is_same:
             raise ContentError("the memory has changed since you looked at it", remedy="Look at what is shown anew")
@@ -452,119 +401,6 @@ class Decisions:
         self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, hunk.reason, at, hunk.quotes, given))
         self.store.save_hunk(hunk)
 
-    def _plan_to_accept(self, hunk: Hunk, consent: Consent) -> Plan:
-        self._require_no_doubt(hunk.target)
-        checked_target(self.root, hunk.target)
-        old, manner = self._text(hunk.target), self._manner()
-        place = anchored(old, hunk)
-        if place is None:
-            what = "the file has changed so that the hunk fits no longer"
-            raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
-        new = placed(old, hunk, place, manner)
-        founded = new_file(hunk, place, manner) if old is None else old
-        written = self._with_index_page([Rewritten(hunk.target, old, new, splices_between(founded, new))])
-        decided = replace(hunk, state=State.ACCEPTED, decided=self.now(), update=replace(hunk.update, place=place))
-        suggested = hunk.update.candidate.text
-        approval = Approval(
-            Event.ACCEPTED,
-            self.now(),
-            changes_of(written),
-            hunk=hunk.id,
-            proposal=hunk.proposal,
-            label=label_of(hunk, old or ""),
-            text=hunk.text,
-            suggested=suggested if hunk.text != suggested else "",
-            old_text=place.old_text,
-            quotes=hunk.quotes,
-            nonce=new_nonce(),
-            given=hunk.update.candidate.given,
-        )
-        message = self._message(accepting(decided, approval, self._is_own()))
-        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
-
-    def _plan_to_revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
-        target = self._file_with(accepted.label, hunk.target)
-        self._require_no_doubt(target)
-        if accepted.files and any(one.splices for one in accepted.files) and not self._log.chain.entry_of(accepted):
-            what = "its way back is not the one that was decided"
-            raise ContentError(what, where=f"hunk {hunk.id}", remedy="Edit the topic by hand")
-        change = next(change for change in accepted.files if change.path == hunk.target)
-        now = self._text(target)
-        written = self._with_index_page([Rewritten(target, now, self._without(now, change))], accepted)
-        decided = replace(hunk, state=State.REVERTED, decided=self.now())
-        approval = Approval(
-            Event.REVERTED, self.now(), changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
-        )
-        message = self._message(reverting(decided, approval))
-        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
-
-    def _arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
-        found = wanted({path: self._text(path) or "" for path in approved_files(self.root)})
-        for path, text in found.files.items():
-            if path != self.root.index_page.name:
-                self._require_no_doubt(path, is_new=text is not None)
-        return found
-
-    def _plan_to_arrange(
-        self,
-        event: Event,
-        what: str,
-        written: Sequence[Rewritten],
-        homes: Mapping[str, Sequence[str]],
-        consent: Consent,
-        undone: Approval | None = None,
-    ) -> Plan:
-        """The plan of files that change together, with the open hunks on them."""
-        texts = {one.path: one.new for one in written if one.new is not None}
-        hunks = [hunk for hunk in self.store.hunks() if hunk.is_open and hunk.target in homes]
-        moved = []
-        for hunk in hunks:
-            home = home_of(hunk, {path: texts[path] for path in homes[hunk.target]})
-            if home != hunk.target:
-                moved.append((hunk.id, self.desk.followed(hunk, home, texts[home])))
-        name = undone.name if undone else ""
-        files = self._with_index_page(list(written), undone)
-        approval = Approval(event, self.now(), changes_of(files), name, text=what, nonce=new_nonce())
-        message = self._message(arranging(what, [one.path for one in files], approval))
-        return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
-
-    def _without(self, now: str | None, change: FileChange, *, is_whole: bool = False) -> str | None:
-        """A file without a change of it. `is_whole`: what the change made goes as a file or not at all."""
-        if not change.splices:
-            raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
-        if hash_of(now) == change.after:
-            return undone(now or "", change.splices) if change.before else None
-        left = taken_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
-        if left is None:
-            what = "later changes stand where this one was made"
-            raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
-        return dated(left, self.now().date())
-
-    def _with_index_page(self, targets: Sequence[Rewritten], accepted: Approval | None = None) -> list[Rewritten]:
-        """The targets with the index page behind them, where its pointers change too."""
-        page, old = self.root.index_page.name, self._text(self.root.index_page.name)
-        own = next((one.new for one in targets if one.path == page), old)
-        targets = [one for one in targets if one.path != page]
-        if old is not None and page not in self._ahead and self._log.approvals().doubt_about(page, old):
-            return targets  # its own lines are in doubt: they must not ride along in a commit
-        undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
-        if undo and old is not None and hash_of(old) == undo.after and undo.before:
-            new = undone(old, undo.splices)
-        else:
-            limits = read_memory_settings(self.root.settings)
-            new = with_pointers(own if own is not None else NEW_PAGE, self._heads_with(targets), limits)
-        return targets if new == old else [*targets, Rewritten(page, old, new, splices_between(old or "", new))]
-
-    def _heads_with(self, targets: Sequence[Rewritten]) -> list[TopicHead]:
-        """The heads of all topics, as if the targets were written already."""
-        page = self.root.index_page.name
-        texts = self._ahead | {one.path: one.new for one in targets}
-        heads = [head for head in topic_heads(self.root) if head.path not in texts]
-        new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
-        return heads + [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
-
-    # -- what a plan is made of ---------------------------------------------------------------------------------
-
     def _open_hunk(self, name: str) -> Hunk:
         hunk = self.store.hunk(name)
         if not hunk.is_open:
@@ -582,32 +418,10 @@ class Decisions:
         if self._levels_at_once:
             self._level()
 
-    def _file_with(self, label: str, path: str) -> str:
-        """The file in which a footnote stands; this one, where it does, since it may have been renamed or cut."""
-        paths = (path, *approved_files(self.root)) if label else ()
-        return next((one for one in paths if label in find_footnotes(self._text(one) or "").defined), path)
-
     def _show_all(self, plan: Plan) -> None:
         """Writes the pages of the proposals whose hunks were moved anew."""
         for hunk in {hunk.proposal: hunk for _, hunk in plan.moved}.values():
             self._show_again(hunk)
-
-    def _require_no_doubt(self, target: str, *, is_new: bool = True) -> None:
-        """Raises ContentError where nobody has answered for a file, or it is none that may be written to."""
-        (checked_target if is_new else checked_path)(self.root, target)
-        if target in self._ahead:
-            return
-        if doubt := self._log.approvals().doubt_about(target, self._text(target)):
-            remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
-            raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
-
-    def _message(self, message: str) -> str:
-        """The message where a commit is wanted and possible; raises NeedsRepair where it is wanted but not now."""
-        repository = self._repository()
-        if repository is None:
-            return ""
-        require_rest(repository)
-        return message
 
     def _commit_of(self, plan: Plan) -> str:
         repository = self._repository() if plan.message else None
@@ -615,19 +429,6 @@ class Decisions:
 
     def _repository(self) -> Repository | None:
         return find_repository(self.root.path) if self._person.dream_commit else None
-
-    def _is_own(self) -> bool:
-        repository = self._repository()
-        return repository is None or repository.is_own
-
-    def _manner(self) -> Manner:
-        return Manner(self.now().date(), keeps_history=self._person.dream_history == "topic")
-
-    def _text(self, path: str) -> str | None:
-        if path in self._ahead:
-            return self._ahead[path]
-        file = checked_path(self.root, path)
-        return read_text(file) if file.exists() else None
 
 
 def checked_wording(text: str, redactor: Redactor) -> str:
@@ -642,11 +443,3 @@ def checked_wording(text: str, redactor: Redactor) -> str:
     if redactor.redact(text).text != text:
         raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
     return text
-
-
-def planned(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
-    return tuple(PlannedFile(one.path, hash_of(one.old), one.new) for one in written)
-
-
-def changes_of(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
-    return tuple(change_of(one.path, one.old, one.new, one.splices) for one in written)

@@ -40,13 +40,13 @@ class ProposalDesk:
 
     def __init__(self, root: MemoryRoot, store: ProposalStore, *, day_hunks: int, expiry_days: int):
         self._root = root
-        self._store = store
+        self.store = store
         self._day_hunks = day_hunks
         self._expiry = dt.timedelta(days=expiry_days)
 
     def add(self, updates: Iterable[Update], today: dt.date) -> list[Hunk]:
         """Queues what has not been asked before, in whatever state that may be; returns the new hunks."""
-        hunks = self._store.hunks()
+        hunks = self.store.hunks()
         asked = {(hunk.target, *words_of(hunk.text)) for hunk in hunks if hunk.is_open}
         fresh: dict[str, Hunk] = {}
         for update in updates:
@@ -63,14 +63,14 @@ class ProposalDesk:
                 fresh[hunk.id] = hunk
                 asked.add(words)
         if fresh:
-            self._store.save_queue([*self._store.queue(), *fresh.values()])
+            self.store.save_queue([*self.store.queue(), *fresh.values()])
         return list(fresh.values())
 
     def ask_about_older(self) -> None:
         """Makes a question of every waiting hunk that a newer open one speaks against."""
-        waiting = [hunk for hunk in self._store.hunks() if hunk.state in (State.QUEUED, State.PENDING)]
+        waiting = [hunk for hunk in self.store.hunks() if hunk.state in (State.QUEUED, State.PENDING)]
         older = {waiting[place].id: update for place, update in outdated([hunk.update for hunk in waiting]).items()}
-        queue = self._store.queue()
+        queue = self.store.queue()
         asked = [
             replace(hunk, update=older[hunk.id], state=State.FLAGGED)
             if hunk.id in older and hunk.state is State.QUEUED
@@ -78,13 +78,13 @@ class ProposalDesk:
             for hunk in queue
         ]
         if asked != list(queue):
-            self._store.save_queue(asked)
+            self.store.save_queue(asked)
 
     def offer(self, today: dt.date) -> Offer:
         """Puts open hunks in order, withdraws old ones, and offers as many new ones as the day has room for."""
         gone = self._tend(today)
         self.ask_about_older()
-        kept, proposals = self._store.queue(), self._store.proposals()
+        kept, proposals = self.store.queue(), self.store.proposals()
         flagged = [hunk for hunk in kept if hunk.state is State.FLAGGED]
         queued = [hunk for hunk in kept if hunk.state is State.QUEUED]
         decided = [hunk for proposal in proposals for hunk in proposal.hunks if not hunk.is_open]
@@ -104,23 +104,23 @@ class ProposalDesk:
         fresh = {hunk.id: hunk for hunk in self.add(updates, today) if hunk.state is State.QUEUED}
         topics = list(dict.fromkeys(hunk.target for hunk in fresh.values()))
         chosen = sorted(fresh.values(), key=lambda hunk: topics.index(hunk.target))
-        return self._put_forward(chosen, [hunk for hunk in self._store.queue() if hunk.id not in fresh], today)
+        return self._put_forward(chosen, [hunk for hunk in self.store.queue() if hunk.id not in fresh], today)
 
     def _put_forward(self, chosen: Sequence[Hunk], left: Sequence[Hunk], today: dt.date) -> str:
         """Makes a proposal of these hunks and leaves the others in the queue; its name."""
         if not chosen:
             return ""
-        name = self._store.next_name(today)
+        name = self.store.next_name(today)
         offered = (replace(hunk, state=State.PENDING, proposal=name, proposed=today) for hunk in chosen)
         proposal = Proposal(name, tuple(offered))
-        self._store.save_proposal(proposal)
-        self._store.save_queue(left)
+        self.store.save_proposal(proposal)
+        self.store.save_queue(left)
         self.write_out(proposal, today)
         return name
 
     def write_out(self, proposal: Proposal, today: dt.date) -> None:
         """Writes what a person and git read of a proposal."""
-        folder = self._store.folder / proposal.name
+        folder = self.store.folder / proposal.name
         steps = diff_steps(self._root, [hunk for hunk in proposal.hunks if hunk.is_open], Manner(today))
         replace_file(folder / "changes.diff", "".join(files_diff(steps)))
         replace_file(folder / "proposal.md", proposal_page(proposal, steps))
@@ -133,7 +133,7 @@ class ProposalDesk:
         """An open hunk whose file has become another one, or a part of it, with this text: placed there, or retired."""
         update = replace(hunk.update, place=replace(hunk.update.place, target=target))
         place = anchored(text, replace(hunk, update=update, base=hunk.base and "-"))  # "-": of no text
-        known = {one.id for one in self._store.hunks()}
+        known = {one.id for one in self.store.hunks()}
         name = identity_of(hunk.evidence, target)
         if place is None or name in known:
             return replace(hunk, state=State.RETIRED, reason=f"its topic has become {target}, where it does not fit")
@@ -142,31 +142,31 @@ class ProposalDesk:
     def _tend(self, today: dt.date) -> Counter[State]:
         """Looks at every open hunk again; how many were withdrawn, by what became of them."""
         gone: list[Hunk] = []
-        decided = [hunk.decided.date() for hunk in self._store.hunks() if hunk.decided is not None]
+        decided = [hunk.decided.date() for hunk in self.store.hunks() if hunk.decided is not None]
         reviewed = max(decided, default=dt.date.min)
-        for proposal in self._store.proposals():
+        for proposal in self.store.proposals():
             if any(hunk.is_open for hunk in proposal.hunks):
                 tended = tuple(self._tended(hunk, today, reviewed) for hunk in proposal.hunks)
                 changed = replace(proposal, hunks=tended)
                 if changed != proposal:
-                    self._store.save_proposal(changed)
+                    self.store.save_proposal(changed)
                 self.write_out(changed, today)
                 pairs = zip(proposal.hunks, changed.hunks, strict=True)
                 gone += [new for old, new in pairs if old.is_open and not new.is_open]
-        queue = self._store.queue()
+        queue = self.store.queue()
         left = tuple(self._tended(hunk, today, reviewed) for hunk in queue)
         if left != queue:
             withdrawn = [hunk for hunk in left if not hunk.is_open]
             self._file_withdrawn(withdrawn, today)
-            self._store.save_queue([hunk for hunk in left if hunk.is_open])
+            self.store.save_queue([hunk for hunk in left if hunk.is_open])
             gone += withdrawn
         return Counter(hunk.state for hunk in gone)
 
     def _file_withdrawn(self, gone: Sequence[Hunk], today: dt.date) -> None:
         """Keeps what was withdrawn from the queue in a proposal of its own: it is not to be asked again."""
         if gone:
-            name = self._store.next_name(today)
-            self._store.save_proposal(Proposal(name, tuple(replace(hunk, proposal=name) for hunk in gone)))
+            name = self.store.next_name(today)
+            self.store.save_proposal(Proposal(name, tuple(replace(hunk, proposal=name) for hunk in gone)))
 
     def _tended(self, hunk: Hunk, today: dt.date, reviewed: dt.date) -> Hunk:
         """An open hunk as it stands today: in its place, retired or expired.

@@ -1,0 +1,260 @@
+"""What a decision will write, to the last byte, worked out on the files as they are.
+
+A topic edited meanwhile is taken as it stands, and a hunk finds its place anew or is refused. What nobody has answered
+for is not built upon. Nothing is written here: `journal.py` carries a plan out.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dream.decisions.approvals import approved_files, change_of
+from dream.decisions.journal import Plan, PlannedFile, require_rest
+from dream.decisions.log import DecisionLog, new_nonce
+from dream.decisions.presence import Consent
+from dream.decisions.repository import Repository
+from dream.proposals.arrangement import Arrangement, Texts
+from dream.proposals.desk import ProposalDesk, home_of
+from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
+from dream.proposals.rendering import accepting, adopting, arranging, reverting
+from dream.proposals.store import (
+    Approval,
+    Event,
+    FileChange,
+    Splice,
+    checked_path,
+    checked_target,
+    splices_between,
+    taken_out,
+    undone,
+)
+from dream.records import Hunk, State, hash_of
+from memory_server.document import Layer, SourcePath
+from memory_server.errors import ContentError
+from memory_server.layers.footnotes import find_footnotes
+from memory_server.layers.index_page import NEW_PAGE, with_pointers
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import SourceFile, TopicHead, head_of, read_text, topic_heads
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import read_memory_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file that a decision is about: its text before and behind, None where there is none, and the way back."""
+
+    path: str
+    old: str | None
+    new: str | None
+    splices: tuple[Splice, ...] = ()
+
+
+class Planner:
+    """Plans decisions that are taken one after the other: each as if those before it were carried out.
+
+    Call under the lock of `accept.py`. Every plan raises ContentError where a file that it changes is in doubt, and
+    NeedsRepair where a commit is wanted during a merge or rebase.
+    """
+
+    def __init__(
+        self,
+        root: MemoryRoot,
+        desk: ProposalDesk,
+        log: DecisionLog,
+        repository: Repository | None,
+        now: dt.datetime,
+        *,
+        keeps_history: bool,
+    ):
+        self._root = root
+        self._desk = desk
+        self._log = log
+        self._repository = repository  # None where nothing is committed
+        self._now = now
+        self._keeps_history = keeps_history
+        self._ahead: dict[str, str | None] = {}  # files as the plans before this one will leave them
+
+    def accept(self, hunk: Hunk, consent: Consent) -> Plan:
+        """A hunk written into its topic. Raises ContentError where it fits no longer."""
+        self._require_no_doubt(hunk.target)
+        checked_target(self._root, hunk.target)
+        old, manner = self.text(hunk.target), Manner(self._now.date(), keeps_history=self._keeps_history)
+        place = anchored(old, hunk)
+        if place is None:
+            what = "the file has changed so that the hunk fits no longer"
+            raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
+        new = placed(old, hunk, place, manner)
+        founded = new_file(hunk, place, manner) if old is None else old
+        written = self._with_index_page([Rewritten(hunk.target, old, new, splices_between(founded, new))])
+        decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
+        suggested = hunk.update.candidate.text
+        approval = Approval(
+            Event.ACCEPTED,
+            self._now,
+            changes_of(written),
+            hunk=hunk.id,
+            proposal=hunk.proposal,
+            label=label_of(hunk, old or ""),
+            text=hunk.text,
+            suggested=suggested if hunk.text != suggested else "",
+            old_text=place.old_text,
+            quotes=hunk.quotes,
+            nonce=new_nonce(),
+            given=hunk.update.candidate.given,
+        )
+        is_own = self._repository is None or self._repository.is_own
+        message = self._message(accepting(decided, approval, is_own))
+        plan = Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
+        self._ahead |= {one.path: one.text for one in plan.files}
+        return plan
+
+    def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
+        """A hunk taken out again. Raises ContentError where later changes stand in the way."""
+        target = self._file_with(accepted.label, hunk.target)
+        self._require_no_doubt(target)
+        if accepted.files and any(one.splices for one in accepted.files):
+            self._require_way_back(accepted, f"hunk {hunk.id}", "Edit the topic by hand")
+        change = next(change for change in accepted.files if change.path == hunk.target)
+        now = self.text(target)
+        written = self._with_index_page([Rewritten(target, now, self._without(now, change))], accepted)
+        decided = replace(hunk, state=State.REVERTED, decided=self._now)
+        approval = Approval(
+            Event.REVERTED, self._now, changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
+        )
+        message = self._message(reverting(decided, approval))
+        return Plan(planned(written), approval, (decided,), message, self._log.entry(approval, consent))
+
+    def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
+        """What would become of the topics."""
+        found = wanted({path: self.text(path) or "" for path in approved_files(self._root)})
+        for path, text in found.files.items():
+            if path != self._root.index_page.name:
+                self._require_no_doubt(path, is_new=text is not None)
+        return found
+
+    def arrange(self, found: Arrangement, consent: Consent) -> Plan:
+        """Topics renamed, joined or cut, with the open hunks on them."""
+        olds = {path: self.text(path) for path in found.files}
+        written = [
+            Rewritten(path, olds[path], new, splices_between(olds[path] or "", new or ""))
+            for path, new in found.files.items()
+        ]
+        return self._arranging(Event.ARRANGED, found.what, written, found.homes, consent)
+
+    def put_back(self, arranged: Approval, consent: Consent) -> Plan:
+        """An arrangement undone. Raises ContentError where later changes stand in the way."""
+        self._require_way_back(arranged, arranged.name, "Arrange the topics by hand")
+        written = []
+        for change in arranged.files:
+            if change.path != self._root.index_page.name:
+                self._require_no_doubt(change.path, is_new=False)
+                now = self.text(change.path)
+                written.append(Rewritten(change.path, now, self._without(now, change, is_whole=True)))
+        left = [one.path for one in written if one.new is not None]
+        homes = {one.path: tuple(left) for one in written}
+        return self._arranging(Event.REVERTED, f"Undo: {arranged.text}", written, homes, consent, arranged)
+
+    def adopt(self, paths: Sequence[str], consent: Consent) -> Plan:
+        """The state of these files answered for; no byte of them changes."""
+        texts = {path: self.text(path) for path in paths}
+        written = [Rewritten(path, text, text) for path, text in texts.items()]
+        approval = Approval(Event.ADOPTED, self._now, changes_of(written), nonce=new_nonce())
+        entry = self._log.entry(approval, consent)
+        return Plan(planned(written), approval, (), self._message(adopting(paths, approval)), entry)
+
+    def text(self, path: str) -> str | None:
+        """A file of layer 1 as the plans before this one leave it; None where there is none."""
+        if path in self._ahead:
+            return self._ahead[path]
+        file = checked_path(self._root, path)
+        return read_text(file) if file.exists() else None
+
+    def _arranging(
+        self,
+        event: Event,
+        what: str,
+        written: Sequence[Rewritten],
+        homes: Mapping[str, Sequence[str]],
+        consent: Consent,
+        undone: Approval | None = None,
+    ) -> Plan:
+        texts = {one.path: one.new for one in written if one.new is not None}
+        moved = []
+        for hunk in self._desk.store.hunks():
+            if hunk.is_open and hunk.target in homes:
+                home = home_of(hunk, {path: texts[path] for path in homes[hunk.target]})
+                if home != hunk.target:
+                    moved.append((hunk.id, self._desk.followed(hunk, home, texts[home])))
+        files = self._with_index_page(list(written), undone)
+        name = undone.name if undone else ""
+        approval = Approval(event, self._now, changes_of(files), name, text=what, nonce=new_nonce())
+        message = self._message(arranging(what, [one.path for one in files], approval))
+        return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
+
+    def _require_way_back(self, approval: Approval, where: str, remedy: str) -> None:
+        if not self._log.chain.entry_of(approval):
+            raise ContentError("its way back is not the one that was decided", where=where, remedy=remedy)
+
+    def _require_no_doubt(self, target: str, *, is_new: bool = True) -> None:
+        """Raises ContentError where nobody has answered for a file, or it is none that may be written to."""
+        (checked_target if is_new else checked_path)(self._root, target)
+        if target in self._ahead:
+            return
+        if doubt := self._log.approvals().doubt_about(target, self.text(target)):
+            remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
+            raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
+
+    def _file_with(self, label: str, path: str) -> str:
+        """The file in which a footnote stands; this one, where it does, since it may have been renamed or cut."""
+        paths = (path, *approved_files(self._root)) if label else ()
+        return next((one for one in paths if label in find_footnotes(self.text(one) or "").defined), path)
+
+    def _without(self, now: str | None, change: FileChange, *, is_whole: bool = False) -> str | None:
+        """A file without a change of it. `is_whole`: what the change made goes as a file or not at all."""
+        if not change.splices:
+            raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
+        if hash_of(now) == change.after:
+            return undone(now or "", change.splices) if change.before else None
+        left = taken_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
+        if left is None:
+            what = "later changes stand where this one was made"
+            raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
+        return dated(left, self._now.date())
+
+    def _with_index_page(self, targets: Sequence[Rewritten], accepted: Approval | None = None) -> list[Rewritten]:
+        """The targets with the index page behind them, where its pointers change too."""
+        page, old = self._root.index_page.name, self.text(self._root.index_page.name)
+        own = next((one.new for one in targets if one.path == page), old)
+        targets = [one for one in targets if one.path != page]
+        if old is not None and page not in self._ahead and self._log.approvals().doubt_about(page, old):
+            return targets  # its own lines are in doubt: they must not ride along in a commit
+        undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
+        if undo and old is not None and hash_of(old) == undo.after and undo.before:
+            new = undone(old, undo.splices)
+        else:
+            limits = read_memory_settings(self._root.settings)
+            new = with_pointers(own if own is not None else NEW_PAGE, self._heads_with(targets), limits)
+        return targets if new == old else [*targets, Rewritten(page, old, new, splices_between(old or "", new))]
+
+    def _heads_with(self, targets: Sequence[Rewritten]) -> list[TopicHead]:
+        """The heads of all topics, as if the targets were written already."""
+        page = self._root.index_page.name
+        texts = self._ahead | {one.path: one.new for one in targets}
+        heads = [head for head in topic_heads(self._root) if head.path not in texts]
+        new = {SourcePath(path): text for path, text in texts.items() if text is not None and path != page}
+        return heads + [head_of(SourceFile(path, Layer.TOPIC), parse_frontmatter(text)) for path, text in new.items()]
+
+    def _message(self, message: str) -> str:
+        """The message where a commit is wanted and possible; raises NeedsRepair where it is wanted but not now."""
+        if self._repository is None:
+            return ""
+        require_rest(self._repository)
+        return message
+
+
+def planned(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:
+    return tuple(PlannedFile(one.path, hash_of(one.old), one.new) for one in written)
+
+
+def changes_of(written: Sequence[Rewritten]) -> tuple[FileChange, ...]:
+    return tuple(change_of(one.path, one.old, one.new, one.splices) for one in written)
