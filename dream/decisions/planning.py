@@ -7,8 +7,9 @@ for is not built upon. Nothing is written here: `journal.py` carries a plan out.
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from dream.decisions.approvals import approved_files, change_of
+from dream.decisions.approvals import Approvals, approved_files, change_of
 from dream.decisions.journal import Plan, PlannedFile, require_rest
 from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.presence import Consent
@@ -191,6 +192,10 @@ class Planner:
         message = self._message(arranging(what, [one.path for one in files], approval))
         return Plan(planned(files), approval, (), message, self._log.entry(approval, consent), tuple(moved))
 
+    @cached_property
+    def _approvals(self) -> Approvals:
+        return self._log.approvals()
+
     def _require_way_back(self, approval: Approval, where: str, remedy: str) -> None:
         if not self._log.chain.entry_of(approval):
             raise ContentError("its way back is not the one that was decided", where=where, remedy=remedy)
@@ -200,7 +205,7 @@ class Planner:
         (checked_target if is_new else checked_path)(self._root, target)
         if target in self._ahead:
             return
-        if doubt := self._log.approvals().doubt_about(target, self.text(target)):
+        if doubt := self._approvals.doubt_about(target, self.text(target)):
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
@@ -226,7 +231,7 @@ class Planner:
         page, old = self._root.index_page.name, self.text(self._root.index_page.name)
         own = next((one.new for one in targets if one.path == page), old)
         targets = [one for one in targets if one.path != page]
-        if old is not None and page not in self._ahead and self._log.approvals().doubt_about(page, old):
+        if old is not None and page not in self._ahead and self._approvals.doubt_about(page, old):
             return targets  # its own lines are in doubt: they must not ride along in a commit
         undo = next((one for one in accepted.files if one.path == page), None) if accepted else None
         if undo and old is not None and hash_of(old) == undo.after and undo.before:

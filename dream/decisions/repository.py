@@ -45,6 +45,7 @@ class Repository:
     folder: Path  # the memory root; paths are relative to it
     top: Path
     git_folder: Path
+    prefix: str  # of the folder's paths, from the top
 
     @property
     def is_own(self) -> bool:
@@ -155,14 +156,11 @@ class Repository:
 
     def _entry(self, path: str, content: bytes | None) -> bytes:
         """One line of `update-index --index-info`; its paths count from the top."""
-        whole = f"{self._prefix()}{path}".encode()
+        whole = f"{self.prefix}{path}".encode()
         if content is None:
             return b"0 " + b"0" * 40 + b"\t" + whole + b"\n"
         blob = self._do("hash-object", "-w", "--path", path, "--stdin", data=content)
         return f"100644 {blob}\t".encode() + whole + b"\n"
-
-    def _prefix(self) -> str:
-        return self._do("rev-parse", "--show-prefix")
 
     def _names(self) -> dict[str, str]:
         """Names for a commit, where the person has told git none."""
@@ -186,11 +184,13 @@ class Repository:
 def find_repository(folder: Path) -> Repository | None:
     """The repository around a folder; None where there is none, or no git."""
     try:
-        done = _git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir"), None, {})
+        done = _git(folder, ("rev-parse", "--show-toplevel", "--absolute-git-dir", "--show-prefix"), None, {})
     except NeedsRepair:
         return None
-    lines = done.stdout.decode("utf-8", "surrogateescape").splitlines()
-    return Repository(folder, Path(lines[0]), Path(lines[1])) if done.returncode == 0 and len(lines) == 2 else None
+    lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
+    if done.returncode or len(lines) != 4:  # a path with a line break in it is more lines
+        return None
+    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2])
 
 
 def _git(
