@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ import typer
 from dream.blame import Blame, blame
 from dream.decisions.accept import Decided
 from dream.decisions.page import Chosen
+from dream.exchange import write_bundle
 from dream.export import export_approved
 from dream.judge.learned import Learned, forget_learned, learned_since
 from dream.proposals.rendering import hunk_json
@@ -318,18 +320,31 @@ def report(
 
 def export(
     context: typer.Context,
-    approved: Annotated[Path, typer.Option(help="the file to write: one approved statement a line")],
+    approved: Annotated[
+        Path | None, typer.Option(help="the file to write for training: one approved statement a line")
+    ] = None,
+    mif: Annotated[Path | None, typer.Option("--mif", help="the folder to write for others: MIF 1.0")] = None,
 ) -> None:
-    """Write the approved statements for training.
+    """Write what is approved, for training or for other programs.
 
-    A trainer reads this file and nothing else of the memory.
+    A trainer reads the one file and nothing else of the memory. MIF is Markdown with JSON-LD beside it.
     """
     environment: Environment = context.obj
     decisions = decisions_of(environment)
     redactor = Redactor(environment.person.deny_words)
-    done = export_approved(decisions, environment.working_folder / approved, redactor)
-    for path in done.left_out:
+    if mif is not None and approved is None:
+        sent = write_bundle(decisions, environment.working_folder / mif, redactor)
+        _tell_written(sent.left_out, sent.files, "topics")
+    elif approved is not None and mif is None:
+        done = export_approved(decisions, environment.working_folder / approved, redactor)
+        _tell_written(done.left_out, done.lines, "statements")
+    else:
+        raise UsageError("say what to write", remedy="Either `--approved FILE` or `--mif FOLDER`")
+
+
+def _tell_written(left_out: Sequence[str], count: int, what: str) -> None:
+    for path in left_out:
         talk(f"{path} is left out: nobody has answered for its present state.")
-    talk(f"{done.lines} statements written.")
-    if not done.lines:
+    talk(f"{count} {what} written.")
+    if not count:
         raise typer.Exit(1)

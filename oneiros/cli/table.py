@@ -88,7 +88,7 @@ GROUPS = {
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
-        Row("export", "Write the approved statements for training.", "dreaming"),
+        Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
     "Keep it in order": (
         Row("status", "Tell what the memory holds and how its indices stand.", "status"),

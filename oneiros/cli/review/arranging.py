@@ -1,12 +1,16 @@
-"""`oneiros topics mv`, `merge`, `split` and `retire`: what changes is shown, and done with the person's consent."""
+"""Topics renamed, joined, cut, retired or taken in: what changes is shown, and done with the person's consent."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from dream.decisions.accept import Decisions
+from dream.exchange import read_bundle, taken_in
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split
 from dream.proposals.store import checked_path
 from memory_server.errors import UsageError
+from memory_server.escaping import shown
 from memory_server.layers.topics import topic_name
+from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
@@ -46,11 +50,34 @@ def retire_topic(environment: Environment, name: str) -> None:
     _arrange(environment, decisions, lambda texts: retired(_path_in(decisions, texts, name)))
 
 
-def _arrange(environment: Environment, decisions: Decisions, wanted: Callable[[Texts], Arrangement]) -> None:
+def take_bundle(environment: Environment, folder: Path, *, dry: bool) -> None:
+    """Takes the files of a MIF bundle as topics, each shown whole before."""
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", remedy="Name the folder of a MIF bundle")
+    decisions = decisions_of(environment)
+    bundle = read_bundle(folder, Redactor(environment.person.deny_words))
+    for problem in bundle.problems:
+        talk(shown(str(problem)))
+    _arrange(environment, decisions, lambda texts: taken_in(bundle, texts), is_whole=True, dry=dry)
+
+
+def _arrange(
+    environment: Environment,
+    decisions: Decisions,
+    wanted: Callable[[Texts], Arrangement],
+    *,
+    is_whole: bool = False,
+    dry: bool = False,
+) -> None:
+    """Shows what changes, with `is_whole` each text too, and does it with the person's consent."""
     found = decisions.arrangement(wanted)
     data(found.what)
     for path, text in found.files.items():
         data(f"  {path}  {'goes' if text is None else f'{len(text.splitlines())} lines'}")
+        if is_whole and text is not None:
+            data("\n".join(f"    | {line}" for line in shown(text).splitlines()))
+    if dry:
+        return
     consent = agreed(environment)
     with signed(environment, decisions):
         done = decisions.arrange(wanted, consent)

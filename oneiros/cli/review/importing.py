@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from memory_server.errors import UsageError
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import shortened
+from oneiros.cli.review.arranging import take_bundle
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.environment import Environment
 from oneiros.importing import Imported, import_files
@@ -29,6 +31,7 @@ def take_over(
         typer.Argument(metavar="[PATH]...", help="files or folders; without any what Claude reads in your projects"),
     ] = None,
     others: Annotated[bool, typer.Option("--others", help="files that somebody else wrote, too")] = False,
+    mif: Annotated[Path | None, typer.Option("--mif", help="a folder of MIF: each file as a topic, whole")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only show what would be offered")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,6 +41,11 @@ def take_over(
     the transcripts. The files stay as they are; what changes in them is offered at the next import.
     """
     environment: Environment = context.obj
+    if mif is not None:
+        if paths:
+            raise UsageError("--mif takes one folder", remedy="Import other files by themselves")
+        take_bundle(environment, environment.working_folder / mif, dry=dry_run)
+        return
     imported = import_files(environment, paths or [], with_others=others, dry=dry_run)
     if as_json:
         data_json(_json(imported))

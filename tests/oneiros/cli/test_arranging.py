@@ -1,11 +1,13 @@
 """`topics mv`, `merge` and `split` as commands: what they print, what they refuse, and how they are undone."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memory_server.layers.mif import parse_frontmatter
 from oneiros.cli.main import main
 from oneiros.environment import Environment
 from tests.memories import write_topic
@@ -79,3 +81,64 @@ def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyP
     monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
 
     assert oneiros("topics", "--json")[0] == 0
+
+
+def test_topics_go_out_as_mif_and_come_back_with_their_ids(oneiros: Oneiros, tmp_path: Path) -> None:
+    topics = tmp_path / "mem" / "topics"
+    (topics / "ops.md").unlink()
+    write = (
+        "---\nid: ops-1\ntype: procedural\ntitle: Ops\ncreated: 2026-01-02\nproject: mail\n---\n# Ops\n\nRestart it.\n"
+    )
+    (topics / "ops.md").write_text(write, encoding="utf-8")
+
+    assert oneiros("export", "--mif", "bundle")[0] == 0
+    sent = json.loads((tmp_path / "bundle" / "topics" / "ops.jsonld").read_text(encoding="utf-8"))
+    assert sent["@type"] == "Concept" and sent["conceptType"] == "procedural" and sent["aliases"] == ["ops-1"]
+    assert oneiros("export", "--mif", "bundle")[0] == 2  # it is not empty
+
+    assert oneiros("topics", "retire", "ops")[0] == 0 and "ops" not in names(oneiros)
+    assert oneiros("import", "--mif", "bundle")[0] == 0
+    back = parse_frontmatter((topics / "ops.md").read_text(encoding="utf-8"))
+    assert f"urn:mif:{back.text('id')}" == sent["@id"] and back.text("project") == "mail"
+    assert back.body == "# Ops\n\nRestart it.\n" and "extensions" not in back.fields
+
+
+def test_a_bundle_is_shown_whole_taken_as_topics_and_undone(oneiros: Oneiros, tmp_path: Path) -> None:
+    before, folder = names(oneiros), tmp_path / "bundle" / "_semantic" / "mail"
+    folder.mkdir(parents=True)
+    head = "---\nid: relay-port\ntype: semantic\ncreated: 2026-01-02\n---\n"
+    (folder / "relay port.memory.md").write_text(f"{head}# Relay\n\nPort \x1b[31m2526.\n", encoding="utf-8")
+    (folder / "tunnel.md").write_text(f"{head.replace('relay-port', 't')}# Tunnel\n\nNone.\n", encoding="utf-8")
+    (folder / "plain.md").write_text("# Plain\n", encoding="utf-8")
+    (folder / "hidden.md").write_text(f"{head}Never\u200b mind.\n", encoding="utf-8")
+
+    code, out, error = oneiros("import", "--mif", "bundle", "--dry-run")
+    assert code == 0 and names(oneiros) == before and "    | None." in out
+    assert "plain.md:1: it names no id" in error and "hidden.md" in error and "\x1b" not in out + error
+
+    code, out, error = oneiros("import", "--mif", "bundle")
+    assert code == 0 and names(oneiros) == sorted([*before, "semantic/mail/tunnel"])
+    assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and names(oneiros) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("import", "--mif", "nowhere"), "there is no folder"),
+        (("import", "--mif", "bundle", "x.md"), "--mif takes one folder"),
+        (("import", "--mif", "bundle"), "of the bundle is topics/mif.md with another text"),
+        (("import", "--mif", "empty"), "holds nothing that is not here"),
+        (("export",), "say what to write"),
+    ],
+)
+def test_a_bundle_that_cannot_be_taken_says_why(
+    oneiros: Oneiros, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "bundle" / "mif.md").write_text("---\nid: a\ntype: semantic\ncreated: 2026-01-02\n---\nOne.\n")
+    write_topic(Environment({"ONEIROS_ROOT": str(tmp_path / "mem")}, tmp_path, tmp_path).choice.root, "mif", "Two.\n")
+
+    code, _, error = oneiros(*arguments)
+
+    assert code == 2 and told in error
