@@ -37,7 +37,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Bundle:
+class MifBundle:
     """The topics of a bundle, by the path that each is to have here, and what cannot be taken."""
 
     topics: Mapping[str, str]
@@ -63,7 +63,7 @@ def write_bundle(decisions: Decisions, folder: Path, redactor: Redactor) -> Sent
     return Sent(len(topics), tuple(sorted(doubtful)))
 
 
-def read_bundle(folder: Path, redactor: Redactor) -> Bundle:
+def read_bundle(folder: Path, redactor: Redactor) -> MifBundle:
     """Reads every Markdown file of a folder; links and hidden folders are passed over."""
     topics: dict[str, str] = {}
     problems: list[Problem] = []
@@ -79,10 +79,10 @@ def read_bundle(folder: Path, redactor: Redactor) -> Bundle:
             topics[path] = redactor.redact(text).text
         except ContentError as error:
             problems.append(Problem(name, error.line or 1, error.what, error.remedy))
-    return Bundle(topics, tuple(problems))
+    return MifBundle(topics, tuple(problems))
 
 
-def taken_in(bundle: Bundle, texts: Texts) -> Arrangement:
+def taken_in(bundle: MifBundle, texts: Texts) -> Arrangement:
     """The topics of a bundle that are not here yet.
 
     Raises UsageError where one has the path or the id of another that is here.

@@ -29,7 +29,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame
-        export report run taking_over mending mcp_tools routes passkey_routes
+        export exchange report run taking_over mending mcp_tools routes passkey_routes
     """,
     "page": """
         served rendering shell diffs markdown search topics sessions passkey review overview person routes
