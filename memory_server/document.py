@@ -99,6 +99,7 @@ class Document:
     project: str = ""
     machine: str = ""
     agent: str = ""  # that a session was held with
+    namespace: str = ""  # words joined by /; of a topic that names none its folder below topics/
     tags: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
     summary: str = ""  # what its frontmatter says it is about
@@ -149,6 +150,7 @@ class Filter:
 
     layers: tuple[Layer, ...] = ()
     topics: tuple[str, ...] = ()  # names of topics, case-folded
+    namespaces: tuple[str, ...] = ()  # with those below them
     projects: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()

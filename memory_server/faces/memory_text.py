@@ -101,7 +101,14 @@ def topics_json(heads: Sequence[TopicHead]) -> dict[str, Any]:
     dates = [head.date.isoformat() if head.date else None for head in heads]
     return {
         "topics": [
-            {"name": head.name, "title": head.title, "date": date, "summary": head.summary, "path": head.path}
+            {
+                "name": head.name,
+                "title": head.title,
+                "date": date,
+                "summary": head.summary,
+                "path": head.path,
+                "namespace": head.namespace,
+            }
             for head, date in zip(heads, dates, strict=True)
         ]
     }

@@ -73,6 +73,7 @@ class QuestionBody(Body):
     topic: Several = ()
     project: Several = Field((), description="only of these projects")
     machine: Several = ()
+    namespace: Several = Field((), description="only of these namespaces, and of those below them")
     agent: Several = Field((), description="only of sessions with these agents: claude, codex, ...")
     kind: Several = Field((), description="only these types of frontmatter, such as semantic")
     type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")

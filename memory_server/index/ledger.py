@@ -172,9 +172,9 @@ class Ledger:
         old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
-            "insert into source(id, path, layer, title, date, kind, project, machine, agent, tags, supersedes,"
-            " size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            "insert into source(id, path, layer, title, date, kind, project, machine, agent, namespace, tags,"
+            " supersedes, size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
@@ -185,6 +185,7 @@ class Ledger:
                 document.project,
                 document.machine,
                 document.agent,
+                document.namespace,
                 json.dumps(document.tags, ensure_ascii=False),
                 json.dumps(document.supersedes, ensure_ascii=False),
                 state.size,
@@ -470,6 +471,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
 
     any_of("layer = ?", wanted.layers)
     any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
+    any_of("folded(namespace) || '/' like ? escape '\\'", [below(name) for name in wanted.namespaces])
     any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
     any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
     any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
@@ -482,6 +484,11 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
         clauses.append("date < ?")
         values.append(wanted.before.isoformat())
     return clauses, values
+
+
+def below(namespace: str) -> str:
+    """What LIKE finds a namespace and all below it by; `_` and `%` stand for themselves."""
+    return re.sub(r"([\\%_])", r"\\\1", namespace.casefold().strip("/")) + "/%"
 
 
 def _topic_file(name: str) -> str:

@@ -53,6 +53,7 @@ class TopicHead:
     interval: Interval = ALWAYS
     project: str = ""
     keep: bool = False  # the person wants it at every session start
+    namespace: str = ""  # words joined by /
 
 
 def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
@@ -165,6 +166,7 @@ def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
         document.interval,
         document.project,
         parsed.text("keep").casefold() in ("true", "yes", "on"),
+        document.namespace,
     )
 
 
@@ -220,6 +222,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         project=parsed.text("project"),
         machine=parsed.text("machine"),
         agent=parsed.text("agent") or agent_of(source.path),
+        namespace=parsed.text("namespace") or folder_of(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
@@ -227,6 +230,11 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         identity=parsed.text("id"),
         interval=parsed.interval() if source.layer is Layer.TOPIC else ALWAYS,
     )
+
+
+def folder_of(path: SourcePath) -> str:
+    """The folder of a topic below topics/; empty for one that lies there itself, and for another source."""
+    return path.removeprefix("topics/").rpartition("/")[0] if is_topic(path) else ""
 
 
 def agent_of(path: SourcePath) -> str:

@@ -11,6 +11,7 @@ from memory_server.search.question import LISTS
 MOST_NAMED = 8
 KNOWN = {  # field of the query syntax -> the values that sources have
     "topic": "select path from source where layer = 'topic'",
+    "namespace": "select distinct namespace from source where namespace != ''",
     "project": "select distinct project from source where project != ''",
     "machine": "select distinct machine from source where machine != ''",
     "agent": "select distinct agent from source where agent != ''",

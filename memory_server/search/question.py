@@ -16,6 +16,7 @@ NO_FILTER = Filter()
 LISTS = {  # fields of the query syntax that hold alternatives, each with its name in `Filter`
     "layer": "layers",
     "topic": "topics",
+    "namespace": "namespaces",
     "project": "projects",
     "machine": "machines",
     "agent": "agents",

@@ -55,7 +55,12 @@ def read(
     talk(f"{found['path']}:{lines} of {found['of_lines']} lines, layer {Layer(found['layer']).rank}")
 
 
-def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
+def topics(
+    context: typer.Context,
+    tree: Annotated[bool, typer.Option("--tree", help="by namespace: the folder, unless a topic names one")] = False,
+    as_json: AsJson = False,
+    no_color: NoColor = False,
+) -> None:
     """List the approved topics; rename, join or cut them."""
     if context.invoked_subcommand:
         return
@@ -70,9 +75,13 @@ def topics(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
         return
     heads = found["topics"]
     style, width = styler(no_color=no_color), max((len(head["name"]) for head in heads), default=0)
-    for head in heads:
+    below = ""
+    for head in sorted(heads, key=lambda head: head["namespace"]) if tree else heads:
+        if tree and head["namespace"] != below:
+            below = head["namespace"]
+            data(f"{shown_line(below)}/")
         name = style(f"{head['name']:<{width}}", bold=True)
-        data(f"{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
+        data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
     talk(f"{len(own)} topics{beside}. Read one: oneiros read {heads[0]['name']}" if heads else "No topics yet.")

@@ -42,7 +42,7 @@ you, Claude, agreed, done, dropped: who said it, and how it ended.
 SYNTAX = """\b
 Query syntax:
   "a phrase"  prefix*  a AND b  a OR b  NOT a  ( ... )
-  layer:topic topic:NAME project:NAME machine:NAME agent:NAME
+  layer:topic topic:NAME namespace:NAME project:NAME machine:NAME agent:NAME
   type:semantic tag:NAME after:2026-01-31 before:2026-03
 """
 
@@ -80,6 +80,7 @@ def search(
     topic: Narrow = None,
     project: Narrow = None,
     machine: Narrow = None,
+    namespace: Narrow = None,
     agent: Narrow = None,
     kind: Kinds = None,
     tag: Narrow = None,
@@ -93,7 +94,8 @@ def search(
 ) -> None:
     """Asks, by the search that the command's name means."""
     types = recorded_types(kind or ())
-    lists = {"layer": layer, "topic": topic, "project": project, "machine": machine, "agent": agent, "tag": tag}
+    lists = {"layer": layer, "topic": topic, "namespace": namespace, "project": project, "machine": machine}
+    lists |= {"agent": agent, "tag": tag}
     fields = {"type": () if types else kind, **lists, "after": after and [after], "before": before and [before]}
     question = parse_query(
         " ".join(words),

@@ -297,6 +297,27 @@ def allowed_names(memory: Memory, query: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
+    ("query", "stems"),
+    [
+        ("gasket namespace:decisions", ["flat", "deep"]),
+        ("gasket namespace:Decisions/Storage", ["deep"]),
+        ("gasket namespace:decisions/", ["flat", "deep"]),
+        ("gasket namespace:decision", []),
+        ("gasket namespace:a_b", ["said"]),
+        ("gasket namespace:axb", []),
+    ],
+)
+def test_a_namespace_holds_what_lies_below_it(memory: Memory, query: str, stems: list[str]) -> None:
+    write_topic(memory, "decisions/flat", "Each gasket is flat.")
+    write_topic(memory, "decisions/storage/deep", "Each gasket is kept in a drawer, deep.")
+    write_topic(memory, "decisions/said", "One gasket says where it belongs.", namespace="a_b/c")
+    write_topic(memory, "top", "A gasket of no namespace.")
+    memory.reindex()
+
+    assert sorted(names(search_exact(memory, query))) == sorted(stems)
+
+
+@pytest.mark.parametrize(
     ("query", "note"),
     [
         ("relay project:pst", "There is no project pst; there are post, Übersee."),

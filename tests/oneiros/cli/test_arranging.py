@@ -49,6 +49,16 @@ def test_a_topic_gets_another_name_and_its_old_one_back(oneiros: Oneiros, tmp_pa
     assert code == 0 and told.startswith("Undo: Move topics/1.md to topics/mail.md") and names(oneiros) == before
 
 
+def test_a_tree_of_topics_goes_by_namespace(oneiros: Oneiros, tmp_path: Path) -> None:
+    (tmp_path / "mem" / "topics" / "ops").mkdir()
+    (tmp_path / "mem" / "topics" / "ops" / "relay.md").write_text("# Relay\n", encoding="utf-8")
+
+    lines = oneiros("topics", "--tree")[1].splitlines()
+
+    assert lines[0].startswith("1 ") and "ops/" in lines
+    assert lines[lines.index("ops/") + 1].startswith("  ops/relay ")
+
+
 def test_topics_are_merged_and_split(oneiros: Oneiros) -> None:
     before = names(oneiros)
 
