@@ -1,46 +1,105 @@
-"""`split`: pairs in, training and validation pairs out, whole sources on one side.
+"""`split`: pairs in, training and validation pairs out, with as little in common as the sources allow.
 
-The sources are shuffled with the seed and taken for validation until they hold the share that was asked for, so no
-chunk, and no fact stated twice in one document, stands on both sides. A question that both sides ask is dropped from
-the validation side.
+Where there are enough sources, whole ones are shuffled with the seed and taken for validation, so that no fact stated
+twice in one document stands on both sides. Where they are too few or too large for the share that was asked for, each
+source gives one run of neighbouring chunks instead, whose place the seed chooses: what is near in a document speaks of
+the same. A question that both sides ask is dropped from the validation side. How far the sides are related is said.
 """
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from trainer.errors import DataError
 from trainer.pairs import Pair
 
+FARTHEST = 2.0  # times the share, or a part of it, that whole sources may miss it by
 
-def split(pairs: Sequence[Pair], *, share: float, seed: int, where: Path) -> tuple[list[Pair], list[Pair]]:
-    """Training and validation pairs, in their given order; `share`, 0 to 1, is what validation aims at.
 
-    Raises DataError with file and line for a pair without a source, and where there are fewer than two sources.
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """The two sides of a split, each in its given order."""
+
+    training: tuple[Pair, ...]
+    validation: tuple[Pair, ...]
+
+    @property
+    def shared_sources(self) -> int:
+        """How many sources stand on both sides."""
+        return len({pair.source for pair in self.training} & {pair.source for pair in self.validation})
+
+    @property
+    def likeness(self) -> float:
+        """The mean, over held-out answers, of the share of their words that the likest trained answer holds; 0 to 1."""
+        places: dict[str, list[int]] = {}
+        for place, pair in enumerate(self.training):
+            for word in words_of(pair.answer):
+                places.setdefault(word, []).append(place)
+        return sum(_best_share(words_of(pair.answer), places) for pair in self.validation) / len(self.validation)
+
+
+def split(pairs: Sequence[Pair], *, share: float, seed: int, where: Path) -> Sides:
+    """Training and validation pairs; `share`, 0 to 1, is what validation aims at.
+
+    Raises DataError with file and line for a pair without a source, and where nothing can be held out.
     """
     for line, pair in enumerate(pairs, start=1):
         if not pair.source:
             raise DataError("this pair names no source", where=where, line=line, remedy="Add `source` to split by it")
+    chance = random.Random(seed)  # noqa: S311  (a split has to repeat, not to be secret)
+    held = _whole_sources(pairs, share, chance)
+    if not share / FARTHEST <= len(held) / max(len(pairs), 1) <= share * FARTHEST:
+        held = set(_runs(pairs, share, chance)) or held
+    asked = {normal(pair.question) for place, pair in enumerate(pairs) if place not in held}
+    training = tuple(pair for place, pair in enumerate(pairs) if place not in held)
+    validation = tuple(pairs[place] for place in sorted(held) if normal(pairs[place].question) not in asked)
+    if not training or not validation:
+        what = "every held-out question is also asked in training" if held and training else "too few pairs to split"
+        raise DataError(what, where=where, remedy="Use another seed, or add pairs")
+    return Sides(training, validation)
+
+
+def _whole_sources(pairs: Sequence[Pair], share: float, chance: random.Random) -> set[int]:
+    """The places of the pairs of the sources that are held out."""
     sizes = Counter(pair.source for pair in pairs)
-    if len(sizes) < 2:
-        raise DataError("a split needs pairs of two sources or more", where=where, remedy="Add another document")
     sources = sorted(sizes)
-    random.Random(seed).shuffle(sources)  # noqa: S311  (a split has to repeat, not to be secret)
-    held: set[str] = set()
+    chance.shuffle(sources)
+    wanted, taken, held = share * len(pairs), 0, set[str]()
     for source in sources[:-1]:
-        taken = sum(sizes[name] for name in held)
-        wanted = share * len(pairs)
         if taken >= wanted:
             break
-        if not held or taken + sizes[source] <= 2 * wanted:
+        if not held or taken + sizes[source] <= FARTHEST * wanted:
             held.add(source)
-    training = [pair for pair in pairs if pair.source not in held]
-    asked = {normal(pair.question) for pair in training}
-    validation = [pair for pair in pairs if pair.source in held and normal(pair.question) not in asked]
-    if not validation:
-        raise DataError("every held-out question is also asked in training", where=where, remedy="Use another seed")
-    return training, validation
+            taken += sizes[source]
+    return {place for place, pair in enumerate(pairs) if pair.source in held}
+
+
+def _runs(pairs: Sequence[Pair], share: float, chance: random.Random) -> Iterator[int]:
+    """The places of the pairs of one run of chunks of each source, of `share` of its pairs or a chunk more."""
+    for source in sorted({pair.source for pair in pairs}):
+        own = [place for place, pair in enumerate(pairs) if pair.source == source]
+        chunks: dict[str, list[int]] = {}
+        for place in own:
+            chunks.setdefault(pairs[place].chunk or f"pair {place}", []).append(place)
+        blocks = list(chunks.values())
+        start, taken = chance.randrange(len(blocks)), 0
+        for block in (blocks[start:] + blocks[:start])[:-1]:  # past the end from the beginning; one chunk stays
+            if taken >= share * len(own):
+                break
+            taken += len(block)
+            yield from block
+
+
+def _best_share(words: frozenset[str], places: dict[str, list[int]]) -> float:
+    shared = Counter(place for word in words for place in places.get(word, ()))
+    return max(shared.values(), default=0) / len(words) if words else 0.0
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text, each once."""
+    return frozenset(normal(text).split())
 
 
 def normal(question: str) -> str:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_server.errors import UsageError
-from oneiros.ingest.trainer_client import TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
+from oneiros.ingest.trainer_client import URLS, TrainerClient, TrainerMachine, TrainerUnreachable, machines_of
 
 BARS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 40  # a loss curve fits beside its label on a terminal of 80 columns
@@ -38,6 +38,7 @@ def trainer() -> None:
 
 def status(
     names: Annotated[list[str] | None, typer.Argument(help="Machines by name; all where none is given.")] = None,
+    host: Annotated[str, typer.Option(help="A machine that the setting does not name, such as http://gpu:3011.")] = "",
     once: Annotated[bool, typer.Option("--once", help="Print one look and end.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object, or one a look; implies no drawing.")
@@ -49,7 +50,8 @@ def status(
 
     Ends with 0 when every machine answers, with 1 when one does not.
     """
-    client = TrainerClient(chosen(machines_of(os.environ), names or []))
+    variables = {**os.environ, URLS: host} if host else os.environ
+    client = TrainerClient(chosen(machines_of(variables), names or []))
     console = Console(no_color=no_color or None, highlight=False)
     if once or (not console.is_terminal and not as_json):
         seen = look(client)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ INSTRUCTIONS = {
 }
 
 
-def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's instructions with their arguments, continued lines joined."""
-    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+def instructions(folder: Path = DEPLOY) -> list[tuple[str, str]]:
+    """A Dockerfile's instructions with their arguments, continued lines joined."""
+    text = (folder / "Dockerfile").read_text(encoding="utf-8")
     text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines]
@@ -58,13 +59,41 @@ def test_every_image_is_started_with_options_that_the_service_knows(kind: str) -
     assert [name for name in options if f'"{name}"' not in known and f"    {name[2:]}: Annotated[" not in known] == []
 
 
-def test_every_copied_path_is_in_the_repository_and_let_through() -> None:
-    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8")
-    copied = [path for name, rest in instructions() if name == "COPY" for path in rest.split()[:-1]]
+@pytest.mark.parametrize("folder", [DEPLOY, DEPLOY.with_name("daemon")], ids=["trainer", "daemon"])
+def test_every_copied_path_is_in_the_repository_and_let_through(folder: Path) -> None:
+    ignored = (folder / "Dockerfile.dockerignore").read_text(encoding="utf-8")
+    copied = [path for name, rest in instructions(folder) if name == "COPY" for path in rest.split()[:-1]]
 
     assert copied
     assert [path for path in copied if f"!{path.removeprefix('./')}\n" not in ignored] == []
     assert [path for path in copied if not (ROOT / path).exists()] == []
+    needed = {path for path in built_from() if (ROOT / path / "__init__.py").exists()}  # the packages
+    assert needed <= {path.removeprefix("./") for path in copied}
+
+
+def built_from() -> list[str]:
+    """The paths that the distribution is built from."""
+    built: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"][
+        "targets"
+    ]["wheel"]["only-include"]
+    return built
+
+
+def test_daemon_and_trainer_together_are_the_ones_described_apart_and_open_loopback_only() -> None:
+    both = yaml.safe_load((DEPLOY.parent / "compose.yaml").read_text(encoding="utf-8"))["services"]
+
+    assert (DEPLOY.parent / both["daemon"]["build"]["context"]).resolve() == ROOT
+    assert (ROOT / both["daemon"]["build"]["dockerfile"]).is_file()
+    assert both["daemon"]["network_mode"] == "host" and "ports" not in both["daemon"]
+    extended = both["trainer"]["extends"]
+    assert extended == {"file": "trainer/compose.cpu.yaml", "service": "trainer"}
+    assert (DEPLOY.parent / extended["file"]).is_file()
+
+
+@pytest.mark.parametrize("kind", ["cuda", "rocm"])
+def test_a_container_may_fetch_its_default_base_into_its_volume(kind: str) -> None:
+    assert "--allow-download" in service(kind)["command"]
+    assert "HF_HOME=/data/hub" in dict(instructions())["ENV"]
 
 
 def test_the_image_does_not_run_as_root_and_installs_by_hash() -> None:

@@ -4,12 +4,14 @@ import asyncio
 import http.client
 import json
 import os
+import platform
 import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import openai
 import pytest
 
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
-from trainer.errors import Busy
+from trainer.errors import Busy, UsageError
 from trainer.serving.answering import Answer, Model, Question, until_stop
 from trainer.serving.connections import MAX_CONNECTIONS
 from trainer.serving.foreign_log import progress_in
@@ -485,3 +487,54 @@ def test_of_two_services_the_second_answers_when_the_first_is_killed(
 
     assert client.complete([ASK], max_tokens=8) == before
     assert [machine.name for machine in client._in_order()] == ["second", "first"]
+
+
+def test_what_was_loaded_last_is_loaded_again_unless_it_was_given_back(
+    start_service: Callable[..., Any], home_with_pairs: Path
+) -> None:
+    first = start_service(home_with_pairs)
+    assert asked(first, "GET", "/inference/status")[1]["loaded"] is False
+    assert asked(first, "POST", "/inference/load", {"base": "tiny"})[0] == 200
+    first.close()
+
+    second = start_service(home_with_pairs)
+    assert asked(second, "GET", "/inference/status")[1]["model"] == "tiny"
+    second.close()
+
+    third = start_service(home_with_pairs, "--no-load")
+    assert asked(third, "GET", "/inference/status")[1]["loaded"] is False
+    third.close()
+
+    fourth = start_service(home_with_pairs)
+    assert asked(fourth, "POST", "/inference/unload")[0] == 200
+    fourth.close()
+    assert asked(start_service(home_with_pairs), "GET", "/inference/status")[1]["loaded"] is False
+
+
+def test_a_model_that_is_gone_is_named_and_the_service_begins_without_it(
+    start_service: Callable[..., Any], home_with_pairs: Path
+) -> None:
+    (home_with_pairs / "served.json").write_text('{"run": "run-9"}', encoding="utf-8")
+
+    service = start_service(home_with_pairs)
+
+    assert asked(service, "GET", "/inference/status")[1]["loaded"] is False
+    assert "What was loaded last is not loaded again" in (home_with_pairs / "service.log").read_text(encoding="utf-8")
+
+
+def test_health_names_the_machine_and_its_card(service: Any) -> None:
+    told = asked(service, "GET", "/health")[1]
+
+    assert told["status"] == "ok" and platform.machine() in told["machine"] and told["card"] is None
+
+
+def test_a_run_is_started_with_calibration_and_may_download_where_the_service_may(home_with_pairs: Path) -> None:
+    jobs = TrainingJobs(Settings(home_with_pairs, "token", allow_download=True))
+    wanted = Start(training="pairs.jsonl", calibration="pairs.jsonl", base="tiny")
+
+    command, _ = jobs._command(wanted)
+
+    assert command[command.index("--calibration") + 1] == str((home_with_pairs / "data" / "pairs.jsonl").resolve())
+    assert "--download" in command
+    with pytest.raises(UsageError, match=r"there is no data file 'none\.jsonl'"):
+        jobs._command(replace(wanted, calibration="none.jsonl"))

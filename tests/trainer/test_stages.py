@@ -22,7 +22,7 @@ from trainer.generate.chat import OllamaGenerator, OpenAiGenerator
 from trainer.generate.rules import RuleGenerator
 from trainer.generate.stage import generate
 from trainer.http_json import post_json
-from trainer.pairs import read_pairs
+from trainer.pairs import SYSTEM, read_pairs
 
 pytestmark = pytest.mark.trainer
 
@@ -294,6 +294,16 @@ def test_rules_need_no_server_and_give_the_same_pairs_every_time(tmp_path: Path)
         generate(chunks(2), RuleGenerator(), tmp_path / f"{name}.jsonl")
 
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+
+
+def test_pairs_begin_with_the_system_message_that_was_named(tmp_path: Path) -> None:
+    generate(chunks(2), RuleGenerator(), tmp_path / "pairs.jsonl", system="You know our mail.")
+    generate(chunks(2), RuleGenerator(), tmp_path / "pairs.jsonl")  # another message: all of it is made anew
+
+    assert {pair.system for pair in read_pairs(tmp_path / "pairs.jsonl")} == {SYSTEM}
+
+    generate(chunks(2), RuleGenerator(), tmp_path / "pairs.jsonl", system="You know our mail.")
+    assert {pair.system for pair in read_pairs(tmp_path / "pairs.jsonl")} == {"You know our mail."}
 
 
 def test_no_pair_at_all_is_an_error(server: Server, tmp_path: Path) -> None:

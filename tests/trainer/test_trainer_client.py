@@ -1,6 +1,8 @@
 """The client over several trainers and `oneiros trainer status`, against real servers on loopback."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -266,6 +268,33 @@ def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert isinstance(result.exception, UsageError)
     assert "there is no trainer 'desc'. Known are desk." in str(result.exception)
+
+
+def test_a_machine_that_the_setting_does_not_name_is_asked_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEIROS_TRAINER_URLS", "desk=http://127.0.0.1:1")
+
+    result = CliRunner().invoke(app(), ["trainer", "status", "--host", "http://127.0.0.1:2", "--once", "--json"])
+
+    assert [machine["name"] for machine in json.loads(result.stdout)["machines"]] == ["127.0.0.1:2"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["split", "--help"], ["serve", "--help"], ["train", "--help"]])
+def test_help_needs_none_of_the_trainers_libraries(arguments: list[str]) -> None:
+    hidden = "import sys; sys.modules.update(dict.fromkeys(('torch', 'transformers', 'docx', 'pynvml', 'trl'))); "
+    program = f"{hidden}sys.argv[1:] = {arguments!r}; from trainer.cli.main import run; run()"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 0 and "Usage:" in done.stdout
+
+
+def test_a_stage_without_its_libraries_says_what_to_install() -> None:
+    hidden = "import sys; sys.modules['trl'] = sys.modules['uvicorn'] = None"
+    program = f"{hidden}; sys.argv[1:] = ['serve']; from trainer.cli.main import run; run()"
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 3 and "uvicorn is missing. Install the trainer's libraries" in done.stderr
 
 
 def test_a_machine_that_is_off_is_a_line_and_no_crash() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from trainer.errors import DataError, UsageError
 from trainer.hygiene import fault_of
 from trainer.pairs import Pair, read_pairs, write_pairs
-from trainer.split import normal, split
+from trainer.split import Sides, normal, split
 
 GOOD = {
     "messages": [
@@ -114,31 +114,63 @@ def test_ordinary_text_passes(text: str) -> None:
     sources=st.lists(st.integers(0, 8), min_size=2, max_size=60).filter(lambda found: len(set(found)) > 1),
     seed=st.integers(0, 99),
 )
-def test_no_source_stands_on_both_sides_and_no_pair_is_lost(sources: list[int], seed: int) -> None:
+def test_no_pair_is_lost_and_both_sides_hold_some(sources: list[int], seed: int) -> None:
     made = [Pair(f"Question {index}?", "Answer.", source=f"{source}.md") for index, source in enumerate(sources)]
 
-    training, validation = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
+    sides = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
 
-    assert {pair.source for pair in training}.isdisjoint(pair.source for pair in validation)
-    assert sorted(pair.question for pair in [*training, *validation]) == sorted(pair.question for pair in made)
-    assert training
-    assert validation
+    both = [*sides.training, *sides.validation]
+    assert sorted(pair.question for pair in both) == sorted(pair.question for pair in made)
+    assert sides.training and sides.validation
 
 
-def test_the_same_seed_gives_the_same_split_and_about_a_tenth() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_where_there_are_enough_sources_none_stands_on_both_sides(seed: int) -> None:
     made = [Pair(f"Question {index}?", "Answer.", source=f"{index // 3}.md") for index in range(90)]
 
-    first = split(made, share=0.1, seed=7, where=Path("pairs.jsonl"))
+    sides = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
 
-    assert first == split(made, share=0.1, seed=7, where=Path("pairs.jsonl"))
-    assert len(first[1]) == 9
+    assert sides.shared_sources == 0 and len(sides.validation) == 9
+    assert sides == split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
+
+
+@pytest.mark.parametrize("sources", [1, 2])
+@pytest.mark.parametrize("seed", range(10))
+def test_few_sources_give_the_share_as_one_run_of_chunks_each(sources: int, seed: int) -> None:
+    made = [
+        Pair(f"Question {source} {index}?", f"Answer {index}.", source=f"{source}.md", chunk=f"{source}-{index // 10}")
+        for index in range(940)
+        for source in range(sources)
+    ]
+
+    sides = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
+
+    assert sides.shared_sources == sources and 94 * sources <= len(sides.validation) <= 94 * sources + 20
+    held = {pair.chunk for pair in sides.validation}
+    assert held.isdisjoint(pair.chunk for pair in sides.training)
+    for source in range(sources):
+        numbers = {int(chunk.split("-")[1]) for chunk in held if chunk.startswith(f"{source}-")}
+        assert len([number for number in numbers if (number + 1) % 94 not in numbers]) == 1  # one run, or round the end
+
+
+def test_how_far_the_sides_are_related_is_told() -> None:
+    apart = Sides((Pair("A?", "The relay listens."),), (Pair("B?", "Wages come monthly."),))
+    near = Sides((Pair("A?", "The relay listens on 25."),), (Pair("B?", "The relay listens on 2525."),))
+
+    assert apart.likeness == 0 and near.likeness == 0.8
+
+
+def test_too_few_pairs_are_named() -> None:
+    with pytest.raises(DataError, match=r"pairs.jsonl: too few pairs to split"):
+        split([Pair("A?", "a.", source="a")], share=0.1, seed=1, where=Path("pairs.jsonl"))
 
 
 def test_a_question_of_both_sides_stays_in_training_only() -> None:
     made = [Pair("Who?", "A.", source="a.md"), Pair("who", "B.", source="b.md"), Pair("Why?", "C.", source="b.md")]
     made += [Pair(f"{n}?", "D.", source="a.md") for n in range(9)]
 
-    training, validation = split(made, share=0.1, seed=1, where=Path("pairs.jsonl"))
+    sides = split(made, share=0.1, seed=1, where=Path("pairs.jsonl"))
+    training, validation = sides.training, sides.validation
 
     assert not {normal(pair.question) for pair in training} & {normal(pair.question) for pair in validation}
 

@@ -48,6 +48,9 @@ def run() -> None:
     except TrainerError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        sys.stderr.write(f"{error.name} is missing. Install the trainer's libraries: pip install 'oneiros[trainer]'\n")
+        sys.exit(3)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -9,7 +9,7 @@ import typer
 
 from trainer.cli.data import home, talk
 from trainer.cli.libraries import quiet_libraries
-from trainer.errors import NeedsRepair
+from trainer.errors import NeedsRepair, TrainerError
 from trainer.files import write_text
 from trainer.serving.guard import check_binding, token_at
 from trainer.serving.settings import PORT, Settings
@@ -23,6 +23,10 @@ def serve(
     port: Annotated[int, typer.Option(help="0 = a free one.")] = PORT,
     run: Annotated[str, typer.Option(help="Load this run's model at once.")] = "",
     base: Annotated[str, typer.Option(help="Load this base without an adapter at once.")] = "",
+    no_load: Annotated[bool, typer.Option("--no-load", help="Do not load again what was loaded last.")] = False,
+    allow_download: Annotated[
+        bool, typer.Option("--allow-download", help="Allow fetching a base that is not here from the hub.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Serve a run that is below its base.")] = False,
     token_file: Annotated[Path | None, typer.Option(help="Where the bearer token stands.")] = None,
     port_file: Annotated[Path | None, typer.Option(help="A file that gets the port once it is open.")] = None,
@@ -60,12 +64,18 @@ def serve(
         threads=threads or default_threads(),
         use_card=not cpu,
         max_waiting=max_waiting,
+        allow_download=allow_download,
         stop_training=stop_training,
     )
     settings.runs.mkdir(parents=True, exist_ok=True)
     app = build_app(settings, best_source())
     if run or base:
         app.state.service.served.load(run=run, base=base, force=force)
+    elif not no_load:
+        try:
+            app.state.service.served.load_last()
+        except TrainerError as error:
+            talk(f"What was loaded last is not loaded again: {error}")
     listener = listen(host, port)
     opened = listener.getsockname()[1]
     if port_file is not None:

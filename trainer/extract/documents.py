@@ -11,9 +11,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import docx
-from docx.opc.exceptions import OpcError
-
 from trainer.errors import DataError
 from trainer.extract.chunks import Page
 
@@ -51,6 +48,10 @@ def read_pdf(path: Path) -> list[Page]:
 
 def read_docx(path: Path) -> list[Page]:
     """The paragraphs and table rows of a Word file as one page; headings become Markdown headings."""
+    # Imported here, so that `--help` and the other stages do without it.
+    import docx  # noqa: PLC0415
+    from docx.opc.exceptions import OpcError  # noqa: PLC0415
+
     try:
         document = docx.Document(str(path))
     except (OpcError, KeyError, ValueError, zipfile.BadZipFile) as error:

@@ -3,14 +3,15 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from trainer.errors import DataError
 from trainer.extract.chunks import Chunk
+from trainer.files import digest_of
 from trainer.generate.validation import kept_pairs
-from trainer.pairs import Pair
+from trainer.pairs import SYSTEM, Pair
 from trainer.progress import progress
 from trainer.resumable import ResumableOutput
 
@@ -55,15 +56,22 @@ class Generation:
 
 
 def generate(
-    chunks: Sequence[Chunk], back_end: BackEnd, output: Path, *, per_chunk: int = PAIRS_PER_CHUNK
+    chunks: Sequence[Chunk],
+    back_end: BackEnd,
+    output: Path,
+    *,
+    per_chunk: int = PAIRS_PER_CHUNK,
+    system: str = SYSTEM,
 ) -> Generation:
     """Ask the back end about every chunk that is not done, and keep the pairs that their chunk bears.
 
-    Raises DataError where no pair at all is kept, NeedsRepair when the back end fails; finished chunks stay finished.
+    `system`: the message that each pair begins with. Raises DataError where no pair at all is kept, NeedsRepair when
+    the back end fails; finished chunks stay finished.
     """
     faults: list[str] = []
     problems: list[str] = []
-    wanted = {chunk.id: f"{chunk.id}:{back_end.name}:{per_chunk}" for chunk in chunks}
+    said = "" if system == SYSTEM else f":{digest_of(system)}"
+    wanted = {chunk.id: f"{chunk.id}:{back_end.name}:{per_chunk}{said}" for chunk in chunks}
     with ResumableOutput(output, wanted) as out, progress("generate", len(chunks)) as advance:
         waiting = [chunk for chunk in chunks if not out.is_done(chunk.id)]
         for _ in range(len(chunks) - len(waiting)):
@@ -72,7 +80,7 @@ def generate(
             if isinstance(answer, DataError):
                 problems.append(str(answer))
             else:
-                out.add(chunk.id, [pair.as_row() for pair in kept_pairs(answer, chunk, faults)])
+                out.add(chunk.id, [replace(pair, system=system).as_row() for pair in kept_pairs(answer, chunk, faults)])
             advance()
         pairs = out.rows
     if not pairs:

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import logging
+import os
+import platform
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Self
@@ -35,6 +37,7 @@ class StartBody(BaseModel):
 
     training: Name = ""
     validation: Name = ""
+    calibration: Name = ""
     base: Name = ""
     run: Name = ""
     preset: Name = ""
@@ -92,14 +95,21 @@ class Service:
         self.gauges = Gauges(source)
 
     def close(self) -> None:
-        """Unload the model and end the gauges; a training run goes on, unless the settings end it."""
-        self.served.unload()
+        """End the model and the gauges; a training run goes on, unless the settings end it."""
+        self.served.close()
         if self.settings.stop_training:
             self.jobs.end()
         self.gauges.close()
 
     def health(self) -> dict[str, Any]:
-        return {"status": "ok", "service": "oneiros-trainer", "version": version()}
+        cards = [device for device in self.gauges.gauges() if device.kind != "cpu"] if self.settings.use_card else []
+        return {
+            "status": "ok",
+            "service": "oneiros-trainer",
+            "version": version(),
+            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            "card": f"{cards[0].name}, {cards[0].memory_total_gb:.0f} GB" if cards else None,
+        }
 
     def status(self, run: RunName = None) -> dict[str, Any]:
         return self.jobs.status(run)

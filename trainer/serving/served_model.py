@@ -8,6 +8,7 @@ import torch
 
 from trainer.errors import Busy, UsageError
 from trainer.evaluation.evaluate import check_fit_to_serve
+from trainer.files import read_json, write_json
 from trainer.serving.answering import Model
 from trainer.serving.settings import Settings
 from trainer.training.base_model import find_base
@@ -50,7 +51,7 @@ class ServedModel:
                 check_fit_to_serve(folder, force=force)
                 adapter = folder.adapter
             torch.set_num_threads(self._settings.threads)
-            files = find_base(base, self._settings.cache)
+            files = find_base(base, self._settings.cache, download=self._settings.allow_download)
             machine = this_machine(use_card=self._settings.use_card)
             self._close()
             self._model = Model(
@@ -61,13 +62,30 @@ class ServedModel:
                 seconds=self._settings.answer_seconds,
             )
             self._name = run or base
+            write_json(self._settings.served, {"run": run} if run else {"base": base})
         return self.status()
+
+    def load_last(self) -> dict[str, Any]:
+        """Load again what was loaded when the service ended; nothing where nothing was.
+
+        Raises as `load` does: a run that is no longer fit to serve is not loaded.
+        """
+        if not self._settings.served.exists():
+            return self.status()
+        last = read_json(self._settings.served)
+        return self.load(run=str(last.get("run", "")), base=str(last.get("base", "")))
 
     def unload(self) -> dict[str, Any]:
         """Give the memory back; answers under way end."""
         with self._turn:
             self._close()
+            self._settings.served.unlink(missing_ok=True)
         return self.status()
+
+    def close(self) -> None:
+        """The same at the end of the service, which loads it again when it starts anew."""
+        with self._turn:
+            self._close()
 
     def status(self) -> dict[str, Any]:
         """What is loaded and how long its line is."""

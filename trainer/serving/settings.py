@@ -16,6 +16,7 @@ class Settings:
     names: tuple[str, ...] = ()  # further names of this machine that requests may carry
     threads: int = 1
     use_card: bool = True
+    allow_download: bool = False  # whether a base that is not here may be fetched from the hub
     stop_training: bool = False  # whether the end of the service ends a training run, with a checkpoint
     max_waiting: int = 8  # answers that may wait for the model; one more is refused with 429
     max_tokens: int = 1024  # of one answer
@@ -25,6 +26,11 @@ class Settings:
     def runs(self) -> Path:
         """The folder of runs."""
         return self.home / "runs"
+
+    @property
+    def served(self) -> Path:
+        """What was loaded last, as JSON; there is none where nothing is."""
+        return self.home / "served.json"
 
     @property
     def cache(self) -> Path:

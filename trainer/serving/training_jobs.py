@@ -38,6 +38,7 @@ class Start:
 
     training: str = ""
     validation: str = ""
+    calibration: str = ""
     base: str = ""
     run: str = ""
     preset: str = ""
@@ -162,10 +163,12 @@ class TrainingJobs:
         training = self._data(wanted.training)
         read_pairs(training)
         command += [str(training), "--run", str(run.path), "--seed", str(wanted.seed)]
-        if wanted.validation:
-            validation = self._data(wanted.validation)
-            read_pairs(validation)
-            command += ["--validation", str(validation)]
+        for option, name in (("--validation", wanted.validation), ("--calibration", wanted.calibration)):
+            if name:
+                file = self._data(name)
+                read_pairs(file)
+                command += [option, str(file)]
+        command += ["--download"] if self._settings.allow_download else []
         if wanted.base:
             check_base(wanted.base, self._settings.cache)
         if wanted.preset:
