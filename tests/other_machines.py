@@ -9,11 +9,12 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
+
+from tests.system.house import wait_until
 
 SSHD = "/usr/sbin/sshd"
 SERVER = """
@@ -142,12 +143,9 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int) -> None:
-    end = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < end, "sshd does not listen"
-            time.sleep(0.02)
-        else:
-            return
+    def listens() -> bool:
+        with socket.socket() as one:
+            one.settimeout(1)
+            return one.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(listens, 20)

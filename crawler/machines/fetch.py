@@ -17,7 +17,7 @@ import msgspec
 
 from crawler.machines import remote
 from crawler.machines.addresses import Address
-from crawler.machines.conversation import Dialogue, Lost, noise_text
+from crawler.machines.connection import ConnectionLost, SshConnection, noise_text
 from crawler.machines.mirror import Mirror
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
@@ -131,14 +131,14 @@ def ask(
     said = f'{SCRIPT.read_text(encoding="utf-8")}\n\nmain("{packed}")\n'.encode()
     receiver = _Receiver(address, roots, mirror, answer, batch_bytes)
     try:
-        with Dialogue(address.command, said, variables, seconds=seconds) as spoken:
-            answer.noise = noise_text(spoken.noise_before(remote.marker_of(nonce)))
+        with SshConnection(address.command, said, variables, seconds=seconds) as connection:
+            answer.noise = noise_text(connection.noise_before(remote.marker_of(nonce)))
             try:
-                receiver.receive(spoken)
+                receiver.receive(connection)
             finally:
-                answer.bytes = spoken.bytes_said + spoken.bytes_heard
-    except (Lost, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        answer.lost = str(error) if isinstance(error, Lost) else "its answer is not what was asked for"
+                answer.bytes = connection.bytes_said + connection.bytes_heard
+    except (ConnectionLost, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        answer.lost = str(error) if isinstance(error, ConnectionLost) else "its answer is not what was asked for"
     finally:
         receiver.finish_file()
     return answer
@@ -160,20 +160,20 @@ class _Receiver:
         self._stream: BinaryIO | None = None
         self._count = 0  # bytes of the file at hand
 
-    def receive(self, spoken: Dialogue) -> None:
+    def receive(self, connection: SshConnection) -> None:
         while True:
-            head = spoken.take(5)
+            head = connection.take(5)
             kind, size = head[:1], int.from_bytes(head[1:], "big")
             self._room -= size + FRAME_COST
             if size > FRAME_BYTES:
-                raise Lost("its answer is not what was asked for")
+                raise ConnectionLost("its answer is not what was asked for")
             if self._room < 0:
-                raise Lost("it sent more than was asked for")
+                raise ConnectionLost("it sent more than was asked for")
             if kind == b"D":
-                for piece in spoken.pieces(size):
+                for piece in connection.pieces(size):
                     self._write(piece)
                 continue
-            content = spoken.take(size)
+            content = connection.take(size)
             if kind == b"C":
                 self._check(content)
             elif kind == b"F":
@@ -191,7 +191,7 @@ class _Receiver:
                 self._answer.cleanup_days = end.cleanup_days
                 return
             elif kind != b"K":
-                raise Lost("its answer is not what was asked for")
+                raise ConnectionLost("its answer is not what was asked for")
 
     def name(self, path: str, what: str, remedy: str = "Look at it there; everything else is taken in") -> None:
         """Names what somebody may want to mend."""

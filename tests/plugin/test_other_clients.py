@@ -16,8 +16,7 @@ pytestmark = pytest.mark.client
 
 def listed(home: Path, program: str, *arguments: str) -> str:
     """What a client prints in this home."""
-    if not (PROGRAMS / program).exists():
-        pytest.skip(f"{program} is not installed here; `make setup-client` brings it where there is an npm")
+    assert (PROGRAMS / program).exists(), f"{program} is not installed: run `make setup-client`"
     variables = {"HOME": str(home), "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
     done = subprocess.run(
         [PROGRAMS / program, *arguments],

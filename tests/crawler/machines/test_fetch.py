@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from crawler.machines import conversation, fetch, remote
+from crawler.machines import connection, fetch, remote
 from crawler.machines.addresses import Address, address_of
 from crawler.machines.fetch import Delivery, Known, WantedRoot, ask
 from crawler.machines.mirror import Mirror
@@ -266,7 +266,7 @@ def test_a_whole_conversation_runs_on_this_python(tmp_path: Path, monkeypatch: p
     program.write_text(f"#!/bin/sh\nexec {sys.executable} -IS -\n", encoding="utf-8")
     program.chmod(0o755)
     variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(there)}
-    monkeypatch.setattr(conversation, "READ_BYTES", 100)  # many pieces
+    monkeypatch.setattr(connection, "READ_BYTES", 100)  # many pieces
 
     with Mirror(tmp_path / "mirror") as mirror:
         delivery = ask(LAPTOP, [wanted_transcripts({}, "laptop")], mirror, variables)

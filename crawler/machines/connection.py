@@ -18,11 +18,11 @@ QUIET_SECONDS = 60.0  # without a byte; the other side says now and then that it
 END_SECONDS = 5.0
 
 
-class Lost(Exception):
+class ConnectionLost(Exception):
     """The other side cannot be reached, or its answer ended before it was whole. The text says why."""
 
 
-class Dialogue:
+class SshConnection:
     """What a command is told, and what it answers. A context manager; nothing of it runs on behind its end."""
 
     def __init__(
@@ -52,14 +52,14 @@ class Dialogue:
                 pipesize=PIPE_BYTES,
             )
         except OSError as error:
-            raise Lost(f"ssh cannot be started ({error.strerror})") from error
+            raise ConnectionLost(f"ssh cannot be started ({error.strerror})") from error
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input, self._output, self._error_output = self._process.stdin, self._process.stdout, self._process.stderr
         for pipe in (self._input, self._output, self._error_output):
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_WRITE if pipe is self._input else selectors.EVENT_READ)
 
-    def __enter__(self) -> "Dialogue":
+    def __enter__(self) -> "SshConnection":
         return self
 
     def __exit__(self, error: object, *_: object) -> None:
@@ -74,17 +74,17 @@ class Dialogue:
             self._process.wait()
 
     def noise_before(self, marker: bytes) -> bytes:
-        """What comes before the answer. Raises Lost where no answer comes."""
+        """What comes before the answer. Raises ConnectionLost where no answer comes."""
         while (found := self._heard.find(marker)) < 0:
             if len(self._heard) > NOISE_BYTES:
-                raise Lost(f"it says something else than the answer: {noise_text(bytes(self._heard))}")
+                raise ConnectionLost(f"it says something else than the answer: {noise_text(bytes(self._heard))}")
             self._listen()
         noise = bytes(self._heard[:found])
         del self._heard[: found + len(marker)]
         return noise
 
     def take(self, size: int) -> bytes:
-        """The next so many bytes. Raises Lost where they do not come."""
+        """The next so many bytes. Raises ConnectionLost where they do not come."""
         while len(self._heard) < size:
             self._listen()
         taken = bytes(self._heard[:size])
@@ -107,7 +107,9 @@ class Dialogue:
         while True:
             ready = self._selector.select(max(0.0, quiet_until - time.monotonic()))
             if not ready:
-                raise Lost("it did not answer in time" if time.monotonic() < self._end else "it took too long")
+                raise ConnectionLost(
+                    "it did not answer in time" if time.monotonic() < self._end else "it took too long"
+                )
             for key, _ in ready:
                 if key.fileobj is self._input:
                     self._say()
@@ -130,7 +132,7 @@ class Dialogue:
     def _hear(self) -> None:
         piece = os.read(self._output.fileno(), READ_BYTES)
         if not piece:
-            raise Lost(self._reason())
+            raise ConnectionLost(self._reason())
         self._heard += piece
         self.bytes_heard += len(piece)
 
