@@ -127,9 +127,10 @@ def _read(path: str) -> bytes:
     """A small file as quickly as the system allows; there are thousands."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        size, parts = os.fstat(descriptor).st_size, []
-        while part := os.read(descriptor, size + 1):
-            parts.append(part)
+        wanted = os.fstat(descriptor).st_size + 1
+        parts = [os.read(descriptor, wanted)]
+        while len(parts[-1]) == wanted:  # it grows
+            parts.append(os.read(descriptor, wanted))
         return b"".join(parts)
     finally:
         os.close(descriptor)
