@@ -22,7 +22,6 @@ import msgspec
 from filelock import FileLock
 
 from crawler.archive.store import Archive, mark_of
-from crawler.compress.summaries import summary_file
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -251,7 +250,6 @@ def _forget_again(states: Path, staging: Path, state: Path) -> list[str]:
     found = [session_id for session_id in archive.session_ids() if mark_of(session_id) in marks]
     for session_id in found:
         for file in files_of(compressed, session_id):
-            remove_file(summary_file(file))
             remove_file(file)
         archive.forget(session_id)
         append_line(state / "forgetting.txt", session_id.encode())
