@@ -252,6 +252,8 @@ def _opened(file: Path) -> Iterator[Any]:
     try:
         with file.open("rb") as raw, unpacker.stream_reader(raw, read_size=PIECE_BYTES) as stream:
             yield BufferedReader(stream, PIECE_BYTES)
+    except FileNotFoundError as error:
+        raise ContentError("there is no such file", where=file, remedy="Name one that `oneiros` wrote") from error
     except (OSError, EOFError, zstandard.ZstdError, ValueError) as error:
         raise _odd(file, f"it cannot be read ({error})") from error
 

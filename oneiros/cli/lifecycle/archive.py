@@ -50,7 +50,7 @@ def prune(
     if not as_json:
         for session_id in chosen[:SHOWN]:
             data(f"{archive.record(session_id).ended[:10]}  {session_id}")
-        talk(f"{len(chosen)} sessions, {size / MEGABYTE:.1f} MB, on which nothing rests.")
+        talk(f"{len(chosen)} sessions, {size / MEGABYTE:,.2f} MB, on which nothing rests.")
     if chosen and not dry_run:
         file = _new_file(environment, root, to)
         require_person(environment, f"move the turns of {len(chosen)} sessions out of the archive, to {file}")

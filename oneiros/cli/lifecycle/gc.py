@@ -7,10 +7,11 @@ import typer
 
 from crawler.compress.summaries import summary_of_file
 from dream.citations import citations_on
+from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import id8_of, subject_of
-from memory_server.layers.topics import read_text
+from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.gc import BELOW, GcPlan, GcStep, GcWanted
 from memory_server.lifecycle.marks import Level, LifeMark, add_mark
@@ -97,7 +98,10 @@ def keep(
         raise UsageError(f"{len(meant)} sessions begin with {name!r}", remedy="Give more of the id")
     subject = meant.pop() if meant else subject_of(source_named(root, name).path)
     add_mark(root.marks, LifeMark(now(), keep=subject, off=off))
-    talk(f"{subject} {'may fade' if off else 'does not fade'} from the next `oneiros gc` on.")
+    if is_topic(SourcePath(subject)):
+        talk(f"{subject} is {'again' if off else 'no longer'} listed where nobody uses it; topics never fade.")
+    else:
+        talk(f"{subject} {'may fade' if off else 'does not fade'} from the next `oneiros gc` on.")
 
 
 def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
