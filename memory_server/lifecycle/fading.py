@@ -28,12 +28,10 @@ class Fading:
     sessions: Mapping[str, LevelChange] = field(default_factory=dict)  # by the id of a session
     run: str = ""  # differs after every run of gc and its undoing
 
-    def level(self, path: str) -> Level:
-        return self.files.get(path, WHOLE).level
-
     def mark(self, path: str) -> str:
-        """What the ledger adds to the hash of a file; empty where it is indexed whole."""
-        return _mark(self.files.get(path, WHOLE))
+        """What the ledger adds to the hash of a file; empty where all its statements are indexed."""
+        change = self.files.get(path, WHOLE)
+        return _mark(change) if change.level >= Level.DIGEST else ""
 
     def session_mark(self, session_id: str) -> str:
         """The same of the turns of a session."""
