@@ -10,6 +10,7 @@ that lie in an earlier bundle. Who may restore what is decided above.
 
 import datetime as dt
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,8 +22,8 @@ from typing import Any
 import msgspec
 import zstandard
 
-from memory_server.errors import ContentError
-from memory_server.machine.files import replaced, write_new
+from memory_server.errors import ContentError, UsageError
+from memory_server.machine.files import records_in, replaced, write_new
 from memory_server.root.paths import MemoryRoot
 
 MANIFEST = "manifest.json"
@@ -78,18 +79,21 @@ class BackupNote(msgspec.Struct, frozen=True):
 
 def notes_in(file: Path) -> list[BackupNote]:
     """The backups that were made, the oldest first."""
-    found = []
-    with suppress(FileNotFoundError):
-        for line in file.read_bytes().splitlines():
-            with suppress(msgspec.MsgspecError):
-                found.append(msgspec.json.decode(line, type=BackupNote))
-    return found
+    return list(records_in(file, BackupNote))
 
 
 def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
     """How old the last backup is; None where none was made."""
     notes = notes_in(root.backups)
     return (today - notes[-1].at.date()).days if notes else None
+
+
+def require_new(root: Path, file: Path) -> None:
+    """Raises UsageError where a bundle cannot be written: something is there, or it would lie in the memory."""
+    if os.path.lexists(file):
+        raise UsageError(f"{file} is there already", remedy="Choose another name; nothing is replaced")
+    if file.resolve().is_relative_to(root) or not file.parent.is_dir():
+        raise UsageError(f"{file} lies in the memory, or in no folder", remedy="Choose a folder outside of it")
 
 
 def fingerprint_of(manifest: bytes) -> str:

@@ -6,7 +6,7 @@ Topics are never in a plan.
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memory_server.document import LineRange, SourcePath
@@ -99,7 +99,9 @@ def plan_gc(
         cited = citations.get(subject_of(source.path), 0)
         strength = aliveness.strength(source.path, source.day, source.kind, cited)
         before = marks.levels.get(source.path)
-        level = _level(source, strength, aliveness, wanted, is_held=bool(cited) or _is_kept(source, aliveness))
+        level = _level(
+            source, strength, aliveness, wanted, is_held=bool(cited) or subject_of(source.path) in aliveness.kept
+        )
         read = opened if level else {}
         turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
         change = LevelChange(
@@ -125,10 +127,6 @@ def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wante
     if strength.value >= wanted.below * DIGEST_SHARE:
         return Level.STATEMENTS
     return Level.DIGEST if strength.value >= wanted.below * LINE_SHARE else Level.LINE
-
-
-def _is_kept(source: FadingSource, aliveness: Aliveness) -> bool:
-    return subject_of(source.path) in aliveness.kept
 
 
 def _ranges(lines: Sequence[LineRange]) -> tuple[Range, ...]:
@@ -158,19 +156,14 @@ def undo(root: MemoryRoot, at: dt.datetime) -> LifeMark | None:
 
 def settle(root: MemoryRoot) -> None:
     """Brings files and marks into accord: in the attic lies what the marks say, and nothing else that they name."""
-    levels = decided(root.marks).levels
-    for path, change in levels.items():
-        file = root.path / path
-        if change.level is Level.ATTIC and file.exists():
-            move(file, root.path / in_attic(path))
+    away = {path for path, change in decided(root.marks).levels.items() if change.level is Level.ATTIC}
+    for path in away:
+        if (root.path / path).exists():
+            move(root.path / path, root.path / in_attic(path))
     for file in markdown_files(root.attic):
         home = root.path / home_of(root.relative(file))
-        if str(home.relative_to(root.path)) not in _in_attic_by(levels) and not home.exists():
+        if str(home.relative_to(root.path)) not in away and not home.exists():
             move(file, home)
-
-
-def _in_attic_by(levels: Mapping[str, LevelChange]) -> Collection[str]:
-    return {path for path, change in levels.items() if change.level is Level.ATTIC}
 
 
 def in_attic(path: str) -> str:

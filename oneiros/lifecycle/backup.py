@@ -35,6 +35,7 @@ from memory_server.lifecycle.bundle import (
     FileNote,
     notes_in,
     read_bundle,
+    require_new,
     unpack,
     write_bundle,
 )
@@ -65,10 +66,7 @@ def back_up(decisions: Decisions, file: Path, at: dt.datetime, since: Bundle | d
     Raises UsageError where the file is there already or lies in the memory.
     """
     root = decisions.root
-    if os.path.lexists(file):
-        raise UsageError(f"{file} is there already", remedy="Choose another name; a backup replaces none")
-    if file.resolve().is_relative_to(root.path) or not file.parent.is_dir():
-        raise UsageError(f"{file} lies in the memory, or in no folder", remedy="Choose a folder outside of it")
+    require_new(root.path, file)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oneiros-")))
         archive = root.path / "sessions" / "archive"
