@@ -4,9 +4,9 @@
 
 Time is passed in: sessions and topics come to be over 365 days, questions are asked by a power law over what is there
 and half of them open the turns that answer. Then one run of gc, one prune of what is older than 180 days, its way back,
-a backup and a restore on another machine. The text is words of our pages in no order, with the packaged model: figures
-of finding compare before and after, and say nothing else. Last, each change is killed at random moments on a small
-memory.
+a backup and a restore on another machine, which is given the vectors of the same texts. The text is words of our pages
+in no order, with the packaged model: figures of finding compare before and after, and say nothing else. Last, each
+change is killed at random moments on a small memory.
 """
 
 import argparse
