@@ -4,9 +4,9 @@
 
 Time is passed in: sessions and topics come to be over 365 days, questions are asked by a power law over what is there
 and half of them open the turns that answer. Then one run of gc, one prune of what is older than 180 days, its way back,
-a backup and a restore on another machine. The text is words of our pages in no order, with the packaged model: figures
-of finding compare before and after, and say nothing else. Last, each change is killed at random moments on a small
-memory.
+a backup and a restore on another machine, which is given the vectors of the same texts. The text is words of our pages
+in no order, with the packaged model: figures of finding compare before and after, and say nothing else. Last, each
+change is killed at random moments on a small memory.
 """
 
 import argparse
@@ -229,9 +229,13 @@ def bytes_of(folder: Path) -> int:
 
 
 def contents(root: MemoryRoot) -> dict[str, str]:
-    """Every session by a hash of its turns, and every file of layers 1 and 2, wherever it lies."""
+    """Every session by a hash of the bytes of its turns, and every file of layers 1 and 2, wherever it lies."""
     archive = Archive(root.path / "sessions" / "archive")
-    found = {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
+    found = {}
+    for record in archive.records():
+        files = [archive.record_file(record.session_id), *archive.objects_of(record)]
+        parts = (file.read_bytes() if file.exists() else b"lost" for file in files)
+        found[record.session_id] = hashlib.sha256(b"".join(parts)).hexdigest()
     for folder in ("topics", "sessions/compressed", "sessions/attic", "episodes"):
         for file in (root.path / folder).rglob("*.md"):
             found[file.name] = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -333,6 +337,8 @@ def backed_up(
     other = MemoryRoot(scratch / "two" / "memory", scratch / "two" / "state")
     bring_back(look_at(other, [made.file], made.fingerprint), "")
     lifecycle.settle(other)
+    for vectors in ("vectors", "stretches/vectors"):  # of the same texts by the same model, which take long to make
+        shutil.copytree(root.derived / vectors, other.derived / vectors)
     with open_at(other, clock) as second:
         second.own()
         second.reindex()

@@ -15,7 +15,6 @@ from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
 from crawler.archive.store import resolve_session
 from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
-from crawler.compress.summaries import summary_file
 from crawler.sources.table import SOURCES
 from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
@@ -154,7 +153,6 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
         for session_id in removed:
             own = files_of(compressed, session_id)
             for path in own:
-                remove_file(summary_file(path))
                 remove_file(path)
             ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
             files += own

@@ -65,19 +65,18 @@ class Aging:
         for source in snapshot.sources.values():
             file = self.root.file(source.path)
             if source.path.startswith(("sessions/", "episodes/")) and file.exists():
-                is_replaced = source.path in snapshot.superseded
                 yield FadingSource(
                     path=source.path,
                     day=source.date,
                     kind=source.kind,
                     session=archived.get(id8_in(source.path), ""),
                     ended=source.path in ending and self._has_ended(source.path),
-                    replaced=is_replaced,
+                    replaced_by=snapshot.superseded.get(source.path, ""),
                     project=source.project,
                     lines=file.read_bytes().count(b"\n"),
                 )
         for file in sorted(superseded_files(markdown_files(self.root.sessions))):
-            yield FadingSource(self.root.relative(file), None, "episodic", replaced=True)
+            yield FadingSource(self.root.relative(file), None, "episodic", replaced_by="a newer file of it")
 
     def _ending(self) -> Collection[str]:
         """The sources in whose frontmatter an end may stand."""

@@ -64,7 +64,7 @@ from memory_server.upkeep import Upkeep, how_level
 
 logger = logging.getLogger(__name__)
 
-NOTHING_THEN = "No topic of %s answers that."
+NOTHING_THEN = "No topic as it was on %s, and no session up to then, answers that."
 NOT_INDEXED = "Nothing is indexed yet: the indices are %s."
 
 
@@ -211,7 +211,7 @@ class Memory:
         """The same from the indices as they are, waiting for nothing and noting nothing: for programs that ask."""
         with repairable(self.root.derived), self.indices.search_lock.searching():
             if question.filter.as_of is not None:
-                return self._as_of(question, question.filter.as_of)
+                return self._as_of(question, min(question.filter.as_of, self.today))
             answer = self.pipeline().answer(question)
         is_ranked = question.search is not Search.EXACT and not question.types  # the others have an order of their own
         return self._tie_broken(answer) if is_ranked and self.person.use_breaks_ties else answer
@@ -219,7 +219,8 @@ class Memory:
     def _as_of(self, question: Question, day: dt.date) -> Answer:
         """The answer of topics as git had them on a day, and of sessions up to then."""
         pipeline, then, layers = self.pipeline(), question_then(question, day), question.filter.layers
-        answer = pipeline.answer(then) if then.filter.layers else Answer((), NOTHING_THEN % day)
+        answer = pipeline.answer(then) if then.filter.layers else Answer(())
+        answer = answer if answer.hits or answer.note == EMPTY else replace(answer, note=NOTHING_THEN % day)
         if layers and Layer.TOPIC not in layers:
             return answer
         topics = topic_hits(

@@ -8,8 +8,10 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
+from memory_server.embedding.engine import Embedded
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
@@ -93,6 +95,7 @@ class Upkeep:
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
+        embed_query = lru_cache(maxsize=None)(self.model.embed_query)  # the probes, of which both indices learn
         with repairable(self.root.derived):
             report = self.indices.reindex(
                 self.model.engine,
@@ -100,7 +103,7 @@ class Upkeep:
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
                 begin=self._point,
-                finish=lambda: self._finish(report_progress),
+                finish=lambda: self._finish(report_progress, embed_query),
             )
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
@@ -111,7 +114,7 @@ class Upkeep:
                 self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
                 if not self.stretches.is_empty:
                     self._weigh(self.stretches, report_progress)
-                self._calibrate_stretches()
+                self._calibrate_stretches(embed_query)
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
@@ -119,9 +122,9 @@ class Upkeep:
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
-    def _finish(self, report_progress: Callable[[Progress], None]) -> None:
+    def _finish(self, report_progress: Callable[[Progress], None], embed_query: Callable[[str], Embedded]) -> None:
         self._weigh(self.indices, report_progress)
-        self._calibrate()
+        self._calibrate(embed_query)
 
     def _compact(self) -> None:
         """Gives back the room of what faded since this was last done."""
@@ -158,20 +161,22 @@ class Upkeep:
                 held |= {*self.stretches.ledger.texts()}
             self.further.sparse.keep_alone(held)
 
-    def _calibrate(self) -> None:
-        self._calibrate_index(self.indices, self.root.ledger)
+    def _calibrate(self, embed_query: Callable[[str], Embedded]) -> None:
+        self._calibrate_index(self.indices, self.root.ledger, embed_query)
 
-    def _calibrate_stretches(self) -> None:
+    def _calibrate_stretches(self, embed_query: Callable[[str], Embedded]) -> None:
         if self.stretches is not None and not self.stretches.is_empty:
-            self._calibrate_index(self.stretches, self.stretches.file)
+            self._calibrate_index(self.stretches, self.stretches.file, embed_query)
 
-    def _calibrate_index(self, index: Indices | StretchIndex, file: Path) -> None:
+    def _calibrate_index(
+        self, index: Indices | StretchIndex, file: Path, embed_query: Callable[[str], Embedded]
+    ) -> None:
         further = self.further
         calibrate(
             index.ledger,
             index.snapshot(),
             self.stemmer,
-            self.model.embed_query,
+            embed_query,
             further.scores_of(file),
             further.identity,
         )
@@ -226,8 +231,8 @@ class Upkeep:
                 old = self.model.exchange(files, engine)
                 change_setting(self.root.settings, "model", files.card.name)
                 self.indices.ledger.set_note(CALIBRATION_NOTE, "")
-                self._calibrate()
-                self._calibrate_stretches()
+                self._calibrate(self.model.embed_query)
+                self._calibrate_stretches(self.model.embed_query)
             remove_file(self.root.next_model)
             if old is not None:
                 old.close()

@@ -10,7 +10,7 @@ pruned is decided above; only a file that the archive itself was exported to is 
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import filelock
@@ -19,7 +19,7 @@ import msgspec
 from crawler.archive.store import Archive, SessionRecord
 from memory_server.errors import ContentError, NeedsRepair
 from memory_server.lifecycle.bundle import Bundle, read_bundle, unpack, write_bundle
-from memory_server.machine.files import append_line, move, remove_file
+from memory_server.machine.files import append_line, move, records_in, remove_file
 
 KIND = "export"
 NAME = re.compile(r"root/(?:sessions/([^/]+)\.json|objects/([0-9a-f]{2})/([0-9a-f]{32})\.zst)")
@@ -90,12 +90,7 @@ class Pruning:
 
     def notes(self) -> list[PruneNote]:
         """What was moved out and back, the oldest first."""
-        found = []
-        with suppress(FileNotFoundError):
-            for line in self._notes.read_bytes().splitlines():
-                with suppress(msgspec.MsgspecError):
-                    found.append(msgspec.json.decode(line, type=PruneNote))
-        return found
+        return list(records_in(self._notes, PruneNote))
 
     def where(self, session_id: str) -> PruneNote | None:
         """Where a session lies that was moved out; None where it was not, or came back."""

@@ -23,7 +23,7 @@ import zstandard
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
-from memory_server.machine.files import append_line, remove_file, replace_file
+from memory_server.machine.files import append_line, records_in, remove_file, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
 LEVEL = 6
@@ -348,12 +348,7 @@ class Archive:
 
     def _marks(self) -> dict[str, "_Forgotten"]:
         """The last word on every session that was ever forgotten, by its hash."""
-        marks = {}
-        for line in self._forgotten.read_bytes().splitlines() if self._forgotten.exists() else ():
-            with suppress(msgspec.MsgspecError):  # a line torn by a kill: the forgetting did not return either
-                mark = msgspec.json.decode(line, type=_Forgotten)
-                marks[mark.session] = mark
-        return marks
+        return {mark.session: mark for mark in records_in(self._forgotten, _Forgotten)}
 
     def _object_path(self, name: str) -> Path:
         return self._objects / name[:2] / f"{name}.zst"

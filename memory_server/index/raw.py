@@ -20,7 +20,7 @@ import numpy as np
 
 from memory_server.document import Chunk, ChunkId, Document, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.vector_cache import TextHash
-from memory_server.index.build import Progress
+from memory_server.index.build import SOURCES_A_TRANSACTION, Progress
 from memory_server.index.ledger import Ledger, SourceState
 from memory_server.index.passages import Passages
 from memory_server.index.snapshot import Snapshot
@@ -142,21 +142,24 @@ class RawIndex:
         """Reads what is new in the archive and drops what is gone; returns how many sessions that were."""
         changed, removed = self.changes()
         marks, fading = self._marks(), self._fading()
-        ledger = self.ledger if changed or removed else None
-        for session_id in removed:
-            assert ledger is not None
-            with self._changing(ledger):
+        if not changed and not removed:
+            return 0
+        ledger = self.ledger
+        with self._changing(ledger):
+            for session_id in removed:
                 ledger.remove_source(raw_path(session_id))
-        for done, session_id in enumerate(changed, start=1):
-            assert ledger is not None
-            state = SourceState(raw_path(session_id), 0, 0, marks[session_id])
-            document, cut = self._read(ledger, state, session_id, fading.turns(session_id))
+        for start in range(0, len(changed), SOURCES_A_TRANSACTION):
+            part = changed[start : start + SOURCES_A_TRANSACTION]
+            states = [SourceState(raw_path(name), 0, 0, marks[name]) for name in part]
+            read = [
+                self._read(ledger, state, name, fading.turns(name)) for name, state in zip(part, states, strict=True)
+            ]
             with self._changing(ledger):
-                ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
-            report_progress(Progress("raw turns", done, len(changed)))
-        if ledger is not None:
-            with self._changing(ledger):
-                ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
+                for state, (document, cut) in zip(states, read, strict=True):
+                    ledger.put_source(document, state, [chunk for chunk, _ in cut], [key for _, key in cut])
+            report_progress(Progress("raw turns", start + len(part), len(changed)))
+        with self._changing(ledger):
+            ledger.connection.execute("delete from gone")  # a list for a semantic index, which there is not
         return len(changed) + len(removed)
 
     def _read(

@@ -10,9 +10,10 @@ that lie in an earlier bundle. Who may restore what is decided above.
 
 import datetime as dt
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
@@ -21,18 +22,21 @@ from typing import Any
 import msgspec
 import zstandard
 
-from memory_server.errors import ContentError
-from memory_server.machine.files import replaced, write_new
+from memory_server.errors import ContentError, UsageError
+from memory_server.machine.files import records_in, replaced, write_new
 from memory_server.root.paths import MemoryRoot
 
 MANIFEST = "manifest.json"
-LEVEL = 3  # archived turns are packed already
+# level 3, since archived turns are packed already; parts so small that they are packed while others are read
+PACKING = zstandard.ZstdCompressionParameters.from_level(3, threads=-1, job_size=1 << 20)
 MOST_MANIFEST_BYTES = 256_000_000
 PIECE_BYTES = 1 << 20
 BLOCK, MOST_NAME_BYTES = 512, 100  # of a tar
 NUL = bytes(1)
 RIGHTS = b"0000600" + NUL + 2 * (b"0000000" + NUL)  # and owner and group
-TIME_TO_TYPE = b"0" * 11 + NUL + b" " * 8 + b"0"  # the sum stands as blanks while it is made
+TIME = b"0" * 11 + NUL
+REST = NUL + b" 0" + bytes(100) + b"ustar" + NUL + b"00" + bytes(BLOCK - 265)  # behind the sum, from its end on
+SUM_OF_THE_REST = sum(RIGHTS + TIME + REST) + 7 * ord(" ")  # the sum itself counts as blanks
 FORBIDDEN = frozenset({"", ".", "..", ".git", ".oneiros"})  # parts of a name
 ODD = re.compile(r"[\x00-\x1f\x7f\\]")
 
@@ -75,18 +79,21 @@ class BackupNote(msgspec.Struct, frozen=True):
 
 def notes_in(file: Path) -> list[BackupNote]:
     """The backups that were made, the oldest first."""
-    found = []
-    with suppress(FileNotFoundError):
-        for line in file.read_bytes().splitlines():
-            with suppress(msgspec.MsgspecError):
-                found.append(msgspec.json.decode(line, type=BackupNote))
-    return found
+    return list(records_in(file, BackupNote))
 
 
 def backup_days(root: MemoryRoot, today: dt.date) -> int | None:
     """How old the last backup is; None where none was made."""
     notes = notes_in(root.backups)
     return (today - notes[-1].at.date()).days if notes else None
+
+
+def require_new(root: Path, file: Path) -> None:
+    """Raises UsageError where a bundle cannot be written: something is there, or it would lie in the memory."""
+    if os.path.lexists(file):
+        raise UsageError(f"{file} is there already", remedy="Choose another name; nothing is replaced")
+    if file.resolve().is_relative_to(root) or not file.parent.is_dir():
+        raise UsageError(f"{file} lies in the memory, or in no folder", remedy="Choose a folder outside of it")
 
 
 def fingerprint_of(manifest: bytes) -> str:
@@ -107,24 +114,41 @@ def write_bundle(
     """Writes a bundle, reads it back and compares; only then it has its name. `known`: what lies in another one."""
     files: dict[str, FileNote] = {}
     held = set()
+    written = hashlib.sha256()
+
+    def put(block: bytes) -> None:
+        written.update(block)
+        out.write(block)
+
     with replaced(file) as stream:
-        packer = zstandard.ZstdCompressor(level=LEVEL, threads=-1)
+        packer = zstandard.ZstdCompressor(compression_params=PACKING)
         with packer.stream_writer(stream, closefd=False, write_size=PIECE_BYTES) as packed:
             out: Any = BufferedWriter(packed, PIECE_BYTES)
             for name, content in contents:
+                _require_plain(file, name)
                 files[name] = note = FileNote(len(content), hashlib.sha256(content).hexdigest())
                 if known is None or known.get(name) != note:
                     held.add(name)
-                    _add(out, stored_name(name), content)
-            _add(out, MANIFEST, msgspec.json.encode(Manifest(kind, 1, made, files, dict(notes or {}))))
-            out.write(bytes(2 * BLOCK))
+                    put(_member(stored_name(name), content))
+            manifest = Manifest(kind, 1, made, files, dict(notes or {}))
+            encoded = msgspec.json.encode(manifest)
+            put(_member(MANIFEST, encoded) + bytes(2 * BLOCK))
             out.flush()
             out.detach()
         stream.flush()
-        written = read_bundle(Path(stream.name), kind)
-        if written.manifest.files != files or written.held != held:
+        if _digest(Path(stream.name)) != written.digest():
             raise ContentError("what was written cannot be read back", where=file, remedy="Choose another disk")
-    return Bundle(file, written.manifest, written.held, written.fingerprint)
+    return Bundle(file, manifest, frozenset(held), fingerprint_of(encoded))
+
+
+def _digest(file: Path) -> bytes:
+    """The hash of the tar in a bundle; empty where it cannot be read."""
+    read = hashlib.sha256()
+    with suppress(ContentError), _opened(file) as source:
+        while part := source.read(PIECE_BYTES):
+            read.update(part)
+        return read.digest()
+    return b""
 
 
 def stored_name(name: str) -> str:
@@ -133,17 +157,15 @@ def stored_name(name: str) -> str:
     return name if fits else f"root/long/{hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
-def _add(out: Any, name: str, content: bytes) -> None:
-    out.write(header(name.encode(), len(content)))
-    out.write(content)
-    out.write(bytes(-len(content) % BLOCK))
+def _member(name: str, content: bytes) -> bytes:
+    return b"".join((header(name.encode(), len(content)), content, bytes(-len(content) % BLOCK)))
 
 
 def header(name: bytes, size: int) -> bytes:
     """The header of an ordinary file in a tar (POSIX ustar), of nobody and no time: one for each name and size."""
-    head = name.ljust(100, NUL) + RIGHTS + b"%011o" % max(0, size) + NUL + TIME_TO_TYPE
-    whole = head.ljust(257, NUL) + b"ustar" + NUL + b"00" + bytes(BLOCK - 265)
-    return whole[:148] + b"%06o" % sum(whole) + NUL + b" " + whole[156:]
+    digits = b"%011o" % max(0, size)
+    total = sum(name) + sum(digits) + SUM_OF_THE_REST
+    return name.ljust(100, NUL) + RIGHTS + digits + NUL + TIME + b"%06o" % total + REST
 
 
 def read_bundle(file: Path, kind: str) -> Bundle:
@@ -166,7 +188,7 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         raise _odd(file, "it has no manifest") from error
     if (said.kind, said.version) != (kind, 1):
         raise _odd(file, f"it is no {kind} of this version")
-    for name in said.files:
+    for name in said.files.keys() - found.keys():
         _require_plain(file, name)
     held = {name for name in said.files if stored_name(name) in found}
     if len(held) != len(found) or any(said.files[name] != found[stored_name(name)] for name in held):
@@ -213,21 +235,29 @@ def _members(file: Path) -> Iterator[tuple[str, int, Iterator[bytes]]]:
     A header is taken only where it is bit for bit the one that we write: no link, no folder, no device has such a one.
     Raises ContentError for any other, and for what was cut.
     """
+    with _opened(file) as source:
+        while (head := source.read(BLOCK)) != bytes(BLOCK):
+            name, size = head[:100].rstrip(b"\0"), _octal(head[124:135])
+            if head != header(name, size):
+                raise _odd(file, f"{name.decode('utf-8', 'replace')!r} is no ordinary file")
+            if name != MANIFEST.encode():
+                _require_plain(file, name.decode("utf-8"))
+            parts = _parts(source, size)
+            yield name.decode("utf-8"), size, parts
+            for _ in parts:
+                pass
+            source.read(-size % BLOCK)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Any]:
+    """The tar in a bundle, as a stream. Raises ContentError where it cannot be read to its end."""
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     try:
         with file.open("rb") as raw, unpacker.stream_reader(raw, read_size=PIECE_BYTES) as stream:
-            source: Any = BufferedReader(stream, PIECE_BYTES)
-            while (head := source.read(BLOCK)) != bytes(BLOCK):
-                name, size = head[:100].rstrip(b"\0"), _octal(head[124:135])
-                if head != header(name, size):
-                    raise _odd(file, f"{name.decode('utf-8', 'replace')!r} is no ordinary file")
-                if name != MANIFEST.encode():
-                    _require_plain(file, name.decode("utf-8"))
-                parts = _parts(source, size)
-                yield name.decode("utf-8"), size, parts
-                for _ in parts:
-                    pass
-                source.read(-size % BLOCK)
+            yield BufferedReader(stream, PIECE_BYTES)
+    except FileNotFoundError as error:
+        raise ContentError("there is no such file", where=file, remedy="Name one that `oneiros` wrote") from error
     except (OSError, EOFError, zstandard.ZstdError, ValueError) as error:
         raise _odd(file, f"it cannot be read ({error})") from error
 
@@ -255,9 +285,9 @@ def _bounded(parts: Iterator[bytes], file: Path) -> bytes:
 
 
 def _require_plain(file: Path, name: str) -> None:
-    parts = name.split("/")
-    is_plain = len(parts) > 1 and not FORBIDDEN & {part.casefold() for part in parts} and not ODD.search(name)
-    if not is_plain or parts[0] not in ("root", "state", "git"):
+    parts = name.casefold().split("/")
+    is_plain = len(parts) > 1 and FORBIDDEN.isdisjoint(parts) and not ODD.search(name)
+    if not is_plain or not name.startswith(("root/", "state/", "git/")):
         raise _odd(file, f"{name[:100]!r} is no name of a memory's file")
 
 

@@ -7,7 +7,6 @@ found by the next run, finished after a kill, and undone the same way.
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
@@ -15,6 +14,7 @@ from memory_server.document import Chunk, LineRange
 from memory_server.layers.sessions import DIGEST_SECTIONS, DIGEST_STATEMENTS, superseded_files
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.marks import Level, LevelChange, Range, decided
+from memory_server.machine.files import file_stamp
 from memory_server.root.paths import MemoryRoot
 
 WHOLE = LevelChange(Level.WHOLE, Level.WHOLE)
@@ -28,12 +28,10 @@ class Fading:
     sessions: Mapping[str, LevelChange] = field(default_factory=dict)  # by the id of a session
     run: str = ""  # differs after every run of gc and its undoing
 
-    def level(self, path: str) -> Level:
-        return self.files.get(path, WHOLE).level
-
     def mark(self, path: str) -> str:
-        """What the ledger adds to the hash of a file; empty where it is indexed whole."""
-        return _mark(self.files.get(path, WHOLE))
+        """What the ledger adds to the hash of a file; empty where all its statements are indexed."""
+        change = self.files.get(path, WHOLE)
+        return _mark(change) if change.level >= Level.DIGEST else ""
 
     def session_mark(self, session_id: str) -> str:
         """The same of the turns of a session."""
@@ -76,15 +74,6 @@ def _mark(change: LevelChange) -> str:
     return f"~{change.level:d}.{zlib.crc32(msgspec.json.encode(change)):08x}" if change.level else ""
 
 
-def _stamp(place: Path) -> tuple[int, int]:
-    """What changes with a file, or with the names in a folder."""
-    try:
-        found = place.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
-
-
 class FadingOf:
     """Reads the levels of a root, anew only where the marks or the files of sessions have changed."""
 
@@ -93,7 +82,7 @@ class FadingOf:
         self._known: tuple[object, Fading] | None = None
 
     def __call__(self) -> Fading:
-        state = tuple(map(_stamp, (self._root.marks, self._root.sessions, *sorted(self._root.sessions.glob("*/")))))
+        state = tuple(map(file_stamp, (self._root.marks, self._root.sessions, *sorted(self._root.sessions.glob("*/")))))
         if self._known is None or self._known[0] != state:
             found = self._read()
             self._known = (state, self._without_resumed(found) if found.files else found)

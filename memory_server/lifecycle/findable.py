@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import file_stamp, replace_file
 from memory_server.root.paths import MemoryRoot
 
 SHARE = 0.02  # of what was found the day before
@@ -44,7 +44,7 @@ class Findable(msgspec.Struct, frozen=True):
 
 def note_findable(root: MemoryRoot, counts: Mapping[str, int], made_by: str, today: dt.date) -> None:
     """Compares with what was noted, and notes what is to be said."""
-    known, traces = read_findable(root), [_trace(file) for file in _commands(root)]
+    known, traces = read_findable(root), list(map(file_stamp, _commands(root)))
     losses = [one for one in known.losses if counts.get(one.what, 0) < one.before * (1 - SHARE)] if known else []
     if known and (known.traces, known.made_by) == (traces, made_by):
         said = {one.what for one in losses}
@@ -78,11 +78,3 @@ def losses_of(root: MemoryRoot) -> tuple[Loss, ...]:
 def _commands(root: MemoryRoot) -> list[Path]:
     archive = root.path / "sessions" / "archive"
     return [root.marks, root.decisions, archive / "forgotten.jsonl", archive / "pruned.jsonl"]
-
-
-def _trace(file: Path) -> tuple[int, int]:
-    try:
-        found = file.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size

@@ -6,8 +6,8 @@ Topics are never in a plan.
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from memory_server.document import LineRange, SourcePath
 from memory_server.layers.sessions import ARCHIVED, subject_of
@@ -20,7 +20,7 @@ from memory_server.root.paths import MemoryRoot
 
 BELOW = 0.1  # strength below which turns fade; the ancestors' threshold
 DIGEST_SHARE, LINE_SHARE = 1 / 4, 1 / 20  # of it, below which statements fade, and the digest
-LONG_LINES, OLD_DAYS, WEAK = 100, 30, 0.3  # what gets a summary beside it: Mnemonic's rule
+LONG_LINES, OLD_DAYS, WEAK = 100, 30, 0.3  # what is shown with a summary: Mnemonic's rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class FadingSource:
     session: str = ""  # the id of its turns; empty where there are none
     project: str = ""
     ended: bool = False  # by its own dates
-    replaced: bool = False
+    replaced_by: str = ""
     lines: int = 0
 
 
@@ -45,6 +45,14 @@ class GcStep:
     strength: Strength
     change: LevelChange
     before: LevelChange | None  # as the marks have it
+    is_long: bool = False  # and old or weak: a person wants to know what it says
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why its level is what it is, in words."""
+        ended = ("over by its own dates",) if self.source.ended else ()
+        replaced = (f"replaced by {self.source.replaced_by}",) if self.source.replaced_by else ()
+        return (*self.strength.reasons, *ended, *replaced)
 
     @property
     def is_change(self) -> bool:
@@ -66,10 +74,9 @@ class GcWanted:
 
 @dataclass(frozen=True, slots=True)
 class GcPlan:
-    """The steps, the weakest first."""
+    """What becomes of all sessions and episodes, also of those that stay as they are; the weakest first."""
 
-    steps: tuple[GcStep, ...]  # all sessions and episodes, also those that stay as they are
-    long: tuple[FadingSource, ...] = field(default=())  # of which a summary is wanted
+    steps: tuple[GcStep, ...]
 
     @property
     def changes(self) -> list[GcStep]:
@@ -85,31 +92,32 @@ def plan_gc(
     wanted: GcWanted,
 ) -> GcPlan:
     """What a run would do. `citations`: how many statements rest on a subject; `opened`: lines that were read."""
-    steps, long = [], []
+    steps = []
     for source in sources:
         if wanted.project and source.project.casefold() != wanted.project.casefold():
             continue
         cited = citations.get(subject_of(source.path), 0)
         strength = aliveness.strength(source.path, source.day, source.kind, cited)
         before = marks.levels.get(source.path)
-        level = _level(source, strength, aliveness, wanted, is_held=bool(cited) or _is_kept(source, aliveness))
+        level = _level(
+            source, strength, aliveness, wanted, is_held=bool(cited) or subject_of(source.path) in aliveness.kept
+        )
         read = opened if level else {}
         turns, lines = read.get(SourcePath(f"{ARCHIVED}{source.session}"), ()), read.get(source.path, ())
         change = LevelChange(
             before.level if before else Level.WHOLE, level, source.session, _ranges(lines), _ranges(turns)
         )
-        steps.append(GcStep(source, strength, change, before))
         age = (aliveness.today - source.day).days if source.day else 0
-        if source.lines > LONG_LINES and (age > OLD_DAYS or strength.value < WEAK):
-            long.append(source)
+        is_long = source.lines > LONG_LINES and (age > OLD_DAYS or strength.value < WEAK)
+        steps.append(GcStep(source, strength, change, before, is_long))
     steps.sort(key=lambda step: (step.strength.value, step.source.path))
-    return GcPlan(tuple(steps), tuple(long))
+    return GcPlan(tuple(steps))
 
 
 def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wanted: GcWanted, *, is_held: bool) -> Level:
     if is_held:
         return Level.WHOLE
-    if source.ended or source.replaced:
+    if source.ended or source.replaced_by:
         return Level.ATTIC
     age = (aliveness.today - max(source.day, aliveness.since)).days if source.day else 0
     if wanted.older_than and age > wanted.older_than and strength.value >= wanted.below:
@@ -119,10 +127,6 @@ def _level(source: FadingSource, strength: Strength, aliveness: Aliveness, wante
     if strength.value >= wanted.below * DIGEST_SHARE:
         return Level.STATEMENTS
     return Level.DIGEST if strength.value >= wanted.below * LINE_SHARE else Level.LINE
-
-
-def _is_kept(source: FadingSource, aliveness: Aliveness) -> bool:
-    return subject_of(source.path) in aliveness.kept
 
 
 def _ranges(lines: Sequence[LineRange]) -> tuple[Range, ...]:
@@ -152,19 +156,14 @@ def undo(root: MemoryRoot, at: dt.datetime) -> LifeMark | None:
 
 def settle(root: MemoryRoot) -> None:
     """Brings files and marks into accord: in the attic lies what the marks say, and nothing else that they name."""
-    levels = decided(root.marks).levels
-    for path, change in levels.items():
-        file = root.path / path
-        if change.level is Level.ATTIC and file.exists():
-            move(file, root.path / in_attic(path))
+    away = {path for path, change in decided(root.marks).levels.items() if change.level is Level.ATTIC}
+    for path in away:
+        if (root.path / path).exists():
+            move(root.path / path, root.path / in_attic(path))
     for file in markdown_files(root.attic):
         home = root.path / home_of(root.relative(file))
-        if str(home.relative_to(root.path)) not in _in_attic_by(levels) and not home.exists():
+        if str(home.relative_to(root.path)) not in away and not home.exists():
             move(file, home)
-
-
-def _in_attic_by(levels: Mapping[str, LevelChange]) -> Collection[str]:
-    return {path for path, change in levels.items() if change.level is Level.ATTIC}
 
 
 def in_attic(path: str) -> str:

@@ -5,8 +5,7 @@ and clock: without the file everything is indexed whole, and the next run finds 
 """
 
 import datetime as dt
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from memory_server.layers.sessions import subject_of
-from memory_server.machine.files import append_line, replace_file
+from memory_server.machine.files import append_line, records_in, replace_file
 
 Range = tuple[int, int]  # first and last line or turn, from 1
 
@@ -73,7 +72,7 @@ def add_mark(file: Path, mark: LifeMark) -> None:
 def forget_marks(file: Path, subjects: Collection[str]) -> None:
     """Takes some sources out of the file: their paths hold words of their titles."""
     kept = []
-    for mark in _marks(file):
+    for mark in records_in(file, LifeMark):
         changes = {path: change for path, change in mark.changes.items() if subject_of(path) not in subjects}
         if mark.keep not in subjects and (changes or mark.keep):
             kept.append(msgspec.json.encode(msgspec.structs.replace(mark, changes=changes)) + b"\n")
@@ -84,7 +83,7 @@ def forget_marks(file: Path, subjects: Collection[str]) -> None:
 def decided(file: Path) -> MarksHeld:
     """What holds by all marks together."""
     found = MarksHeld()
-    for mark in _marks(file):
+    for mark in records_in(file, LifeMark):
         if mark.keep:
             (found.kept.discard if mark.off else found.kept.add)(mark.keep)
         _follow(found.levels, mark.changes)
@@ -100,13 +99,3 @@ def _follow(levels: dict[str, LevelChange], changes: Mapping[str, LevelChange]) 
         levels.pop(path, None)
         if change.level:
             levels[path] = change
-
-
-def _marks(file: Path) -> Iterator[LifeMark]:
-    try:
-        lines = file.read_bytes().splitlines()
-    except FileNotFoundError:
-        return
-    for line in lines:
-        with suppress(msgspec.MsgspecError, ValueError):  # torn by a kill: that run never was
-            yield msgspec.json.decode(line, type=LifeMark)

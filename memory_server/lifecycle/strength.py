@@ -48,7 +48,7 @@ def strength(
     value = worth**2 / (1 + worth**2)
     times = sum(one.times for one in accesses)
     last = max((one.day for one in accesses), default=None)
-    reasons = [f"{max(0, (today - began).days)} days old"]
+    reasons = [f"known for {max(0, (today - began).days)} days"]
     reasons.append(f"used {times} times, last {last.isoformat()}" if last else "never used")
     if citations:
         value, reasons = max(value, CITED), [*reasons, f"cited {citations} times"]

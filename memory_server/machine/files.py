@@ -7,9 +7,13 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+Record = TypeVar("Record")
 
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
 SQLITE_REFUSALS = {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -22,6 +26,26 @@ def file_identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
+
+
+def file_stamp(place: Path) -> tuple[int, int]:
+    """What changes with a file, or with the names in a folder: its time and size; zeros where there is nothing."""
+    try:
+        found = place.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def records_in(file: Path, kind: type[Record]) -> Iterator[Record]:
+    """The lines of a file of JSON, of this kind each; one that a kill tore is passed over."""
+    try:
+        lines = file.read_bytes().splitlines()
+    except FileNotFoundError:
+        return
+    for line in lines:
+        with suppress(msgspec.MsgspecError, ValueError):
+            yield msgspec.json.decode(line, type=kind)
 
 
 def is_out_of_room(error: BaseException) -> bool:

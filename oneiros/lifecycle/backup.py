@@ -22,7 +22,6 @@ import msgspec
 from filelock import FileLock
 
 from crawler.archive.store import Archive, mark_of
-from crawler.compress.summaries import summary_file
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -36,6 +35,7 @@ from memory_server.lifecycle.bundle import (
     FileNote,
     notes_in,
     read_bundle,
+    require_new,
     unpack,
     write_bundle,
 )
@@ -66,10 +66,7 @@ def back_up(decisions: Decisions, file: Path, at: dt.datetime, since: Bundle | d
     Raises UsageError where the file is there already or lies in the memory.
     """
     root = decisions.root
-    if os.path.lexists(file):
-        raise UsageError(f"{file} is there already", remedy="Choose another name; a backup replaces none")
-    if file.resolve().is_relative_to(root.path) or not file.parent.is_dir():
-        raise UsageError(f"{file} lies in the memory, or in no folder", remedy="Choose a folder outside of it")
+    require_new(root.path, file)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="oneiros-")))
         archive = root.path / "sessions" / "archive"
@@ -127,9 +124,10 @@ def _read(path: str) -> bytes:
     """A small file as quickly as the system allows; there are thousands."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        size, parts = os.fstat(descriptor).st_size, []
-        while part := os.read(descriptor, size + 1):
-            parts.append(part)
+        wanted = os.fstat(descriptor).st_size + 1
+        parts = [os.read(descriptor, wanted)]
+        while len(parts[-1]) == wanted:  # it grows
+            parts.append(os.read(descriptor, wanted))
         return b"".join(parts)
     finally:
         os.close(descriptor)
@@ -250,7 +248,6 @@ def _forget_again(states: Path, staging: Path, state: Path) -> list[str]:
     found = [session_id for session_id in archive.session_ids() if mark_of(session_id) in marks]
     for session_id in found:
         for file in files_of(compressed, session_id):
-            remove_file(summary_file(file))
             remove_file(file)
         archive.forget(session_id)
         append_line(state / "forgetting.txt", session_id.encode())

@@ -11,6 +11,7 @@ from crawler.archive.store import Archive, SessionRecord
 from dream.citations import citations_on
 from memory_server.errors import UsageError
 from memory_server.layers.sessions import id8_of
+from memory_server.lifecycle.bundle import require_new
 from memory_server.lifecycle.marks import decided
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -50,7 +51,7 @@ def prune(
     if not as_json:
         for session_id in chosen[:SHOWN]:
             data(f"{archive.record(session_id).ended[:10]}  {session_id}")
-        talk(f"{len(chosen)} sessions, {size / MEGABYTE:.1f} MB, on which nothing rests.")
+        talk(f"{len(chosen)} sessions, {size / MEGABYTE:,.2f} MB, on which nothing rests.")
     if chosen and not dry_run:
         file = _new_file(environment, root, to)
         require_person(environment, f"move the turns of {len(chosen)} sessions out of the archive, to {file}")
@@ -99,6 +100,5 @@ def _new_file(environment: Environment, root: MemoryRoot, to: Path | None) -> Pa
     if to is None:
         raise UsageError("no file is named", remedy="Say where they go: --to FILE, on another disk at best")
     file = environment.working_folder / to
-    if file.exists() or file.resolve().is_relative_to(root.path) or not file.parent.is_dir():
-        raise UsageError(f"{file} is there already, or lies in the memory or in no folder", remedy="Choose another")
+    require_new(root.path, file)
     return file

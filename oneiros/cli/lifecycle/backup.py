@@ -56,7 +56,7 @@ def backup(
         files = {"files": len(made.manifest.files), "held": len(made.held)}
         data_json({"file": str(made.file), "fingerprint": made.fingerprint, "bytes": size, **files})
     else:
-        talk(f"{len(made.held)} files, {size / 1e6:.1f} MB, read back and the same. Fingerprint: {made.fingerprint}")
+        talk(f"{len(made.held)} files, {size / 1e6:,.2f} MB, read back and the same. Fingerprint: {made.fingerprint}")
 
 
 def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:

@@ -1,20 +1,22 @@
 """`oneiros gc` and `keep`: sessions and episodes fade in what search holds of them; no file is lost."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from crawler.compress.summaries import write_summaries
+from crawler.compress.summaries import summary_of_file
 from dream.citations import citations_on
+from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import id8_of, subject_of
+from memory_server.layers.topics import is_topic, read_text
 from memory_server.lifecycle import gc as lifecycle
 from memory_server.lifecycle.gc import BELOW, GcPlan, GcStep, GcWanted
 from memory_server.lifecycle.marks import Level, LifeMark, add_mark
 from memory_server.reading import source_named
+from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
@@ -54,21 +56,20 @@ def gc(
     with open_memory(environment) as memory:
         root = memory.root
         plan = memory.aging().plan(citations_on(root), wanted)
+        unread = len(memory.upkeep.changes().changed)
+        if as_json:
+            data_json({"steps": list(map(step_json, plan.changes)), "done": not dry_run})
+        else:
+            for line in plan_lines(root, plan):
+                data(line)
         if not dry_run:
             lifecycle.carry_out(root, plan.changes, now())
-            long = [root.file(source.path) for source in plan.long]
-            write_summaries(filter(Path.exists, long), memory.today)
-    if as_json:
-        steps, long_paths = [step_json(step) for step in plan.changes], [source.path for source in plan.long]
-        data_json({"steps": steps, "long": long_paths, "done": not dry_run})
-    else:
-        for line in plan_lines(plan):
-            data(line)
     if not dry_run and plan.changes:
         brought_level(environment)
     if not as_json:
         done = "Nothing was changed." if dry_run or not plan.changes else "Take it back: oneiros gc undo"
-        talk(f"{len(plan.changes)} of {len(plan.steps)} sessions and episodes change. {done}")
+        behind = f" {unread} files are not indexed yet, and were not looked at: oneiros reindex" if unread else ""
+        talk(f"{len(plan.changes)} of {len(plan.steps)} sessions and episodes change. {done}{behind}")
 
 
 def undo(context: typer.Context) -> None:
@@ -97,19 +98,23 @@ def keep(
         raise UsageError(f"{len(meant)} sessions begin with {name!r}", remedy="Give more of the id")
     subject = meant.pop() if meant else subject_of(source_named(root, name).path)
     add_mark(root.marks, LifeMark(now(), keep=subject, off=off))
-    talk(f"{subject} {'may fade' if off else 'does not fade'} from the next `oneiros gc` on.")
+    if is_topic(SourcePath(subject)):
+        talk(f"{subject} is {'again' if off else 'no longer'} listed where nobody uses it; topics never fade.")
+    else:
+        talk(f"{subject} {'may fade' if off else 'does not fade'} from the next `oneiros gc` on.")
 
 
-def plan_lines(plan: GcPlan) -> Iterator[str]:
-    """The changes of a plan for a person, the weakest first."""
+def plan_lines(root: MemoryRoot, plan: GcPlan) -> Iterator[str]:
+    """The changes of a plan for a person, the weakest first, each with its reasons; of long ones what they say, too."""
     for step in plan.changes[:SHOWN]:
-        change, why = step.change, "; ".join(step.strength.reasons)
+        change, file = step.change, root.file(step.source.path)
         to = f"{change.was.in_words} -> {change.level.in_words}"
-        yield f"{step.strength.value:.2f}  {to:<38}  {shown_line(step.source.path)}  ({why})"
+        yield f"{step.strength.value:.2f}  {to:<30}  {shown_line(step.source.path)}"
+        yield f"      {shown_line('; '.join(step.reasons))}"
+        if step.is_long and file.exists():
+            yield f"      {shown_line(summary_of_file(read_text(file)))}"
     if len(plan.changes) > SHOWN:
         yield f"({len(plan.changes) - SHOWN} more; --json names them)"
-    if plan.long:
-        yield f"{len(plan.long)} are long, and old or weak: each gets a summary beside it"
 
 
 def step_json(step: GcStep) -> dict[str, Any]:
@@ -118,7 +123,8 @@ def step_json(step: GcStep) -> dict[str, Any]:
         "path": step.source.path,
         "session": step.source.session,
         "strength": round(step.strength.value, 4),
-        "reasons": list(step.strength.reasons),
+        "reasons": list(step.reasons),
+        "is_long": step.is_long,
         "was": int(step.change.was),
         "level": int(step.change.level),
         "to": Level(step.change.level).in_words,

@@ -41,7 +41,7 @@ def test_a_day_later_nothing_is_stronger(began: dt.date, accesses: list[Access],
 def test_citations_and_a_persons_word_are_floors_that_it_says() -> None:
     cited, kept = strength(ago(900), [], DAY, 7, citations=2), strength(ago(900), [], DAY, 7, is_kept=True)
 
-    assert (cited.value, cited.reasons) == (0.5, ("900 days old", "never used", "cited 2 times"))
+    assert (cited.value, cited.reasons) == (0.5, ("known for 900 days", "never used", "cited 2 times"))
     assert (kept.value, kept.reasons[-1]) == (1.0, "kept by you")
 
 

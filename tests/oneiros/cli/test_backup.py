@@ -256,6 +256,8 @@ def test_a_bundle_that_was_cut_or_changed_is_refused(share: float, first: Machin
     for name in ("cut", "changed"):
         with pytest.raises(ContentError):
             read_bundle(tmp_path / name, "backup")
+    with pytest.raises(ContentError, match="there is no such file"):
+        read_bundle(tmp_path / "gone", "backup")
 
 
 def test_no_token_no_plan_and_no_acting_database_come_back(first: Machine, second: Machine, tmp_path: Path) -> None:

@@ -180,26 +180,33 @@ def test_what_ended_goes_to_the_attic_unchanged_and_back(oneiros: Oneiros, home:
     assert (file.read_bytes(), attic.exists()) == (before, False)
 
 
-def test_a_long_old_episode_gets_a_summary_beside_it(oneiros: Oneiros, home: Path) -> None:
+def test_what_a_long_old_source_says_is_told_before_it_fades(oneiros: Oneiros, home: Path, clock: Clock) -> None:
     lines = "".join(f"- The host number {number} serves the disk of rack {number * 7}.\n" for number in range(150))
-    file = write_source(home / "mem", "episodes/2026/2026-01-01-hosts-0a1b2c3d.md", lines, created="2026-01-01")
-    before = file.read_bytes()
+    hosts = write_source(home / "mem", "episodes/2026/2026-01-01-hosts-0a1b2c3d.md", lines, created="2026-01-01")
+    write_source(
+        home / "mem", "episodes/2026/2026-01-01-mail-0a1b2c3e.md", lines, created="2026-01-01", summary="Racks."
+    )
+    write_source(home / "mem", "episodes/2026/2026-01-01-door-0a1b2c3f.md", "The door sticks.\n", created="2026-01-01")
+    before = files_of(home)
     oneiros("ingest")
+    oneiros("recall", "which rack")
+    clock.now += dt.timedelta(days=600)
 
-    oneiros("gc")
+    told = oneiros("gc")[1].splitlines()
 
-    summary = file.with_suffix(".summary.yaml").read_text(encoding="utf-8")
-    assert file.read_bytes() == before
-    assert "The host number" in summary and "compressed_at: '2026-03-02'" in summary and len(summary) < 600
+    summaries = {line.split("/")[-1]: told[place + 2 :][:1] for place, line in enumerate(told) if "episodes/" in line}
+    assert summaries["2026-01-01-hosts-0a1b2c3d.md"][0].startswith("      The host number")
+    assert len(summaries["2026-01-01-hosts-0a1b2c3d.md"][0]) <= 506
+    assert summaries["2026-01-01-mail-0a1b2c3e.md"] == ["      Racks."]
+    assert "The door sticks." not in "".join(told)
+    assert "never used" in told[1] and hosts.exists() and before.items() <= files_of(home).items()
 
 
-def test_what_is_forgotten_leaves_no_mark_no_use_and_no_summary(oneiros: Oneiros, home: Path, clock: Clock) -> None:
+def test_what_is_forgotten_leaves_no_mark_and_no_use(oneiros: Oneiros, home: Path, clock: Clock) -> None:
     oneiros("ingest")
     oneiros("drill", OTHER_SESSION, "--depth", "raw")
     clock.now += dt.timedelta(days=600)
     oneiros("gc")
-    [file] = (home / "mem" / "sessions" / "compressed").rglob(f"*{OTHER_SESSION[:8]}.md")
-    file.with_suffix(".summary.yaml").write_text("summary: of the printer\n", encoding="utf-8")
 
     assert oneiros("forget", OTHER_SESSION)[0] == 0
 

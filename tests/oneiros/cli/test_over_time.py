@@ -39,7 +39,8 @@ def test_as_of_answers_with_topics_as_git_had_them_then(oneiros: Oneiros, home: 
         hit = first(oneiros, QUESTION, f"as_of:{asked}")
         assert value in hit["passage"] and hit["outside"].startswith("as it was on 2025"), asked
         assert not hit["decides"]
-    assert first(oneiros, QUESTION, "as_of:2024") == {}
+    assert "No topic as it was on 2024-12-31" in oneiros("recall", f"{QUESTION} as_of:2024")[2]
+    assert first(oneiros, QUESTION, "as_of:2030")["outside"] == "as it was on 2026-03-02"  # of today, not of 2030
 
 
 def test_as_of_finds_sessions_up_to_then_alone(oneiros: Oneiros, home: Path) -> None:
