@@ -19,6 +19,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
+from memory_server.language.times import named_times
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
@@ -149,7 +150,8 @@ class Retriever:
         scope, weights = self._scope(question), weights or self._weights
         calibration, scale = self.calibration, self.calibration.sparse
         sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
-        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse)
+        times = tuple(named_times(question.text))
+        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse, times)
         return ranker, self._nearest(likeness, scope, ARM_HITS)
 
     def _say(self, text: str) -> tuple[Likeness, WordScores, Scores]:
@@ -358,6 +360,8 @@ def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
     reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
     reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
     reasons += [Reason(name, f"{parts[name]:.1f}") for name in OF_MODELS if name in parts]
+    if parts.get("time"):
+        reasons.append(Reason("time", "of a time that is named"))
     if "tokens" in parts:
         reasons.append(Reason("rerank", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
     return tuple(reasons)
