@@ -174,6 +174,7 @@ class Upkeep:
             self.model.embed_query,
             further.scores_of(file),
             further.identity,
+            embed_probe=self.model.embed_again,
         )
 
     # -- checks -------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from memory_server.search.ranking.terms import question_terms
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
 PROBES_AT_ONCE = 8
 NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
-OWN = 32  # passages that are asked for by their own words
+OWN = 16  # passages that are asked for by their own words
 OWN_WORDS = 12  # the first of each, some as many as a question has
 USUAL_REACH = 3.4  # the model that confidence was fitted to has 3.5 to 4.4, multilingual-e5-small 1.9 to 2.1
 NOTE = "calibration"
@@ -64,9 +64,12 @@ def calibrate(
     embed_query: Callable[[str], Embedded],
     sparse: Callable[[Snapshot, str], Vectors] | None = None,
     models: str = "",
+    *,
+    embed_probe: Callable[[str], Embedded] | None = None,
 ) -> None:
     """Learns the scales of an index and notes them, unless they are known for what it holds.
 
+    `embed_probe`: does what `embed_query` does, and may know the probes from the last time.
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
     content = FORMAT + _content_mark(ledger) + models
@@ -77,7 +80,7 @@ def calibrate(
     if len(places) == 0:
         ledger.set_note(NOTE, "")
         return
-    learnt = _learn(ledger, snapshot, stemmer, [embed_query(probe) for probe in PROBES], places)
+    learnt = _learn(ledger, snapshot, stemmer, [*map(embed_probe or embed_query, PROBES)], places)
     values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
     values.append(_reach(ledger, snapshot, stemmer, embed_query, learnt))
     if sparse:
