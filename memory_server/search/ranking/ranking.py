@@ -39,6 +39,7 @@ FLOOR = 0.5  # confidence below which an answer is no more than a perhaps
 SILENCE = 0.03  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
 EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
 JUDGED = ("meaning", "meaning_near", "tokens_near", "sparse")  # the scores whose best tell whether there is an answer
+MOST_STRETCH = 2.0  # of the scores of a model that tells little apart; one that needs more tells nothing apart
 COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
@@ -222,7 +223,7 @@ class Ranker:
         The curve was fitted to questions that a memory answers and to those of others; see `benchmarks.silence`.
         """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
-        found *= max(1.0, USUAL_REACH / self.calibration.reach)  # a model's band may be narrow, its scores low
+        found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
         covered = float(self.words.covered_at(pool).max())
         likely = float(1 / (1 + np.exp(STEEPNESS * (EVEN - found - COVERED * covered * self.words.known))))
         content = [term for term in self.words.terms if not term.is_stop]
