@@ -119,7 +119,7 @@ def test_a_narrow_band_of_cosines_finds_the_best_topic_by_meaning(narrow: Memory
 
 
 class DullEngine(NarrowBandEngine):
-    """An engine whose vectors hold as much of chance as of their text: what is related is hardly nearer than the rest."""
+    """An engine whose vectors hold more of chance than of their text, so that what is related is hardly nearer."""
 
     @property
     def dimensions(self) -> int:
