@@ -136,7 +136,7 @@ class DullEngine(NarrowBandEngine):
 def _dulled(rows: Vectors, text: str) -> Vectors:
     chance = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(rows.shape)
     mixed = rows + DULLNESS * chance / np.sqrt(rows.shape[1])
-    return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), dtype=np.float32)
 
 
 def test_a_model_that_tells_little_apart_is_not_silent_for_it(
