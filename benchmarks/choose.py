@@ -1,16 +1,19 @@
-"""Chooses the weights by which recall reranks, and reads them on a set that had no say in the choice.
+"""Chooses the weights by which recall reranks, and reads them on what had no say in the choice.
 
 The family is small, so that little can be learnt by heart: all features weigh 1, but at most one weighs 2, 4 or 8, or
 is left out. Each set is left out in turn, with its conversations, chats and projects, and what serves the others best
-is read on it. What cannot be told from equal weights on the others, by more than the standard error over pairs of
-answers, is equal weights. Every figure stands beside plain FTS5 in the same run with the 95 % interval of the
-difference, by bootstrap over pairs. There is no floor here: what silence costs is the matter of `benchmarks.silence`.
+is read on it; then each conversation, chat or project alone, which the rest of its set may speak for. What cannot be
+told from equal weights on the others, by more than the standard error over pairs of answers, is equal weights. Every
+figure stands beside plain FTS5 in the same run with the 95 % interval of the difference, by bootstrap over pairs. The
+program ships what all sets choose (`RERANK_WEIGHTS`); where that differs, the exit code is 1. There is no floor here:
+what silence costs is the matter of `benchmarks.silence`.
 
     python -m benchmarks.choose --data ../shared/data --json out.json
 """
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -51,6 +54,7 @@ Weights = Mapping[str, float]
 class Pool:
     """The passages that were reranked for one question."""
 
+    part: str  # of its set: the conversation, the chat, the project
     evidence: frozenset[str]
     plain: Sequence[str]  # what FTS5 finds
     units: Sequence[str]  # of each passage
@@ -69,7 +73,7 @@ class Pool:
         return float(np.mean([METRICS[name](ranking, self.evidence) for name in AIMS]))
 
 
-def main() -> None:
+def main() -> int:
     """Reads the command line, collects the pools, leaves every set out, prints the tables and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -87,6 +91,7 @@ def main() -> None:
     print_found(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
+    return int(found["chosen"] != differing(RERANK_WEIGHTS))
 
 
 def memories(data: Path, vectors: Path) -> Iterator[tuple[str, Case, Memory]]:
@@ -126,7 +131,8 @@ def pools_of(case: Case, memory: Memory) -> Iterator[Pool]:
         lines = [(snapshot.sources[source].path, line) for source, line in held]
         units = [case.unit_of_file.get(path) or case.unit_of_line.get((path, line), path) for path, line in lines]
         numbers = table.line_numbers[places]
-        yield Pool(question.evidence, plain.units[question.id], units, numbers, ranking.features)
+        part = min(question.evidence).partition("/")[0] if case.name == "docs" else case.name
+        yield Pool(part, question.evidence, plain.units[question.id], units, numbers, ranking.features)
 
 
 def chosen_and_left_out(pools: Mapping[str, Sequence[Pool]]) -> dict[str, Any]:
@@ -138,12 +144,19 @@ def chosen_and_left_out(pools: Mapping[str, Sequence[Pool]]) -> dict[str, Any]:
     }
     sets = {}
     for name, of_set in pools.items():
-        place = best_of([table for other, table in tables.items() if other != name])
-        ways = {"left out": family[place], "shipped": RERANK_WEIGHTS, "equal": EQUAL}
-        runs = {label: [pool.ranking(weights) for pool in of_set] for label, weights in ways.items()}
-        runs["fts5"] = [list(pool.plain) for pool in of_set]
+        others = [table for other, table in tables.items() if other != name]
+        place, parts = best_of(others), np.array([pool.part for pool in of_set])
+        of_part = {part: best_of([*others, tables[name][parts != part]]) for part in sorted({*parts.tolist()})}
+        runs = {
+            "left out": [pool.ranking(family[place]) for pool in of_set],
+            "each part left out": [pool.ranking(family[of_part[pool.part]]) for pool in of_set],
+            "shipped": [pool.ranking(RERANK_WEIGHTS) for pool in of_set],
+            "equal": [pool.ranking(EQUAL) for pool in of_set],
+            "fts5": [list(pool.plain) for pool in of_set],
+        }
         figures = {label: compared(of_set, runs["left out"], run) for label, run in runs.items()}
-        sets[name] = {"n": len(of_set), "chosen": differing(family[place]), "figures": figures}
+        by_part = {part: differing(family[found]) for part, found in of_part.items()}
+        sets[name] = {"n": len(of_set), "chosen": differing(family[place]), "by part": by_part, "figures": figures}
     mean = np.mean([table.mean(axis=0) for table in tables.values()], axis=0)
     worth = {name: float(mean[0] - mean[family.index({**EQUAL, name: 0.0})]) for name in EQUAL}
     return {"chosen": differing(family[best_of(list(tables.values()))]), "worth": worth, "sets": sets}
@@ -155,6 +168,7 @@ def best_of(tables: Sequence[NDArray[np.float64]]) -> int:
     tables: for each set what each of its questions reaches by each of the weights, (questions, weights).
     """
     above = [table - table[:, :1] for table in tables]
+    above = [gain for gain in above if len(gain)]  # of a set of one part nothing is left
     gains = np.mean([gain.mean(axis=0) for gain in above], axis=0)
     errors = np.sqrt(np.sum([gain.var(axis=0) / len(gain) for gain in above], axis=0)) / len(above)
     return int(np.argmax(np.where(gains > errors, gains, 0.0)))
@@ -181,13 +195,17 @@ def print_found(found: Mapping[str, Any]) -> None:
     print(f"{'':<26}" + "".join(f"{name:>11}" for name in SHOWN) + "   left out above it, 95 %: recall@10; MRR")
     for name, of_set in found["sets"].items():
         print(f"{name}, {of_set['n']} questions; the others choose {of_set['chosen'] or 'equal weights'}")
+        for part, chosen in of_set["by part"].items():
+            print(f"    without {part} alone: {chosen or 'equal weights'}")
         for way, values in of_set["figures"].items():
             bounds = "; ".join("{:+.3f} to {:+.3f}".format(*values["above"][aim]) for aim in ("recall@10", "mrr"))
             print(f"  {way:<24}" + "".join(f"{values[aim]:>11.3f}" for aim in SHOWN) + f"   {bounds}")
-    print(f"all sets choose {found['chosen'] or 'equal weights'}; without a feature the mean of the aims falls by")
+    shipped = differing(RERANK_WEIGHTS)
+    print(f"all sets choose {found['chosen'] or 'equal weights'}, the program ships {shipped or 'equal weights'}")
+    print("without a feature the mean of the aims falls by")
     for name, worth in found["worth"].items():
         print(f"  {name:<24}{worth:>+11.4f}")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

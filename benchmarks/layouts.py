@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memory_server.language.times import MONTH_NAMES
+
 BLOCK = 1 << 20  # characters that are read at a time
-MONTHS = "january february march april may june july august september october november december".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def _locomo_date(text: str) -> datetime | None:
     if not match:
         return None
     hour = int(match[1]) % 12 + (12 if match[3] == "p" else 0)
-    return datetime(int(match[6]), MONTHS.index(match[5].lower()) + 1, int(match[4]), hour, int(match[2]))
+    return datetime(int(match[6]), MONTH_NAMES.index(match[5].lower()) + 1, int(match[4]), hour, int(match[2]))
 
 
 def _longmemeval(data: Path) -> Iterator[Case]:
@@ -272,9 +273,9 @@ def _numbers(evidence: Any) -> Iterator[int]:
 
 def _beam_date(text: str) -> datetime | None:
     match = re.search(r"([A-Za-z]+)-(\d{1,2})-(\d{4})", text)
-    if not match or match[1].lower() not in MONTHS:
+    if not match or match[1].lower() not in MONTH_NAMES:
         return None
-    return datetime(int(match[3]), MONTHS.index(match[1].lower()) + 1, int(match[2]))
+    return datetime(int(match[3]), MONTH_NAMES.index(match[1].lower()) + 1, int(match[2]))
 
 
 def _lmeb(data: Path) -> Iterator[Case]:

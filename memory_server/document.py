@@ -170,7 +170,7 @@ class Filter:
 class Reason:
     """Why a hit was found: which arm or rule, with the score or words that it saw."""
 
-    arm: str  # keyword, semantic, sparse, cross, rerank, literal, turns, type
+    arm: str  # keyword, semantic, sparse, cross, time, rerank, literal, turns, type
     detail: str
 
 

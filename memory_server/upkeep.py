@@ -26,6 +26,7 @@ from memory_server.language.words import Stemmer
 from memory_server.layers.index_page import write_index_page
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import remove_file, replace_file
+from memory_server.machine.process import give_back_freed
 from memory_server.machine.repair import repairable
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.ranking.calibration import NOTE as CALIBRATION_NOTE
@@ -118,6 +119,7 @@ class Upkeep:
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
+        give_back_freed()  # what the tables and scales were made of
         self.finished()
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
@@ -179,6 +181,7 @@ class Upkeep:
             embed_query,
             further.scores_of(file),
             further.identity,
+            embed_probe=self.model.embed_again,
         )
 
     # -- checks -------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from itertools import product
 
 from dream.judge.weights import PACKAGED, Sort, Weights
 from dream.statements.reading import ClauseReading, StatementReading, are_apart, role_of_date
-from dream.statements.values import DAYS, MEASURES, MONTH_NAMES, Value, ValueKind, are_equal, share_a_scale
+from dream.statements.values import DAYS, MEASURES, Value, ValueKind, are_equal, share_a_scale
 from memory_server.language.cues import folded
+from memory_server.language.times import MONTH_NAMES
 from memory_server.language.words import Rarity, content_words
 
 MOVED = (

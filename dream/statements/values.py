@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memory_server.language.cues import folded
+from memory_server.language.times import MONTH_NAMES
 from memory_server.language.words import content_words
 
 NEAR_WORDS = 7  # on each side of a value, within its sentence: what the value is of
@@ -42,7 +43,6 @@ class Value:
     is_former: bool = False  # what it was before: `from 70 % to 90 %`
 
 
-MONTH_NAMES = "january february march april may june july august september october november december".split()
 MONTHS = {name: number for number, whole in enumerate(MONTH_NAMES, start=1) for name in (whole, whole[:3])} | {
     "sept": 9
 }

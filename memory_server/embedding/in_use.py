@@ -2,9 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
+
+KEPT = 64  # questions, as many as there are probes; 20 KB each
 
 
 class ModelInUse:
@@ -16,6 +19,7 @@ class ModelInUse:
         self.make = make
         self._guard = threading.RLock()
         self._engine: Engine | None = None
+        self.embed_again = lru_cache(maxsize=KEPT)(self.embed_query)  # what every index run asks anew
 
     def engine(self) -> Engine:
         with self._guard:
@@ -31,6 +35,7 @@ class ModelInUse:
         """Uses another model from here on; returns the old engine, to be closed when nobody asks it any more."""
         with self._guard:
             old, self._engine, self.files = self._engine, engine, files
+            self.embed_again.cache_clear()
         return old
 
     def close(self) -> None:

@@ -410,8 +410,13 @@ class Indices:
 
     def _lost_vectors(self, ledger: Ledger) -> bool:
         """Whether a passage that counts as indexed has no vector, as after the cache was deleted."""
-        keys = {key for layer in Layer for key in ledger.semantic_keys(layer).values()}
-        return len(self.cache.find(keys)) < len(keys)
+        ledger.connection.execute("attach database ? as cache", (str(self._cache_folder / "keys.db"),))
+        lost = ledger.connection.execute(
+            "select exists(select 1 from chunk where is_semantic and text_hash is not null"
+            " and text_hash not in (select text_hash from cache.row))"
+        ).fetchone()[0]
+        ledger.connection.execute("detach database cache")
+        return bool(lost)
 
     def _semantic_is_whole(self, ledger: Ledger) -> bool:
         """Whether the graph holds every passage that the ledger says it holds, with the vector it should have."""

@@ -7,6 +7,7 @@ answers that too slowly. The table is immutable: after a change a new one is rea
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,6 @@ from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Layer
 from memory_server.index.ledger import Ledger, StoredSource
-
-LAYERS = tuple(Layer)
 
 
 @dataclass(frozen=True)
@@ -104,18 +103,18 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[
     # one transaction over ledger and vector cache, so that both are of the same moment
     connection.execute("attach database ? as cache", (str(vector_keys),))
     connection.execute("begin")
+    ranks = " ".join(f"when '{layer}' then {layer.rank}" for layer in Layer)
     found = connection.execute(
-        "select chunk.id, chunk.source, chunk.ordinal, source.layer, coalesce(row.vector, -1),"
+        f"select chunk.id, chunk.source, chunk.ordinal, case source.layer {ranks} end, coalesce(row.vector, -1),"  # noqa: S608  names of our own
         " coalesce(row.first_token, 0), coalesce(row.tokens, 0), chunk.first_line, chunk.word_count"
         " from chunk join source on source.id = chunk.source"
         " left join cache.row on cache.row.text_hash = chunk.text_hash"
         " where chunk.text_hash is not null order by chunk.id"
-    ).fetchall()
+    )
+    # (n, 9) whole numbers, a column an array of the table
+    table = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 9)
     sources = ledger.stored_sources()
     connection.execute("commit")
-    # (n, 9) whole numbers, a column an array of the table
-    ranks = {layer.value: layer.rank for layer in LAYERS}
-    table = np.array([(*row[:3], ranks[row[3]], *row[4:]) for row in found], dtype=np.int64).reshape(-1, 9)
     return Passages(*(np.ascontiguousarray(column) for column in table.T)), sources
 
 

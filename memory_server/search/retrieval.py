@@ -19,6 +19,7 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger, StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
+from memory_server.language.times import named_times
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
@@ -100,7 +101,7 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._read_once = lru_cache(maxsize=1)(self._read)  # layers are ranked together, then topics alone
+        self._said = lru_cache(maxsize=1)(self._say)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -145,14 +146,15 @@ class Retriever:
 
         `weights`: others than those of this retriever.
         """
-        likeness, words, of_tokens = self._read_once(question.text)
+        likeness, words, of_tokens = self._said(question.text)
         scope, weights = self._scope(question), weights or self._weights
         calibration, scale = self.calibration, self.calibration.sparse
         sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
-        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse)
+        times = tuple(named_times(question.text))
+        ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse, times)
         return ranker, self._nearest(likeness, scope, ARM_HITS)
 
-    def _read(self, text: str) -> tuple[Likeness, WordScores, Scores]:
+    def _say(self, text: str) -> tuple[Likeness, WordScores, Scores]:
         """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
         embedded, connection = self._embed_query(text), self._indices.ledger.connection
         terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
@@ -206,9 +208,10 @@ class Retriever:
         return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(likeness, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
-        layers = question.filter.layers or DEFAULT_LAYERS
-        sources = None if question.filter.is_empty else frozenset(self._indices.ledger.allowed_sources(question.filter))
-        return scope_of(self.snapshot, layers, sources)
+        wanted = question.filter
+        has_more = not replace(wanted, layers=()).is_empty  # layers alone need no list of sources, and keep the graph
+        sources = frozenset(self._indices.ledger.allowed_sources(wanted)) if has_more else None
+        return scope_of(self.snapshot, wanted.layers or DEFAULT_LAYERS, sources)
 
     def _rank(self, match: LiteralMatch) -> int:
         source = self.snapshot.sources.get(match.source)
@@ -357,6 +360,8 @@ def _recall_reasons(parts: Mapping[str, float]) -> tuple[Reason, ...]:
     reasons = [Reason("keyword", f"{words:.2f}")] if words > 0 else []
     reasons.append(Reason("semantic", f"{max(parts['meaning'], parts['meaning_near']):.1f}"))
     reasons += [Reason(name, f"{parts[name]:.1f}") for name in OF_MODELS if name in parts]
+    if parts.get("time"):
+        reasons.append(Reason("time", "of a time that is named"))
     if "tokens" in parts:
         reasons.append(Reason("rerank", f"{max(parts['tokens'], parts['tokens_near']):.1f}"))
     return tuple(reasons)

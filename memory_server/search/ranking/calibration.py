@@ -1,7 +1,7 @@
 """What an unrelated question looks like in an index: the scales by which all scores are read.
 
-Learnt at the end of every reindex from the probe questions, as a function of what the index holds and of nothing else,
-so that an index built anew has the same scales.
+Learnt at the end of every reindex from the probe questions, and from some of its own passages asked by their first
+words, as a function of what the index holds and of nothing else, so that an index built anew has the same scales.
 """
 
 import hashlib
@@ -22,7 +22,11 @@ from memory_server.search.ranking.terms import question_terms
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
 PROBES_AT_ONCE = 8
 NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
+OWN = 16  # passages that are asked for by their own words
+OWN_WORDS = 12  # the first of each, some as many as a question has
+USUAL_REACH = 3.4  # the model that confidence was fitted to has 3.5 to 4.4, multilingual-e5-small 1.9 to 2.1
 NOTE = "calibration"
+FORMAT = "2/"  # before the mark of what is noted, so that scales of another form are learnt anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Calibration:
     meaning: Scale  # of cosines of vectors
     tokens: Scale  # of mean token matches
     background: float  # the typical match of one token
+    reach: float = USUAL_REACH  # what its own passages score for their own words: low where a model tells little apart
     sparse: Scale | None = None  # of what a sparse model scores, where one is on
 
 
@@ -43,9 +48,12 @@ def read_calibration(ledger: Ledger) -> Calibration:
     note = ledger.note(NOTE)
     if not note:
         return NEUTRAL
-    middle, unit, token_middle, token_unit, background, *sparse = json.loads(note)["values"]
+    found = json.loads(note)
+    if not found["content"].startswith(FORMAT):
+        return NEUTRAL
+    middle, unit, token_middle, token_unit, background, reach, *sparse = found["values"]
     return Calibration(
-        Scale(middle, unit), Scale(token_middle, token_unit), background, Scale(*sparse) if sparse else None
+        Scale(middle, unit), Scale(token_middle, token_unit), background, reach, Scale(*sparse) if sparse else None
     )
 
 
@@ -56,12 +64,15 @@ def calibrate(
     embed_query: Callable[[str], Embedded],
     sparse: Callable[[Snapshot, str], Vectors] | None = None,
     models: str = "",
+    *,
+    embed_probe: Callable[[str], Embedded] | None = None,
 ) -> None:
     """Learns the scales of an index and notes them, unless they are known for what it holds.
 
+    `embed_probe`: does what `embed_query` does, and may know the probes from the last time.
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
-    content = _content_mark(ledger) + models
+    content = FORMAT + _content_mark(ledger) + models
     note = ledger.note(NOTE)
     if note and json.loads(note)["content"] == content:
         return
@@ -69,8 +80,9 @@ def calibrate(
     if len(places) == 0:
         ledger.set_note(NOTE, "")
         return
-    learnt = _learn(ledger, snapshot, stemmer, [embed_query(probe) for probe in PROBES], places)
+    learnt = _learn(ledger, snapshot, stemmer, [*map(embed_probe or embed_query, PROBES)], places)
     values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
+    values.append(_reach(ledger, snapshot, stemmer, embed_query, learnt))
     if sparse:
         scores = np.stack([sparse(snapshot, probe) for probe in PROBES])
         scale = learn_scale(scores, scores.max(axis=1))
@@ -96,6 +108,27 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
         tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
         background=float(np.median(np.concatenate(backgrounds))),
     )
+
+
+def _reach(
+    ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded], scales: Calibration
+) -> float:
+    """The median of what passages of the index score, by meaning and tokens, where their first words are asked."""
+    rows = ledger.connection.execute(
+        "select id, passage from chunk where text_hash is not null order by text_hash, chunk_id limit ?", (OWN,)
+    ).fetchall()
+    reached = []
+    for row, passage in rows:
+        place = snapshot.passages.places([row])
+        text = " ".join(passage.split()[:OWN_WORDS])
+        if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
+            continue
+        question = embed_query(text)
+        weights = token_weights(question, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        meaning = scales.meaning(snapshot.exact_cosines(question.vector[None], place))
+        tokens = scales.tokens(weights @ matches_of(snapshot, question.tokens, place))
+        reached.append(float(meaning[0, 0] + tokens[0]) / 2)
+    return float(np.median(reached)) if reached else USUAL_REACH
 
 
 def _matches_in_sample(snapshot: Snapshot, probes: Sequence[Embedded], sample: Places) -> Iterator[Vectors]:

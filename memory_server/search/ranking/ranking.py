@@ -4,19 +4,21 @@ Everything is computed on a small set of places: what the arms propose, its neig
 lines. The cost does not grow with the memory beyond that of the arms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from memory_server.index.snapshot import Snapshot
+from memory_server.language.times import NamedTime
 from memory_server.search.ranking.arms import Nearest, Scope, WordScores, best_first, runs_of, with_neighbours
-from memory_server.search.ranking.calibration import Calibration
+from memory_server.search.ranking.calibration import USUAL_REACH, Calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import (
     FUSION_WEIGHTS,
     LEAST_UNIT,
     MAX_TOKEN_ROWS,
+    NAMED_TIME,
     NEIGHBOUR_MEANING,
     RERANK_WEIGHTS,
     Places,
@@ -37,6 +39,7 @@ FLOOR = 0.5  # confidence below which an answer is no more than a perhaps
 SILENCE = 0.03  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
 EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
 JUDGED = ("meaning", "meaning_near", "tokens_near", "sparse")  # the scores whose best tell whether there is an answer
+MOST_STRETCH = 2.0  # of the scores of a model that tells little apart; one that needs more tells nothing apart
 COVERED = 1.3  # units of confidence that a passage gives which holds every word of the question
 TIE = 9  # decimals beyond which two scores are equal
 SHORT_QUESTION = 2  # content words: a name that stands there as asked is an answer, whatever its score
@@ -74,6 +77,7 @@ class Ranker:
     weights: Scores  # of the question's tokens, summing to 1
     last_weights: Mapping[str, float] = field(default_factory=lambda: RERANK_WEIGHTS)  # of the features, when reranked
     sparse: Scores | None = None  # what a sparse model scores for every passage, scaled; None where none is on
+    times: Sequence[NamedTime] = ()  # that the question names
 
     @property
     def snapshot(self) -> Snapshot:
@@ -165,12 +169,24 @@ class Ranker:
     def _first_features(self, places: Places) -> dict[str, Scores]:
         meaning = self.calibration.meaning(self.likeness.cosines(places))
         of_models = {} if self.sparse is None else {"sparse": self.sparse[places]}
-        return of_models | {
-            "words_near": self.words.near_at(places),
-            "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
-            "meaning": meaning,
-            "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
-        }
+        of_time = {"time": self._in_time(places)} if self.times else {}
+        return (
+            of_models
+            | of_time
+            | {
+                "words_near": self.words.near_at(places),
+                "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
+                "meaning": meaning,
+                "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
+            }
+        )
+
+    def _in_time(self, places: Places) -> Scores:
+        """NAMED_TIME for each passage of a source whose date lies in a time that the question names, else 0."""
+        sources, back = np.unique(self.snapshot.passages.sources[places], return_inverse=True)
+        dates = [self.snapshot.sources[number].date for number in sources.tolist()]
+        held = [date is not None and any(time.holds(date) for time in self.times) for date in dates]
+        return NAMED_TIME * np.array(held, dtype=np.float64)[back]
 
     def _pool(self, scores: Scores, around: Places) -> Places:
         """The best of what may answer, with all pieces of its lines, up to a bounded number of tokens; as indices."""
@@ -207,6 +223,7 @@ class Ranker:
         The curve was fitted to questions that a memory answers and to those of others; see `benchmarks.silence`.
         """
         found = np.mean([features[name].max() for name in JUDGED if name in features])
+        found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
         covered = float(self.words.covered_at(pool).max())
         likely = float(1 / (1 + np.exp(STEEPNESS * (EVEN - found - COVERED * covered * self.words.known))))
         content = [term for term in self.words.terms if not term.is_stop]

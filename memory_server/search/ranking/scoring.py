@@ -35,11 +35,15 @@ SOFT_TOKEN = 0.5  # stop words and marks among the question's tokens
 MAX_TOKEN_ROWS = 40_000  # of one question: bounds its time whatever the passages' length
 
 WORDS = 4.0  # of a share of the question's rarity beside a scaled cosine, for the first choice and for whole sources
-FUSION_WEIGHTS: Mapping[str, float] = {"words_near": WORDS, "words_source": WORDS, "meaning": 1.0, "meaning_near": 1.0}
+FUSION_WEIGHTS: Mapping[str, float] = {
+    **dict.fromkeys(("meaning", "meaning_near", "time"), 1.0),
+    **dict.fromkeys(("words_near", "words_source"), WORDS),
+}
 RERANK_WEIGHTS: Mapping[str, float] = {
-    **dict.fromkeys(("tokens_near", "tokens", "tokens_source", "meaning", "meaning_near", "words_near"), 1.0),
+    **dict.fromkeys(("tokens_near", "tokens", "tokens_source", "meaning", "meaning_near", "words_near", "time"), 1.0),
     "words_source": WORDS,
 }
+NAMED_TIME = 2.0  # what a passage of a time has before others, in units of meaning, where the question names the time
 OF_MODELS = ("sparse", "cross")  # features with a weight of 1 that are there where the person turned a model on
 
 
@@ -106,8 +110,8 @@ def best_of_source(scores: Scores, sources: Places) -> Scores:
 
 
 def fused(features: Mapping[str, Scores], weights: Mapping[str, float]) -> Scores:
-    """The weighted sum of the features (n,) that have a weight, and of those that models give where they are on."""
-    parts = [weight * features[name] for name, weight in weights.items()]
+    """The weighted sum of the features (n,) that are there and have a weight, and of those of models that are on."""
+    parts = [weight * features[name] for name, weight in weights.items() if name in features]
     return np.asarray(np.sum([*parts, *(features[name] for name in OF_MODELS if name in features)], axis=0), np.float64)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.vector_cache import VectorCache
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import YOUNG_SECONDS, Progress, read_state
+from memory_server.index.build import HAS_GRAPH, YOUNG_SECONDS, Progress, read_state
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.semantic import SemanticIndex
@@ -494,3 +494,34 @@ def test_a_graph_is_kept_of_a_large_memory_alone_and_the_answers_are_the_same(
         assert unlike_fresh(indexed, tmp_path / f"fresh-{len(seen)}") == []
 
     assert seen == [(True, 1), (True, 1), (False, 0), (True, 1)]
+
+
+@pytest.mark.parametrize("most", [3, 100])  # the memory gets a graph; it loses it
+@pytest.mark.parametrize("last", ["semantic_folder", "semantic_is_filling", HAS_GRAPH])
+def test_a_kill_while_a_graph_comes_or_goes_is_repaired_by_the_next_run(
+    indexed: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, last: str
+) -> None:
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", 103 - most)
+    indexed.reindex(rebuild=True)
+    write_topic(indexed.root, "note", "The drawer is full.")
+    write_note = Ledger.set_note
+
+    def killing_note(ledger: Ledger, key: str, value: str) -> None:
+        write_note(ledger, key, value)
+        if key == last:
+            raise Killed
+
+    monkeypatch.setattr("memory_server.index.build.GRAPH_FROM", most)
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "set_note", killing_note)
+        with pytest.raises(Killed):
+            indexed.reindex()
+    indexed.close()
+
+    with open_memory(indexed, WordEngine) as again:
+        again.indices.own()
+        again.reindex()
+
+        assert again.indices.has_graph() == (most == 3)
+        assert again.indices.unreachable(10) == 0
+        assert unlike_fresh(again, tmp_path / "fresh") == []

@@ -1,7 +1,9 @@
 """No constant depends on the model: cosines squeezed into a high, narrow band, as bge's are, change no answer."""
 
 import dataclasses
+import zlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +12,14 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.memory import Memory
+from memory_server.search.ranking.calibration import USUAL_REACH, read_calibration
+from memory_server.search.ranking.ranking import FLOOR, SILENCE
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
 from tests.memories import names, new_root, open_memory, recall, search_memory
 
 SHARE = 0.15  # a cosine c becomes SHARE * c + (1 - SHARE): 0.2 -> 0.88
+DULLNESS = 2.0  # length of what is chance in a vector, beside 1
 
 ANSWERED = (
     "which port does the relay use",
@@ -111,3 +116,43 @@ def test_a_narrow_band_of_cosines_gives_the_same_silence(garden: Memory, narrow:
 
 def test_a_narrow_band_of_cosines_finds_the_best_topic_by_meaning(narrow: Memory) -> None:
     assert names(search_memory(narrow, "a machine that makes hot drinks"))[0] == "kitchen"
+
+
+class DullEngine(NarrowBandEngine):
+    """An engine whose vectors hold more of chance than of their text, so that what is related is hardly nearer."""
+
+    @property
+    def dimensions(self) -> int:
+        return self._engine.dimensions
+
+    def embed(self, texts: Sequence[str], *, as_query: bool = False) -> list[Embedded]:
+        embedded = self._engine.embed(texts, as_query=as_query)
+        return [
+            Embedded(_dulled(one.vector[None], text)[0], _dulled(one.tokens, text), one.spans)
+            for text, one in zip(texts, embedded, strict=True)
+        ]
+
+
+def _dulled(rows: Vectors, text: str) -> Vectors:
+    chance = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(rows.shape)
+    mixed = rows + DULLNESS * chance / np.sqrt(rows.shape[1])
+    return np.asarray(mixed / np.linalg.norm(mixed, axis=1, keepdims=True), dtype=np.float32)
+
+
+def test_a_model_that_tells_little_apart_is_not_silent_for_it(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = new_root(tmp_path / "memory")
+    write_garden(root)
+    with open_memory(root, lambda model: DullEngine(make_engine(model))) as memory:
+        memory.reindex()
+        assert 0 < read_calibration(memory.indices.ledger).reach < USUAL_REACH
+        now = [recall(memory, question).confidence for question in ANSWERED]
+        unanswered = [recall(memory, question).confidence for question in UNANSWERED]
+
+        monkeypatch.setattr("memory_server.search.ranking.ranking.MOST_STRETCH", 1.0)
+        before = [recall(memory, question).confidence for question in ANSWERED]
+
+    assert all(one > other for one, other in zip(now, before, strict=True))
+    assert min(before) < SILENCE < min(now)
+    assert max(unanswered) < FLOOR
