@@ -129,7 +129,7 @@ def pools_of(case: Case, memory: Memory) -> Iterator[Pool]:
         table, places = snapshot.passages, ranking.places
         held = zip(table.sources[places].tolist(), table.lines[places].tolist(), strict=True)
         lines = [(snapshot.sources[source].path, line) for source, line in held]
-        units = [case.unit_of_file.get(path) or case.unit_of_line.get((path, line), path) for path, line in lines]
+        units = [case.unit_at(path, line) or path for path, line in lines]
         numbers = table.line_numbers[places]
         part = min(question.evidence).partition("/")[0] if case.name == "docs" else case.name
         yield Pool(part, question.evidence, plain.units[question.id], units, numbers, ranking.features)

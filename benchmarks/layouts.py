@@ -49,6 +49,10 @@ class Case:
     def has_sessions(self) -> bool:
         return bool(self.session_of)
 
+    def unit_at(self, path: str, line: int) -> str:
+        """The unit that a line of a file, from 1, is or belongs to; empty where it is none."""
+        return self.unit_of_file.get(path) or self.unit_of_line.get((path, line), "")
+
 
 def load_cases(layout: str, data: Path, queries: Path | None) -> Iterator[Case]:
     """The cases of a data set, one after the other: a file or folder, plain or `.xz`.

@@ -97,9 +97,7 @@ def ask(case: Case, cases: Sequence[Case], vectors: Path, is_learnt_on: bool) ->
 def _ask_one(memory: Memory, case: Case, is_learnt_on: bool, kind: str, question: Question) -> Asked:
     per_source = 10 if case.has_sessions else 1
     answer = memory.pipeline(floor=NO_FLOOR).answer(parse_query(question.text, per_source=per_source))
-    units = {
-        case.unit_of_file.get(hit.path) or case.unit_of_line.get((hit.path, hit.lines.first)) for hit in answer.hits
-    }
+    units = {case.unit_at(hit.path, hit.lines.first) for hit in answer.hits}
     return Asked(case.name, is_learnt_on, kind, answer.confidence, bool(units & question.evidence))
 
 

@@ -125,7 +125,9 @@ async def ask_tools(case: Case, memory: Memory) -> Mapping[str, Run]:
                 per_source = LIMIT if case.has_sessions else 1
                 places = await _ask(client, tool, question.text, per_source, run)
                 run.milliseconds.append((time.perf_counter() - started) * 1_000)
-                run.units[question.id] = _distinct(_unit(case, path, line) for path, line in places)
+                run.units[question.id] = _distinct(
+                    case.unit_at(path, line) or f"{path}:{line}" for path, line in places
+                )
                 if case.has_sessions:
                     files = await _ask(client, tool, question.text, 1, run)
                     run.sessions[question.id] = _distinct(case.session_of_file.get(path, path) for path, _ in files)
@@ -141,10 +143,6 @@ async def _ask(client: Client, tool: str, query: str, per_source: int, run: Run)
         return []
     found = (HIT_LINE.match(line) for line in text.splitlines())
     return [(match["path"], int(match["first"])) for match in found if match]
-
-
-def _unit(case: Case, path: str, line: int) -> str:
-    return case.unit_of_file.get(path) or case.unit_of_line.get((path, line), f"{path}:{line}")
 
 
 def _distinct(names: Iterator[str]) -> list[str]:

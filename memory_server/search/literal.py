@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memory_server.language.words import CJK_RUN, cjk_pairs, extra_words
-from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term
+from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term, wanted_terms
 
 MAX_CANDIDATES = 2_000  # passages compared with the question; beyond, the order by bm25 has decided
 WEIGHED = 500  # passages that are weighed by bm25; of more the shortest come first
@@ -171,9 +171,9 @@ def _in_longer_words(where: Where, expression: Expression) -> Iterator[LiteralMa
 
 def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
     """Reads every passage, which only an identifier is worth: `ick/Contr` may be a part of a path."""
-    if not _has_identifier(expression):
+    longest = max((written(term) for term in wanted_terms(expression) if is_identifier(term)), key=len, default="")
+    if not longest:
         return
-    longest = max((written(term) for term in _identifiers(expression)), key=len)
     if len(longest) < 3 and fts_query(expression):
         return
     rows = where.connection.execute(
@@ -183,13 +183,6 @@ def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[Literal
         (like := f"%{_escaped_like(longest)}%", like, MAX_CANDIDATES),
     )
     yield from _compared(rows, expression, where, least=2)
-
-
-def _identifiers(expression: Expression) -> list[Term]:
-    if isinstance(expression, Term):
-        return [expression] if is_identifier(expression) else []
-    parts = (expression.part,) if isinstance(expression, Not) else expression.parts
-    return [term for part in parts for term in _identifiers(part)]
 
 
 def _in_sources(where: Where, expression: Expression) -> Iterator[LiteralMatch]:
@@ -247,7 +240,7 @@ def _candidates(where: Where, query: str) -> Iterator[Candidate]:
 
 
 def _compared(rows: Iterable[Candidate], expression: Expression, where: Where, *, least: int) -> Iterator[LiteralMatch]:
-    wanted = _positive_terms(expression)
+    wanted = list(wanted_terms(expression))
     for row, source, path, bm25, context, passage in rows:
         text = f"{context}\n{passage}"
         if where.allows(source) and holds(expression, text):
@@ -263,14 +256,6 @@ def _closeness(terms: Sequence[Term], text: str) -> int:
             continue
         closeness = max(closeness, 1 if re.search(whole, text, re.IGNORECASE) else 2)
     return closeness
-
-
-def _positive_terms(expression: Expression) -> list[Term]:
-    if isinstance(expression, Term):
-        return [expression]
-    if isinstance(expression, Not):
-        return []
-    return [term for part in expression.parts for term in _positive_terms(part)]
 
 
 def _escaped_like(text: str) -> str:

@@ -14,3 +14,9 @@ def test_what_cannot_be_told_from_equal_weights_is_equal_weights() -> None:
 
     assert best_of([better, better]) == OTHER
     assert best_of([by_chance, by_chance]) == EQUAL
+
+
+def test_a_set_of_which_nothing_is_left_has_no_say() -> None:
+    better = np.column_stack([np.full(100, 0.5), np.full(100, 0.6)])
+
+    assert best_of([better, np.empty((0, 2))]) == OTHER

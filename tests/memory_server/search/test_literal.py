@@ -128,6 +128,8 @@ def test_the_longest_query_is_accepted_by_the_index(connection: sqlite3.Connecti
         ("rel*", [1, 5]),
         ("2525 OR C++", [1, 3]),
         ("col:umn", [5]),
+        ("neiros/daem", [2]),
+        ("neiros/daem NOT some/other/identifier", [2]),
         ("relay elephant", []),
     ],
 )
