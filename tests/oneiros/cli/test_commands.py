@@ -152,7 +152,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("standing", "settled_at"),
     ]
     assert list(shell.json("read", "mail:1-2")) == ["path", "layer", "first_line", "last_line", "of_lines", "text"]
-    assert list(shell.json("topics")["topics"][0]) == ["name", "title", "date", "summary", "path"]
+    keys = ["name", "title", "date", "summary", "path", "namespace"]
+    assert list(shell.json("topics")["topics"][0]) == keys
     assert list(shell.json("validate")["problems"][0]) == ["path", "line", "what", "remedy", "rule"]
     assert list(reindexed) == [
         *("changed", "removed", "unchanged", "chunks", "embedded", "from_cache", "seconds", "embedding_seconds"),
