@@ -136,7 +136,7 @@ class Memory:
             if sessions and person.raw_vectors
             else None
         )
-        self.typed_lines = TypedLines(root.derived / "digest.db")
+        self.typed_lines = TypedLines(root.typed_lines)
         self.embedding = EmbeddingControl(self._worker_plan)
         self.upkeep = Upkeep(
             root=self.root,

@@ -19,7 +19,7 @@ from typing import BinaryIO, TypeAlias
 
 import filelock
 
-from crawler.archive.choice import Choice, Projects, covers
+from crawler.archive.choice import Choice, Projects, client_slug, covers
 from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
 from crawler.archive.discovery import (
     FoundFile,
@@ -152,7 +152,7 @@ class Ingester:
         """Reads every transcript below the paths, and what another machine sent, as far as it is new.
 
         `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
-        (a path, or the name of its folder) leaves out all others. Raises NeedsRepair when another ingester holds the
+        (as `is_project` takes it) leaves out all others. Raises NeedsRepair when another ingester holds the
         archive for longer than the settings allow.
         """
         roots = [path.absolute() for path in paths]
@@ -576,5 +576,8 @@ class _FreshEntries:
 
 
 def is_project(wanted: str, project: str, cwd: str) -> bool:
-    """Whether what a person typed for a project means this one: its path, its identity, or its folder's name."""
-    return wanted in (project_name(project), project_name(cwd)) or covers(wanted, project) or covers(wanted, cwd)
+    """Whether what a person typed for a project means this one: its path, its identity, its folder's name, or the name
+    that the client gave the folder.
+    """
+    names = {name for path in (project.removesuffix("/.git"), cwd) for name in (project_name(path), client_slug(path))}
+    return wanted in names or covers(wanted, project) or covers(wanted, cwd)
