@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import filelock
+import msgspec
 
 from crawler.archive.choice import Choice, Projects, client_slug, covers
 from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
@@ -213,6 +214,22 @@ class Ingester:
             if progress:
                 progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
 
+    def append(self, key: SessionKey, entries: Sequence[Entry]) -> int:
+        """Adds a chain of entries, its root first, behind the last one of a session; how many were new.
+
+        Raises NeedsRepair when another ingester holds the archive for longer than the settings allow.
+        """
+        redacted: Iterator[Entry] = (EntryRedactor(self._redactor).redact(entry) for entry in entries)
+        key = replace(key, machine=self._masked(key.machine), project=self._masked(key.project))
+        with self._locked():
+            if segments := self.archive.record(key.session_id).segments:
+                next(redacted)  # the root is there
+                redacted = chain([msgspec.structs.replace(next(redacted), parent=segments[-1].entries[-1])], redacted)
+            return self.archive.add(key, redacted)
+
+    def _masked(self, text: str) -> str:
+        return self._redactor.redact(text).text
+
     def _ingest_conversations(
         self, source: AgentSource, file: FoundFile, found: AgentFile, report: ArchiveReport, *, project: str
     ) -> None:
@@ -347,7 +364,7 @@ class Ingester:
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         entries = fresh.of(self._marked(reader, read))
-        project = self._redactor.redact(self._projects.of(read.cwd)).text
+        project = self._masked(self._projects.of(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:
             added = self._add(key, map(masker.redact, entries), report)

@@ -19,7 +19,7 @@ from memory_server.index.typed_lines import TypedLines
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import model_client_of, over_when, spending
-from oneiros.ingest.typed_lines import Mark, record_lines, turns_of
+from oneiros.ingest.typed_lines import RecordMark, record_lines, turns_of
 from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class ModelLines:
             tried.add(one)
             session_id, mark = one
             try:
-                done += self._record(recorder, session_id, Mark.of(mark), is_over=asking.is_over(session_id))
+                done += self._record(recorder, session_id, RecordMark.of(mark), is_over=asking.is_over(session_id))
             except Refused as error:
                 self._attempts[session_id] += 1
                 logger.warning("session %s: %s; its lines made by rules stay", session_id, error)
@@ -84,11 +84,11 @@ class ModelLines:
 
         Looked up before each request, so that a turn which just ended need not wait for what is years old.
         """
-        left = [one for one in self._digest.marks().items() if not Mark.of(one[1]).writer]
+        left = [one for one in self._digest.marks().items() if not RecordMark.of(one[1]).writer]
         left.sort(key=lambda one: last_written(self._archive, one[0]), reverse=True)
         return sorted(left, key=lambda one: self._attempts[one[0]])
 
-    def _record(self, recorder: ModelRecorder, session_id: str, mark: Mark, *, is_over: bool) -> bool:
+    def _record(self, recorder: ModelRecorder, session_id: str, mark: RecordMark, *, is_over: bool) -> bool:
         """Asks about what is new in a session, and records it; whether it was done."""
         turns, project = turns_of(self._archive, session_id)
         told = unasked(turns, mark.asked)
@@ -99,7 +99,7 @@ class ModelLines:
         if self.worker.is_ended or now_there is None:  # it was forgotten meanwhile
             return False
         asked = told[-1].entries[-1] if told else mark.asked
-        state = Mark.of(now_there).state
+        state = RecordMark.of(now_there).state
         writer = recorder.name if state == mark.state else ""  # else it went on meanwhile
-        record_lines(self._archive, self._digest, session_id, Mark(state, writer, asked), written)
+        record_lines(self._archive, self._digest, session_id, RecordMark(state, writer, asked), written)
         return True

@@ -27,7 +27,7 @@ MAX_TASKS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RecordMark:
     """What the lines of a session were made from, as it is kept beside them: a line a field."""
 
     state: str  # of the archive
@@ -35,7 +35,7 @@ class Mark:
     asked: str = ""  # the last entry that a model was asked about
 
     @classmethod
-    def of(cls, text: str) -> "Mark":
+    def of(cls, text: str) -> "RecordMark":
         return cls(*text.split("\n", 2))
 
     def __str__(self) -> str:
@@ -63,12 +63,14 @@ class Recorder:
     def bring_level(self) -> int:
         """Records every archived session that has changed, and forgets those that are gone; how many it read."""
         states = {record.session_id: str(record.segments) for record in self._archive.records()}
-        known = {session_id: Mark.of(mark) for session_id, mark in self._digest.marks().items()}
+        known = {session_id: RecordMark.of(mark) for session_id, mark in self._digest.marks().items()}
         for session_id in known.keys() - states.keys():
             self._digest.remove(session_id)
         if not self._keeps_models():
             known = {session_id: mark for session_id, mark in known.items() if not (mark.writer or mark.asked)}
-        marks = {session_id: Mark(state, asked=_asked(known.get(session_id))) for session_id, state in states.items()}
+        marks = {
+            session_id: RecordMark(state, asked=_asked(known.get(session_id))) for session_id, state in states.items()
+        }
         changed = [name for name, mark in marks.items() if name not in known or known[name].state != mark.state]
         for session_id in changed:
             with suppress(ContentError):  # a damaged archive, which every ingest names
@@ -92,7 +94,7 @@ class Recorder:
         self._board.tidy(now)
 
 
-def _asked(mark: Mark | None) -> str:
+def _asked(mark: RecordMark | None) -> str:
     return mark.asked if mark else ""
 
 
@@ -106,7 +108,7 @@ def recorded(root: MemoryRoot, digest: TypedLines) -> dict[str, int]:
     """How many sessions are recorded, how many of these by a model, and how many of the archive are not yet."""
     marks, there = digest.marks(), set(archive_of(root).session_ids())
     done = there.intersection(marks)
-    by_model = sum(bool(Mark.of(marks[session_id]).writer) for session_id in done)
+    by_model = sum(bool(RecordMark.of(marks[session_id]).writer) for session_id in done)
     return {"sessions": len(done), "by_model": by_model, "left": len(there) - len(done)}
 
 
@@ -125,7 +127,7 @@ def turns_of(archive: Archive, session_id: str) -> tuple[list[Turn], str]:
 
 
 def record_lines(
-    archive: Archive, digest: TypedLines, session_id: str, mark: Mark, written: Sequence[DigestLine] = ()
+    archive: Archive, digest: TypedLines, session_id: str, mark: RecordMark, written: Sequence[DigestLine] = ()
 ) -> None:
     """Records a session as the archive has it: what a model just wrote and what it wrote up to `mark.asked`, and the
     lines made by rules beside that. Raises ContentError where the archive is damaged.

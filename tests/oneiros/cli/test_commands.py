@@ -250,6 +250,17 @@ def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own:
     assert shell.json("exact", "8443")["hits"][0]["path"] == made["path"]
 
 
+def test_notes_are_listed_read_and_deleted_with_consent(shell: Shell, own: Path) -> None:
+    made = shell.json("episode", "The heron eats at the pond.")
+
+    assert f"{made['id']}  " in shell("episodes")[1]
+    assert "The heron eats" in shell("episodes", made["id"], "--raw")[1]
+    assert shell("episodes", "--delete")[0] == 2
+    assert shell("episodes", made["id"], "--delete")[0] == 0
+    assert not (own / made["path"]).exists()
+    assert shell("episodes", made["id"])[0] == 1
+
+
 # -- help -------------------------------------------------------------------------------------------------------
 
 
