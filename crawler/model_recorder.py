@@ -62,11 +62,15 @@ class ModelRecorder:
 
 
 def unasked(turns: Sequence[Turn], asked: str) -> list[Turn]:
-    """The turns in which something was told behind the entry `asked`; all of them where it is in none."""
-    told = [turn for turn in turns if turn.text and turn.role is not Role.SYSTEM]
+    """The turns of the living main conversation that told something behind the entry `asked`; all of them where it is
+    in none.
+
+    What sub-agents did comes back to it as a result; their turns stand behind all others, whenever they were.
+    """
+    told = [turn for turn in turns if turn.text and turn.role is not Role.SYSTEM and not turn.agent]
     place = next((place for place, turn in enumerate(told) if asked in turn.entries), -1)
     is_whole = place < 0 or told[place].entries[-1] == asked  # else it has grown since
-    return told[place + is_whole :]
+    return [turn for turn in told[place + is_whole :] if turn.is_live]
 
 
 def beside_rules(written: Sequence[DigestLine], plain: Sequence[DigestLine], turns: Sequence[Turn]) -> list[DigestLine]:

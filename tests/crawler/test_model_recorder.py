@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,16 @@ def test_a_turn_gets_three_lines_at_most_and_is_not_shown_twice(tmp_path: Path, 
     shown = client.prompts[0].session
     assert "00000005" in shown and "00000001" not in shown
     assert unasked(turns, behind[-1].entries[-1]) == []
+
+
+def test_a_sub_agents_turns_which_stand_last_hide_nothing_that_was_told_since(turns: list[Turn]) -> None:
+    helper = replace(turns[0], agent="a1", entries=("x",))
+
+    assert (
+        [turn.entries for turn in unasked([*turns, helper], entry_id(5))]
+        == [turn.entries for turn in unasked(turns, entry_id(5))]
+        != []
+    )
 
 
 def test_the_prompt_is_known_as_our_own(tmp_path: Path, turns: list[Turn]) -> None:

@@ -100,7 +100,7 @@ def test_an_episode_is_masked_found_listed_read_and_deleted(served: House) -> No
 def test_the_first_seeds_notes_are_taken_as_they_were_sent(served: House) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     note = {"episode_id": "ep_1", "instance": "office", "project": "birds", "tags": ["heron"]}
-    note |= {"summary": "The heron eats at the pond.", "raw_exchange": f"Why? {secret}"}  # type: ignore[dict-item]
+    note |= {"summary": "The heron eats at the pond.", "raw_exchange": f"Why? {secret}"}
     sent = json.dumps(note).encode()
 
     made, again = ask(served, "POST", "/api/episodes", sent), ask(served, "POST", "/api/episodes", sent)
