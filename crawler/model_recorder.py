@@ -79,7 +79,8 @@ def beside_rules(written: Sequence[DigestLine], plain: Sequence[DigestLine], tur
         return list(plain)
     written = written[-MAX_LINES:]
     covered = {entry for line in written for entry in line.entries}
-    left = [line for line in plain if not covered.intersection(line.entries)]
+    texts = {line.text for line in written}
+    left = [line for line in plain if line.text not in texts and not covered.intersection(line.entries)]
     place = {entry: number for number, turn in enumerate(turns) for entry in turn.entries}
     kept = [*written, *left[: MAX_LINES - len(written)]]
     return sorted(kept, key=lambda line: min(place.get(entry, len(place)) for entry in line.entries))

@@ -68,13 +68,11 @@ class Recorder:
             self._digest.remove(session_id)
         if not self._keeps_models():
             known = {session_id: mark for session_id, mark in known.items() if not (mark.writer or mark.asked)}
-        marks = {
-            session_id: RecordMark(state, asked=_asked(known.get(session_id))) for session_id, state in states.items()
-        }
-        changed = [name for name, mark in marks.items() if name not in known or known[name].state != mark.state]
+        changed = [name for name, state in states.items() if name not in known or known[name].state != state]
         for session_id in changed:
+            asked = known.get(session_id, RecordMark("")).asked
             with suppress(ContentError):  # a damaged archive, which every ingest names
-                record_lines(self._archive, self._digest, session_id, marks[session_id])
+                record_lines(self._archive, self._digest, session_id, RecordMark(states[session_id], asked=asked))
         return len(changed)
 
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
@@ -92,10 +90,6 @@ class Recorder:
         if has_ended and (file := newest_files(self._root.sessions).get(session_id)):
             self._board.end(handoff_of(read_session(file), tasks, now))
         self._board.tidy(now)
-
-
-def _asked(mark: RecordMark | None) -> str:
-    return mark.asked if mark else ""
 
 
 def recorder_on(memory: Memory) -> Recorder:

@@ -58,4 +58,6 @@ def test_a_trainer_that_goes_away_in_the_middle_is_the_last_event(serve: Serve) 
 def test_trainers_are_told_with_what_they_do_and_without_their_token(serve: Serve) -> None:
     answer = serve(Trainer("desk")).get("/api/trainers")
 
-    assert [one["name"] for one in answer.json()["trainers"]] == ["desk"] and "secret" not in answer.text
+    (desk,) = answer.json()["trainers"]
+    assert (desk["name"], desk["error"], desk["training"]["state"], desk["log"]) == ("desk", "", "running", "step 50")
+    assert "secret" not in answer.text
