@@ -89,15 +89,16 @@ def write_episode(
     heading = " ".join((clean(title) or body.split("\n", 1)[0].lstrip("# ")).split())[:MAX_TITLE_CHARS] or "Episode"
     kept = dict.fromkeys([TAG, *(name for tag in tags[:MAX_TAGS] if (name := "-".join(clean(tag).casefold().split())))])
     identity = str(_id_of(sender_id) if sender_id else uuid.uuid4())
+    origin = {"project": " ".join(clean(project).split()), "machine": " ".join(clean(instance).split())}
+    own = {"kind": "episode", **({"episode_id": sender_id} if sender_id else {})}
     front = {
         "id": identity,
         "type": "episodic",
         "title": heading,
         "created": now.isoformat(timespec="seconds"),
         "tags": list(kept),
-        "project": " ".join(clean(project).split()),
-        "machine": " ".join(clean(instance).split()),
-        "extensions": {"oneiros": {"kind": "episode", "episode_id": sender_id}},
+        **{key: value for key, value in origin.items() if value},
+        "extensions": {"oneiros": own},
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
     name = f"{now:%Y-%m-%d}-{slug_of(heading)}-{identity[:8]}.md"
@@ -151,7 +152,7 @@ def _file_of(root: MemoryRoot, identity: str) -> Path:
 
 def _id_of(episode_id: str) -> uuid.UUID:
     """The id of a note that its sender gave one."""
-    return uuid.uuid5(GIVEN, CONTROL.sub(" ", episode_id))
+    return uuid.uuid5(GIVEN, " ".join(CONTROL.sub(" ", episode_id).split()))
 
 
 def _there(root: MemoryRoot, episode_id: str) -> Episode | None:
