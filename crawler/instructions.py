@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from crawler.archive.choice import git_common_directory
+from crawler.archive.choice import client_slug, git_common_directory
 from crawler.documents import MARKDOWN
 from crawler.references import files_below
 from memory_server.errors import Problem
@@ -67,7 +67,7 @@ class InstructionReader:
         client = self._home / ".claude"
         for file in (client / "CLAUDE.md", *sorted((client / "rules").rglob("*.md"))):
             self._take(file, client, "")
-        slugs = {re.sub(r"[^A-Za-z0-9]", "-", str(folder)): name for name, folder in folders.items()}
+        slugs = {client_slug(str(folder)): name for name, folder in folders.items()}
         for file in sorted(client.glob("projects/*/memory/**/*.md")):
             if file.name != INDEX:
                 self._take(file, client, slugs.get(file.relative_to(client).parts[1], ""))

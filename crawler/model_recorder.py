@@ -1,5 +1,6 @@
 """The recorder that asks a model, and believes nothing it says.
 
+It is asked about what was said since it was asked last: a turn of the person with what it led to, or all of a session.
 The clients, the budget and the retries are those of compression. A line stands only if its type is one of ours, it
 names turns of the session that may carry that type, it has one to three sentences, and every name and number in it
 occurs in those turns. Of what the model passes over or gets wrong, the lines made by rules stand.
@@ -13,13 +14,15 @@ from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel
 from crawler.compress.model.prompt import SPOKEN_CHARS, TOOL_CHARS, Prompt, shorten
 from crawler.compress.model.validation import IDENTIFIER, MAX_LINE_CHARS
-from crawler.facts import SessionFacts
-from crawler.recorder import MAX_LINES, DigestLine, DigestType, digest_lines
+from crawler.recorder import MAX_LINES, DigestLine, DigestType
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.sentences import MODEL_SENTENCE_END
 
 MAX_OUTPUT_TOKENS = 3_000
+LINE_TOKENS = 200  # of one line as JSON, at most
+TURN_LINES = 3  # of what one prompt led to
+BY_MODEL = "a model: "  # how the reason of a line begins that a model wrote
 MAX_SENTENCES = 3
 NUMBERED = re.compile(r"\b\w*\d(?:[\w.:,]*\w)?\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*")
 CARRIERS = {  # whose words may carry a type; any turn may carry the others
@@ -36,12 +39,11 @@ type is one of {", ".join(DigestType)}. decision: what was chosen. lesson: what 
 person wants things done, in the person's own turns only. fact: a statement about something named. topic: what the
 session is about. skill_idea: steps that are done repeatedly. text has one to three sentences. why says in a few words
 what makes it this type. entries are the ids in brackets that it came from. Copy names and numbers letter by letter.
-At most {MAX_LINES} lines.
 """
 
 
 class ModelRecorder:
-    """The typed lines of a session, by a model where its lines hold and by rules elsewhere."""
+    """Asks one model for the typed lines of what was said."""
 
     def __init__(self, model: PaidModel):
         self._model = model
@@ -50,27 +52,52 @@ class ModelRecorder:
     def name(self) -> str:
         return self._model.name
 
-    def lines(self, turns: Sequence[Turn], facts: SessionFacts, project: str) -> list[DigestLine]:
-        """The lines in the order of what they rest on. Raises Refused where the model is not to be had."""
-        plain = digest_lines(turns, facts, project)
-        told = [turn for turn in turns if turn.text and turn.role is not Role.SYSTEM]
-        if not told:
-            return plain
+    def written(self, told: Sequence[Turn], project: str) -> list[DigestLine]:
+        """The lines that hold of these turns, none twice, at most three for each prompt among them.
+
+        Raises Refused where the model is not to be had.
+        """
         answer = self._model.ask(prompt_for(told))
-        written = list({line.text: line for line in lines_in(answer.text, told, project)}.values())[:MAX_LINES]
-        if not written:
-            return plain
-        covered = {entry for line in written for entry in line.entries}
-        left = [line for line in plain if not covered.intersection(line.entries)]
-        place = {entry: number for number, turn in enumerate(turns) for entry in turn.entries}
-        kept = [*written, *left[: MAX_LINES - len(written)]]
-        return sorted(kept, key=lambda line: min(place.get(entry, len(place)) for entry in line.entries))
+        return list({line.text: line for line in lines_in(answer.text, told, project)}.values())[: most_lines(told)]
+
+
+def unasked(turns: Sequence[Turn], asked: str) -> list[Turn]:
+    """The turns of the living main conversation that told something behind the entry `asked`; all of them where it is
+    in none.
+
+    What sub-agents did comes back to it as a result; their turns stand behind all others, whenever they were.
+    """
+    told = [turn for turn in turns if turn.text and turn.role is not Role.SYSTEM and not turn.agent]
+    place = next((place for place, turn in enumerate(told) if asked in turn.entries), -1)
+    is_whole = place < 0 or told[place].entries[-1] == asked  # else it has grown since
+    return [turn for turn in told[place + is_whole :] if turn.is_live]
+
+
+def beside_rules(written: Sequence[DigestLine], plain: Sequence[DigestLine], turns: Sequence[Turn]) -> list[DigestLine]:
+    """A model's lines, with those made by rules of what it passed over, in the order of what they rest on."""
+    if not written:
+        return list(plain)
+    written = written[-MAX_LINES:]
+    covered = {entry for line in written for entry in line.entries}
+    texts = {line.text for line in written}
+    left = [line for line in plain if line.text not in texts and not covered.intersection(line.entries)]
+    place = {entry: number for number, turn in enumerate(turns) for entry in turn.entries}
+    kept = [*written, *left[: MAX_LINES - len(written)]]
+    return sorted(kept, key=lambda line: min(place.get(entry, len(place)) for entry in line.entries))
+
+
+def most_lines(turns: Sequence[Turn]) -> int:
+    """How many lines a model may write of some turns."""
+    return min(MAX_LINES, TURN_LINES * max(1, sum(turn.is_prompt for turn in turns)))
 
 
 def prompt_for(turns: Sequence[Turn]) -> Prompt:
     """The request, with tools cut short: what was said matters more."""
     shown = [show_turn(turn, TOOL_CHARS if turn.role is Role.TOOL else SPOKEN_CHARS) for turn in turns]
-    return Prompt(INSTRUCTIONS, "<transcript>\n" + "\n\n".join(shorten(shown)) + "\n</transcript>", MAX_OUTPUT_TOKENS)
+    most = most_lines(turns)
+    instructions = f"{INSTRUCTIONS}At most {most} lines; none where nothing was said that lasts: [].\n"
+    transcript = "<transcript>\n" + "\n\n".join(shorten(shown)) + "\n</transcript>"
+    return Prompt(instructions, transcript, min(MAX_OUTPUT_TOKENS, LINE_TOKENS * most))
 
 
 def lines_in(answer: str, turns: Sequence[Turn], project: str) -> Iterator[DigestLine]:
@@ -101,7 +128,7 @@ def _line(item: object, known: Mapping[str, tuple[str, Turn]], project: str) -> 
     source = "\n".join(f"{turn.text}\n{turn.arguments}" for _, turn in found)
     if not (_is_short(text) and _is_short(why)) or unknown_names(f"{text}\n{why}", source):
         return None
-    return DigestLine(kind, text, f"a model: {why}", project, tuple(entry for entry, _ in found), found[0][1].time)
+    return DigestLine(kind, text, f"{BY_MODEL}{why}", project, tuple(entry for entry, _ in found), found[0][1].time)
 
 
 def _is_short(text: str) -> bool:

@@ -9,6 +9,7 @@ import datetime as dt
 import logging
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -136,7 +137,7 @@ class Memory:
             if sessions and person.raw_vectors
             else None
         )
-        self.typed_lines = TypedLines(root.derived / "digest.db")
+        self.typed_lines = TypedLines(root.typed_lines)
         self.embedding = EmbeddingControl(self._worker_plan)
         self.upkeep = Upkeep(
             root=self.root,
@@ -152,6 +153,7 @@ class Memory:
             finished=lambda: self.aging().note_findable(),
         )
         self._before_search = before_search
+        self._noting = threading.Lock()  # looking for a note's id and writing it are one step
 
     def __enter__(self) -> "Memory":
         return self
@@ -339,11 +341,31 @@ class Memory:
 
     # -- episodes -----------------------------------------------------------------------------------------------
 
-    def add_episode(self, text: str, *, title: str = "", tags: Sequence[str] = (), project: str = "") -> Episode:
-        """Takes a note in: masked, of layer 2, found after the next reindex."""
-        return write_episode(
-            self.root, text, now=self._now(), redactor=self._redactor(), title=title, tags=tags, project=project
-        )
+    def add_episode(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        tags: Sequence[str] = (),
+        project: str = "",
+        instance: str = "",
+        episode_id: str = "",
+        raw_exchange: str = "",
+    ) -> Episode:
+        """Takes a note in: masked, of layer 2, found after the next reindex. Raises as `write_episode` does."""
+        with self._noting:
+            return write_episode(
+                self.root,
+                text,
+                now=self._now(),
+                redactor=self._redactor(),
+                title=title,
+                tags=tags,
+                project=project,
+                instance=instance,
+                episode_id=episode_id,
+                raw_exchange=raw_exchange,
+            )
 
     # -- indices ------------------------------------------------------------------------------------------------
 

@@ -144,7 +144,8 @@ class PersonSettings:
         "04:30", "time at which the daemon dreams, behind the daily ingest; empty: only at `oneiros dream`"
     )
     recorder: Who = setting(
-        "deterministic", "deterministic, or model: the one that `compressor` names types what finished sessions said"
+        "deterministic",
+        "deterministic, or model: the one that `compressor` names types what sessions said, after each turn",
     )
     dream_extractor: Who = setting(
         "deterministic", "deterministic, or model: the one that `compressor` names is asked as well"

@@ -25,7 +25,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "crawler": """
         transcripts sources archive machines facts tasks outcome closed compress recorder model_recorder documents
-        references instructions foreign_stores archived ingest
+        references instructions foreign_stores archived reported ingest
     """,
     "dream": """
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 import filelock
+import msgspec
 
-from crawler.archive.choice import Choice, Projects, covers
+from crawler.archive.choice import Choice, Projects, client_slug, covers
 from crawler.archive.conversations import ConversationRead, Listed, state_of_file, with_log
 from crawler.archive.discovery import (
     FoundFile,
@@ -152,7 +153,7 @@ class Ingester:
         """Reads every transcript below the paths, and what another machine sent, as far as it is new.
 
         `since` leaves out files not changed since then, `limit` ends after so many files that were read, `project`
-        (a path, or the name of its folder) leaves out all others. Raises NeedsRepair when another ingester holds the
+        (as `is_project` takes it) leaves out all others. Raises NeedsRepair when another ingester holds the
         archive for longer than the settings allow.
         """
         roots = [path.absolute() for path in paths]
@@ -212,6 +213,22 @@ class Ingester:
             bytes_done += file.size
             if progress:
                 progress(IngestProgress(file.path, done, len(files), bytes_done, bytes_all))
+
+    def append(self, key: SessionKey, entries: Sequence[Entry]) -> int:
+        """Adds a chain of entries, its root first, behind the last one of a session; how many were new.
+
+        Raises NeedsRepair when another ingester holds the archive for longer than the settings allow.
+        """
+        redacted: Iterator[Entry] = (EntryRedactor(self._redactor).redact(entry) for entry in entries)
+        key = replace(key, machine=self._masked(key.machine), project=self._masked(key.project))
+        with self._locked():
+            if segments := self.archive.record(key.session_id).segments:
+                next(redacted)  # the root is there
+                redacted = chain([msgspec.structs.replace(next(redacted), parent=segments[-1].entries[-1])], redacted)
+            return self.archive.add(key, redacted)
+
+    def _masked(self, text: str) -> str:
+        return self._redactor.redact(text).text
 
     def _ingest_conversations(
         self, source: AgentSource, file: FoundFile, found: AgentFile, report: ArchiveReport, *, project: str
@@ -347,7 +364,7 @@ class Ingester:
         masker = EntryRedactor(self._redactor)
         fresh = _FreshEntries(self._tail, read.session_id, self._forgotten_copies)
         entries = fresh.of(self._marked(reader, read))
-        project = self._redactor.redact(self._projects.of(read.cwd)).text
+        project = self._masked(self._projects.of(read.cwd))
         key = SessionKey(read.session_id, read.source, self._settings.machine, project, read.agent)
         try:
             added = self._add(key, map(masker.redact, entries), report)
@@ -576,5 +593,8 @@ class _FreshEntries:
 
 
 def is_project(wanted: str, project: str, cwd: str) -> bool:
-    """Whether what a person typed for a project means this one: its path, its identity, or its folder's name."""
-    return wanted in (project_name(project), project_name(cwd)) or covers(wanted, project) or covers(wanted, cwd)
+    """Whether what a person typed for a project means this one: its path, its identity, its folder's name, or the name
+    that the client gave the folder.
+    """
+    names = {name for path in (project.removesuffix("/.git"), cwd) for name in (project_name(path), client_slug(path))}
+    return wanted in names or covers(wanted, project) or covers(wanted, cwd)

@@ -6,6 +6,7 @@ conversation by a mark in their own words. A project is its git common directory
 sub-directories share one memory; outside git it is the folder.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -14,6 +15,7 @@ from pathlib import Path
 from crawler.transcripts.grammar import as_line
 from memory_server.chunking import code_lines
 
+NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 MAX_GIT_CHARS = 8_192  # of a file that holds one path
 EXCLUDE_MARKS = ("#oneiros:off", "#no-memory")  # as a line of a person's prompt: the session is left out
 
@@ -64,6 +66,11 @@ class Projects:
 def _any_covers(rules: Iterable[str], project: str, cwd: str) -> bool:
     """Whether one of a person's rules holds; hidden marks in it are written out as they are in what it is held to."""
     return any(covers(rule, project) or covers(rule, cwd) for rule in map(as_line, rules))
+
+
+def client_slug(folder: str) -> str:
+    """The name that Claude Code gives a folder below its `projects`; other folders may have the same one."""
+    return NOT_IN_SLUG.sub("-", folder)
 
 
 def covers(rule: str, path: str) -> bool:

@@ -1,20 +1,21 @@
 """The REST face: the operations of `Memory` under `/api`, with their description at `/openapi.json`.
 
 Errors are one JSON object, `{"error": {"kind", "what", "where", "line", "remedy"}}`: 400 or 422 for what was asked, 404
-for what is not there, 503 for what needs repair. Who may ask is decided before, by `guard.py`.
+for what is not there, 409 for an id that is taken, 503 for what needs repair. Who may ask is decided before, by
+`guard.py`.
 """
 
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from memory_server.document import TYPES
@@ -30,6 +31,7 @@ from memory_server.layers.episodes import (
     MAX_TEXT_CHARS,
     TAG,
     Episode,
+    EpisodeTaken,
 )
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import validate_root
@@ -43,17 +45,20 @@ FRESH_SECONDS = 3.0  # how long a question waits for a file that was just saved
 WAITERS = 50
 MAX_LOG_ROWS = 1_000
 MAX_NUMBER = 1 << 31
+MAX_ID_CHARS = 200
 
-STATUS_OF = {UsageError: 400, ContentError: 404, NeedsRepair: 503}
+TEXTS = ("text", "raw_exchange")  # of an episode: not in a list
+
+STATUS_OF = {EpisodeTaken: 409, UsageError: 400, ContentError: 404, NeedsRepair: 503}
 ERROR: dict[str, Any] = {"model": dict[str, Any], "description": "what happened, and what to do next"}
-RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 413, 421, 422, 503), ERROR)
+RESPONSES: dict[int | str, dict[str, Any]] = dict.fromkeys((400, 401, 403, 404, 409, 413, 421, 422, 503), ERROR)
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="most hits")]
 Name = Annotated[str, Field(max_length=500)]
 Several = Name | Annotated[Sequence[Name], Field(max_length=50)]
 Day = Annotated[str, Field(max_length=20, description="such as 2026-03-07 or 2026-03")]
 Text = Annotated[str, Query(max_length=20_000, description="words, a question, or the query syntax")]
-Identity = Annotated[str, Path(pattern="^[0-9a-f]{8}$", description="8 hexadecimal digits")]
+Identity = Annotated[str, Path(max_length=MAX_ID_CHARS, description="8 hexadecimal digits, or its `episode_id`")]
 
 
 class Body(BaseModel):
@@ -109,10 +114,33 @@ class Reindex(Body):
 class NewEpisode(Body):
     """A note to be taken in; secrets in it are masked before it is written."""
 
-    text: str = Field(min_length=1, max_length=MAX_TEXT_CHARS)
+    text: str = Field(
+        min_length=1,
+        max_length=MAX_TEXT_CHARS,
+        validation_alias=AliasChoices("text", "summary"),
+        description="what is to be found; `summary` is the same",
+    )
     title: str = Field("", max_length=500)
     tags: list[Annotated[str, Field(max_length=100)]] = Field(default_factory=list, max_length=MAX_TAGS)
     project: str = Field("", max_length=500)
+    instance: str = Field("", max_length=200, description="which agent or machine notes it; `machine:` filters by it")
+    episode_id: str = Field(
+        "",
+        max_length=MAX_ID_CHARS,
+        validation_alias=AliasChoices("episode_id", "id"),
+        description="an id of the sender's: the same note again is the one that is there, another is refused",
+    )
+    raw_exchange: str = Field("", max_length=MAX_TEXT_CHARS, description="what it was made from: kept, never searched")
+
+
+class EpisodeQuestion(Body):
+    """A question to the episodes alone."""
+
+    query: str = Field(max_length=20_000, validation_alias=AliasChoices("query", "query_text"))
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, validation_alias=AliasChoices("limit", "top_k"))] = DEFAULT_LIMIT
+    project: Annotated[Several, Field(validation_alias=AliasChoices("project", "project_filter"))] = ()
+    instance: Annotated[Several, Field(validation_alias=AliasChoices("instance", "instance_filter"))] = ()
+    tag: Annotated[Several, Field(validation_alias=AliasChoices("tag", "tag_filter"))] = ()
 
 
 class Workers(Body):
@@ -299,10 +327,19 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
 
 
 def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
+    def search(asked: EpisodeQuestion) -> dict[str, Any]:
+        beside = {"project": several(asked.project), "machine": several(asked.instance)}
+        tags = several(asked.tag)  # values of one filter are alternatives: with tags, notes are told by their place
+        limit = MAX_LIMIT if tags else asked.limit
+        question = parse_query(asked.query, beside=filter_of({**beside, "tag": tags or [TAG]}), limit=limit)
+        answer = memory.search(question)
+        hits = tuple(hit for hit in answer.hits if hit.path.startswith("episodes/"))[: asked.limit]
+        return answer_json(dataclasses.replace(answer, hits=hits))
+
     @api.post("/api/episodes", status_code=201)
     def create_episode(note: NewEpisode) -> dict[str, Any]:
         """Takes a note in: layer 2, never authority."""
-        episode = memory.add_episode(note.text, title=note.title, tags=note.tags, project=note.project)
+        episode = memory.add_episode(**note.model_dump())
         indexing.poke()
         return episode_json(episode)
 
@@ -312,19 +349,26 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
     ) -> dict[str, Any]:
         """A page of episodes, newest first."""
         episodes, total = notes.list_episodes(memory.root, page=page, per_page=per_page)
-        found = [{key: value for key, value in episode_json(one).items() if key != "text"} for one in episodes]
+        found = [{key: value for key, value in episode_json(one).items() if key not in TEXTS} for one in episodes]
         return {"episodes": found, "total": total, "page": page, "per_page": per_page}
 
     @api.get("/api/episodes/search")
     def search_episodes(query: Text, limit: Limit = DEFAULT_LIMIT) -> dict[str, Any]:
         """Finds among the episodes alone."""
-        question = parse_query(query, beside=filter_of({"tag": [TAG]}), limit=limit)
-        return answer_json(memory.search(question))
+        return search(EpisodeQuestion(query=query, limit=limit))
+
+    @api.post("/api/episodes/search")
+    def post_search_episodes(asked: EpisodeQuestion) -> dict[str, Any]:
+        """Finds among the episodes alone, of some projects, instances or tags."""
+        return search(asked)
 
     @api.get("/api/episodes/{identity}")
-    def read_episode(identity: Identity) -> dict[str, Any]:
+    def read_episode(
+        identity: Identity,
+        depth: Annotated[Literal["text", "raw"], Query(description="raw: with what it was made from")] = "text",
+    ) -> dict[str, Any]:
         """One episode with its text."""
-        return episode_json(notes.read_episode(memory.root, identity))
+        return episode_json(notes.read_episode(memory.root, identity, with_exchange=depth == "raw"))
 
     @api.delete("/api/episodes/{identity}")
     def delete_episode(identity: Identity) -> dict[str, Any]:

@@ -55,7 +55,9 @@ class TypedLines:
         self.close = self._database.close
 
     def marks(self) -> dict[str, str]:
-        """The sessions that are recorded, each with the mark of what it was made from."""
+        """The sessions that are recorded, each with the mark of what it was made from. Makes no file either."""
+        if not self._database.exists():
+            return {}
         with self._database.opened() as connection:
             return dict(connection.execute("select session, mark from session"))
 

@@ -1,13 +1,14 @@
 """Episodes: notes taken in by REST or command. Layer 2: they may be found, they never decide.
 
-One Markdown file an episode below `episodes/YYYY/`, masked before it is written, never changed afterwards.
+One Markdown file an episode below `episodes/YYYY/`, masked before it is written, never changed afterwards. The exchange
+that it was made from may lie beside it, masked too: it can be read, and no index holds it.
 """
 
 import datetime as dt
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -25,8 +26,14 @@ MAX_TEXT_CHARS = 200_000
 MAX_TITLE_CHARS = 120
 MAX_TAGS = 20
 TAG = "episode"  # every episode has it, so that `tag:episode` narrows a search to them
+EXCHANGE = ".exchange.txt"  # which keeps it from being a source
 FILE_ID = re.compile(r"-([0-9a-f]{8})\.md$")
+GIVEN = uuid.UUID("0d5c0b3e-6f0f-5a55-9a3c-6f1f2f6b8d11")  # namespace of the ids made of those that senders gave
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]+")
+
+
+class EpisodeTaken(ContentError):
+    """Another note has the id that its sender gave to this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,10 @@ class Episode:
     created: str  # ISO 8601
     tags: tuple[str, ...]
     project: str
+    instance: str  # which agent or machine noted it, as `machine:` filters by it
+    episode_id: str  # as its sender gave it; empty where none was given
     text: str  # masked; empty in a list
+    raw_exchange: str = ""  # masked; empty unless it was asked for
 
 
 def write_episode(
@@ -51,8 +61,15 @@ def write_episode(
     title: str = "",
     tags: Sequence[str] = (),
     project: str = "",
+    instance: str = "",
+    episode_id: str = "",
+    raw_exchange: str = "",
 ) -> Episode:
-    """Masks a note and writes it. Raises UsageError for an unusable one, NeedsRepair where the disk refuses."""
+    """Masks a note and writes it; one that is there with the same `episode_id` and words is given back as it is.
+
+    Raises UsageError for an unusable one, EpisodeTaken where another note has its `episode_id`, NeedsRepair where the
+    disk refuses. One process at a time may write notes with ids of their senders.
+    """
 
     def clean(value: str) -> str:
         return redactor.redact(CONTROL.sub(" ", value.replace("\r\n", "\n").replace("\r", "\n"))).text.strip()
@@ -60,22 +77,34 @@ def write_episode(
     body = clean(text)
     if not body:
         raise UsageError("the episode has no text", remedy="Send the note as `text`")
-    if len(text) > MAX_TEXT_CHARS:
-        raise UsageError(f"the episode has {len(text)} characters", remedy=f"Keep it to {MAX_TEXT_CHARS}, or split it")
+    for name, given in (("episode", text), ("raw exchange", raw_exchange)):
+        if len(given) > MAX_TEXT_CHARS:
+            raise UsageError(f"the {name} has {len(given)} characters", remedy=f"Keep it to {MAX_TEXT_CHARS}")
+    exchange, sender_id = clean(raw_exchange), " ".join(clean(episode_id).split())
+    if sender_id and (there := _there(root, sender_id)):
+        if (there.text, there.raw_exchange) == (body, exchange):
+            return there
+        what = f"another episode has the id {sender_id[:40]!r}"
+        raise EpisodeTaken(what, where=there.path, remedy="Give this one another id, or delete that one first")
     heading = " ".join((clean(title) or body.split("\n", 1)[0].lstrip("# ")).split())[:MAX_TITLE_CHARS] or "Episode"
     kept = dict.fromkeys([TAG, *(name for tag in tags[:MAX_TAGS] if (name := "-".join(clean(tag).casefold().split())))])
-    identity = str(uuid.uuid4())
+    identity = str(_id_of(sender_id) if sender_id else uuid.uuid4())
+    origin = {"project": " ".join(clean(project).split()), "machine": " ".join(clean(instance).split())}
+    own = {"kind": "episode", **({"episode_id": sender_id} if sender_id else {})}
     front = {
         "id": identity,
         "type": "episodic",
         "title": heading,
         "created": now.isoformat(timespec="seconds"),
         "tags": list(kept),
-        "extensions": {"oneiros": {"kind": "episode", "project": " ".join(clean(project).split())}},
+        **{key: value for key, value in origin.items() if value},
+        "extensions": {"oneiros": own},
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
     name = f"{now:%Y-%m-%d}-{slug_of(heading)}-{identity[:8]}.md"
     file = root.episodes / f"{now:%Y}" / name
+    if exchange:
+        _write(exchange_file(file), exchange)  # first: a note is whole once it is there
     _write(file, f"---\n{head}---\n\n# {heading}\n\n{body}\n")
     return read_episode(root, identity[:8])
 
@@ -91,24 +120,47 @@ def list_episodes(root: MemoryRoot, *, page: int = 1, per_page: int = 20) -> tup
     return [_read(root, file, with_text=False) for file in part], len(files)
 
 
-def read_episode(root: MemoryRoot, identity: str) -> Episode:
-    """One episode by its id. Raises ContentError where there is none."""
-    return _read(root, _file_of(root, identity), with_text=True)
+def read_episode(root: MemoryRoot, identity: str, *, with_exchange: bool = False) -> Episode:
+    """One episode by its id, or the one that its sender gave. Raises ContentError where there is none."""
+    file = _file_of(root, identity)
+    episode, exchange = _read(root, file, with_text=True), exchange_file(file)
+    if not with_exchange or not is_plain_file(exchange):
+        return episode
+    return replace(episode, raw_exchange=read_text(exchange))
+
+
+def exchange_file(file: Path) -> Path:
+    """Where what a note was made from lies: beside it."""
+    return file.with_suffix(EXCHANGE)
 
 
 def delete_episode(root: MemoryRoot, identity: str) -> SourcePath:
     """Removes an episode's file and returns the path it had. Raises ContentError where there is none."""
     file = _file_of(root, identity)
+    remove_file(exchange_file(file))
     remove_file(file)
     return root.relative(file)
 
 
 def _file_of(root: MemoryRoot, identity: str) -> Path:
-    if re.fullmatch(r"[0-9a-f]{8}", identity):
-        for file in markdown_files(root.episodes):
-            if file.name.endswith(f"-{identity}.md") and is_plain_file(file):
-                return file
+    own, given = identity if re.fullmatch(r"[0-9a-f]{8}", identity) else "", _id_of(identity).hex[:8]
+    files = {found[1]: file for file in markdown_files(root.episodes) if (found := FILE_ID.search(file.name))}
+    if file := files.get(own, files.get(given)):
+        return file
     raise ContentError(f"there is no episode {identity[:40]!r}", remedy="GET /api/episodes lists them")
+
+
+def _id_of(episode_id: str) -> uuid.UUID:
+    """The id of a note that its sender gave one."""
+    return uuid.uuid5(GIVEN, " ".join(CONTROL.sub(" ", episode_id).split()))
+
+
+def _there(root: MemoryRoot, episode_id: str) -> Episode | None:
+    """The note to which a sender gave this id."""
+    try:
+        return read_episode(root, _id_of(episode_id).hex[:8], with_exchange=True)
+    except ContentError:
+        return None
 
 
 def _read(root: MemoryRoot, file: Path, *, with_text: bool) -> Episode:
@@ -116,6 +168,7 @@ def _read(root: MemoryRoot, file: Path, *, with_text: bool) -> Episode:
     front = parse_frontmatter(text)
     extensions, tags = front.fields.get("extensions"), front.fields.get("tags")
     own = extensions.get("oneiros") if isinstance(extensions, Mapping) else None
+    own = own if isinstance(own, Mapping) else {}
     found = FILE_ID.search(file.name)
     return Episode(
         id=found[1] if found else "",
@@ -123,7 +176,9 @@ def _read(root: MemoryRoot, file: Path, *, with_text: bool) -> Episode:
         title=front.text("title"),
         created=front.text("created"),
         tags=tuple(map(str, tags)) if isinstance(tags, Sequence) and not isinstance(tags, str) else (),
-        project=str(own.get("project", "")) if isinstance(own, Mapping) else "",
+        project=front.text("project") or str(own.get("project", "")),  # where older versions wrote it
+        instance=front.text("machine"),
+        episode_id=str(own.get("episode_id", "")),
         text=_body(text) if with_text else "",
     )
 

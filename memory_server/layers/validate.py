@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from memory_server.chunking import code_lines, split_lines
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError, Problem
+from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
 from memory_server.layers.mif import Frontmatter, parse_frontmatter
@@ -153,7 +154,7 @@ def _left_out_below(root: MemoryRoot, folder: Path) -> Iterator[Problem]:
                 continue
             elif not is_plain_file(file):
                 yield _ignored(root, file, "it is no ordinary file")
-            elif not name.endswith(".md"):
+            elif not name.endswith((".md", EXCHANGE)):
                 yield _ignored(root, file, "only files that end in .md are read here")
     for error in closed:
         if not isinstance(error, FileNotFoundError):

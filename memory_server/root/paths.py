@@ -103,6 +103,11 @@ class MemoryRoot:
         return self.state / "queries.db"
 
     @property
+    def typed_lines(self) -> Path:
+        """What sessions said, as the recorder's lines."""
+        return self.derived / "digest.db"
+
+    @property
     def use_log(self) -> Path:
         """What was found, opened and drilled into, and when."""
         return self.state / "use.db"

@@ -89,7 +89,8 @@ class Typing:
 
 
 def _hit(line: TypedLine) -> Hit:
-    name = hashlib.sha256(f"{line.session_id}/{line.ordinal}".encode()).hexdigest()[:24]
+    # by its words, of which no two lines of a session are alike: its place changes with what comes before it
+    name = hashlib.sha256(f"{line.session_id}/{line.text}".encode()).hexdigest()[:24]
     return Hit(
         chunk=ChunkId(name),
         passage=line.text,

@@ -36,16 +36,16 @@ from oneiros.ingest.run import (
     IngestOutcome,
     Wanted,
     is_news,
-    most_it_costs,
     outcome_sentence,
     places_of,
+    recorder_costs,
     roots_to_follow,
     run_ingest,
     scan_references,
     sources_wanted,
 )
 from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
-from oneiros.ingest.typed_lines import recorder_on
+from oneiros.ingest.typed_lines import left_for_model, recorder_on
 from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
@@ -76,7 +76,7 @@ def ingest(
     paths: Annotated[
         list[Path] | None, typer.Argument(help="transcripts, or folders of them", show_default=False)
     ] = None,
-    project: Annotated[str, typer.Option(help="only this one: its path, or the name of its folder")] = "",
+    project: Annotated[str, typer.Option(help="only this one: its path, or its folder's name, Claude's too")] = "",
     since: Annotated[str, typer.Option(help="only files changed on this day or later: 2026-03-01")] = "",
     limit: Annotated[int | None, typer.Option(help="end after so many files", show_default=False)] = None,
     machine: Annotated[str, typer.Option(help="only this one, by its name in your settings")] = "",
@@ -225,16 +225,21 @@ def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) ->
 
 
 def announce_cost(environment: Environment, wanted: Wanted) -> None:
-    """Says before a paid back end is asked what it may cost."""
+    """Says before a paid back end is asked what compressing and recording may cost, each for itself."""
     person = environment.person
-    is_free = person.compressor == "extractive" or not (person.compressor_usd_in or person.compressor_usd_out)
-    if is_free or wanted.dry_run:
+    is_asked = person.compressor != "extractive" or person.recorder == "model"
+    if wanted.dry_run or not is_asked or not (person.compressor_usd_in or person.compressor_usd_out):
         return
     plan = run_ingest(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
-    talk(
-        f"{person.compressor} may cost up to {most_it_costs(environment, plan):.2f} USD for what is new;"
-        f" the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day."
-    )
+    left = left_for_model(environment.choice.root) if person.recorder == "model" else 0
+    costs = {
+        f"{person.compressor} may cost up to {plan.estimate_usd:.2f} USD for what is new": plan.estimate_usd,
+        f"the recorder up to {(usd := recorder_costs(environment, plan, left)):.2f} USD"
+        f" for that and {left} sessions that no model has recorded yet": usd,
+    }
+    said = ", ".join(sentence for sentence, most in costs.items() if most)
+    if said:
+        talk(f"{said}; the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day.")
 
 
 def ingest_once(

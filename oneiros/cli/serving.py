@@ -1,4 +1,4 @@
-"""The daemon: `serve`, `stop`, `mcp`, `open`; and notes by `episode`."""
+"""The daemon: `serve`, `stop`, `mcp`, `open`."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ import typer
 
 from memory_server.errors import UsageError
 from memory_server.root.paths import MemoryRoot
-from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
+from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.client import Client
 from oneiros.daemon import main as daemon
 from oneiros.daemon.sockets import end_daemon
@@ -23,7 +23,6 @@ def add_commands(app: typer.Typer) -> None:
     app.command(epilog="\b\nExample: oneiros serve")(serve)
     app.command(epilog="\b\nExample: oneiros stop")(stop)
     app.command("open", epilog="\b\nExample: oneiros open review")(open_page)
-    app.command(epilog="\b\nExample: oneiros episode 'the staging server moved to port 8443' --tag ops")(episode)
 
 
 def mcp(context: typer.Context) -> None:
@@ -99,28 +98,3 @@ def daemon_json(root: MemoryRoot) -> dict[str, object]:
     """The running daemon for programs; all empty where none runs."""
     state = daemon_state(str(root.state)) if is_running(str(root.path)) else {}
     return {key: state.get(key) for key in ("pid", "started", "port", "version", "mcp", "http", "no_page")}
-
-
-def episode(
-    context: typer.Context,
-    text: Annotated[str, typer.Argument(help="the note; - reads it from stdin")],
-    title: Annotated[str, typer.Option(help="its title; else its first line")] = "",
-    tag: Annotated[list[str] | None, typer.Option(show_default=False)] = None,
-    project: Annotated[str, typer.Option(help="the project it belongs to")] = "",
-    as_json: AsJson = False,
-) -> None:
-    """Take a note in: it can be found, it never decides.
-
-    Its secrets are masked before it is written.
-    """
-    from oneiros.opening import open_memory
-
-    environment: Environment = context.obj
-    note = typer.get_text_stream("stdin").read() if text == "-" else text
-    with open_memory(environment) as memory, progress_shown() as show:
-        made = memory.add_episode(note, title=title, tags=tag or (), project=project)
-        if as_json:
-            data_json({"id": made.id, "path": made.path, "title": made.title})
-        else:
-            data(made.path)  # before anything of the indices may fail: it stands
-        memory.upkeep.refresh(show)  # where a daemon owns the root it sees the new file by itself

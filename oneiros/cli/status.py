@@ -59,6 +59,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
     yield f"sources   {_sources_text(found)}"
     yield f"archive   {_archive_text(found)}"
+    if found.get("recorded", {}).get("sessions") or found.get("recorded", {}).get("left"):  # an older daemon tells none
+        yield f"recorded  {_recorded_text(found['recorded'])}"
     yield from (f"machine   {_machine_text(machine)}" for machine in found["machines"])
     size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
     yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
@@ -94,6 +96,14 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     if not found["not_archived"]:
         return "every session of this machine"
     return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
+
+
+def _recorded_text(recorded: Mapping[str, Any]) -> str:
+    """How many sessions have typed lines, and by whom the others are to get theirs."""
+    text = f"{recorded['sessions']} sessions by rules, {recorded['left']} left"
+    waiting = recorded["sessions"] - recorded["by_model"]
+    is_by_model = recorded["recorder"] == "model"
+    return f"{text}; {recorded['by_model']} by the model, {waiting} left for it" if is_by_model else text
 
 
 def _machine_text(machine: Mapping[str, Any]) -> str:

@@ -50,6 +50,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.lifecycle.backup import add_commands
         case "queries":
             from oneiros.cli.queries.command import add_commands
+        case "notes":
+            from oneiros.cli.notes.command import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -106,7 +108,8 @@ GROUPS = {
         Row("serve", "Start the daemon of the memory, unless it runs.", "serving"),
         Row("stop", "End the daemon once what is under way is answered.", "serving"),
         Row("open", "Give the link that opens the memory in your browser.", "serving"),
-        Row("episode", "Take a note in: it can be found, it never decides.", "serving"),
+        Row("episode", "Take a note in: it can be found, it never decides.", "notes"),
+        Row("episodes", "List the notes, read one, or delete it.", "notes"),
         Row("trainer", "Watch the trainers that serve a model of this memory.", "trainer"),
     ),
 }

@@ -73,4 +73,6 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = running_on(environment, memory, indexer)
-        yield Parts(sockets, environment, memory, indexer, hooks, mcp, running, activity, Ending(), workers)
+        yield Parts(
+            sockets, environment, memory, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
+        )

@@ -13,6 +13,7 @@ from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
+from oneiros.ingest.queue import IngestQueue
 from oneiros.worker import Worker
 from page.served import Running
 
@@ -52,6 +53,8 @@ class Parts:
     memory: Memory
     indexer: IndexRuns
     hooks: Hooks
+    queue: IngestQueue
+    on_ingested: Callable[[str, bool], None]  # a session was ingested, or all were; whether it has ended
     mcp: MCPServer[Any]
     running: Running  # what the page asks of this process
     activity: Activity

@@ -17,6 +17,8 @@ from crawler.ingest import IngestReport, ingest
 from crawler.machines.addresses import Address
 from crawler.machines.fetch import WantedRoot
 from crawler.machines.mirror import Mirror
+from crawler.model_recorder import INSTRUCTIONS as RECORDER_INSTRUCTIONS
+from crawler.model_recorder import MAX_OUTPUT_TOKENS
 from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
 from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
@@ -219,6 +221,17 @@ def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
         return 0.0
     prompts = min(read, sessions * PROMPT_CHARS) + sessions * (len(INSTRUCTIONS) + MAX_CHARS)
     return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
+
+
+def recorder_costs(environment: Environment, outcome: IngestOutcome, left: int) -> float:
+    """The most that a model can cost as recorder of the sessions of a run and of so many others, one request each."""
+    person = environment.person
+    if person.recorder != "model":
+        return 0.0
+    sessions = left + sum(len(report.ingest.sessions) for report in outcome.reports)
+    read = sum(report.ingest.bytes_read for report in outcome.reports)
+    prompts = min(read + left * PROMPT_CHARS, sessions * PROMPT_CHARS) + sessions * len(RECORDER_INSTRUCTIONS)
+    return Price(person.compressor_usd_in, person.compressor_usd_out).estimate(prompts, sessions * MAX_OUTPUT_TOKENS)
 
 
 def ingest_all(

@@ -6,9 +6,11 @@ Behind the ingest in the daemon: it never stands in a session's way, and what is
 import datetime as dt
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from crawler.archive.store import Archive
 from crawler.facts import facts_of
+from crawler.model_recorder import BY_MODEL, beside_rules
 from crawler.recorder import DigestLine, DigestType, digest_lines
 from crawler.tasks import tasks_of
 from crawler.transcripts.turns import Turn
@@ -22,7 +24,22 @@ from oneiros.ingest.settings import archive_of
 
 MAX_NOTES = 12
 MAX_TASKS = 20
-MARK_EDGE = "\n"  # between a state of the archive and the model that wrote lines from it; a state never holds one
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMark:
+    """What the lines of a session were made from, as it is kept beside them: a line a field."""
+
+    state: str  # of the archive
+    writer: str = ""  # the model that was asked about all of it; empty where it was not
+    asked: str = ""  # the last entry that a model was asked about
+
+    @classmethod
+    def of(cls, text: str) -> "RecordMark":
+        return cls(*text.split("\n", 2))
+
+    def __str__(self) -> str:
+        return "\n".join((self.state, self.writer, self.asked)).rstrip("\n")
 
 
 class Recorder:
@@ -45,15 +62,17 @@ class Recorder:
 
     def bring_level(self) -> int:
         """Records every archived session that has changed, and forgets those that are gone; how many it read."""
-        marks, known = self._marks(), self._digest.marks()
-        for session_id in known.keys() - marks.keys():
+        states = {record.session_id: str(record.segments) for record in self._archive.records()}
+        known = {session_id: RecordMark.of(mark) for session_id, mark in self._digest.marks().items()}
+        for session_id in known.keys() - states.keys():
             self._digest.remove(session_id)
-        if self._keeps_models():
-            known = {session_id: plain_mark(mark) for session_id, mark in known.items()}
-        changed = [session_id for session_id, mark in marks.items() if known.get(session_id) != mark]
+        if not self._keeps_models():
+            known = {session_id: mark for session_id, mark in known.items() if not (mark.writer or mark.asked)}
+        changed = [name for name, state in states.items() if name not in known or known[name].state != state]
         for session_id in changed:
+            asked = known.get(session_id, RecordMark("")).asked
             with suppress(ContentError):  # a damaged archive, which every ingest names
-                self._record(session_id, marks[session_id])
+                record_lines(self._archive, self._digest, session_id, RecordMark(states[session_id], asked=asked))
         return len(changed)
 
     def note(self, session_id: str, now: dt.datetime, *, has_ended: bool) -> None:
@@ -72,14 +91,6 @@ class Recorder:
             self._board.end(handoff_of(read_session(file), tasks, now))
         self._board.tidy(now)
 
-    def _record(self, session_id: str, mark: str) -> None:
-        turns, project = turns_of(self._archive, session_id)
-        lines = digest_lines(turns, facts_of(turns), project)
-        self._digest.replace(session_id, mark, project, typed_lines(session_id, lines))
-
-    def _marks(self) -> dict[str, str]:
-        return {record.session_id: str(record.segments) for record in self._archive.records()}
-
 
 def recorder_on(memory: Memory) -> Recorder:
     """The recorder of an open memory, by the settings that it was opened with or follows."""
@@ -87,9 +98,40 @@ def recorder_on(memory: Memory) -> Recorder:
     return Recorder(memory.root, archive, memory.typed_lines, keeps_models=lambda: memory.person.recorder == "model")
 
 
+def recorded(root: MemoryRoot, digest: TypedLines) -> dict[str, int]:
+    """How many sessions are recorded, how many of these by a model, and how many of the archive are not yet."""
+    marks, there = digest.marks(), set(archive_of(root).session_ids())
+    done = there.intersection(marks)
+    by_model = sum(bool(RecordMark.of(marks[session_id]).writer) for session_id in done)
+    return {"sessions": len(done), "by_model": by_model, "left": len(there) - len(done)}
+
+
+def left_for_model(root: MemoryRoot) -> int:
+    """How many archived sessions a model was not asked about to their end."""
+    digest = TypedLines(root.typed_lines)
+    try:
+        return len(archive_of(root).session_ids()) - recorded(root, digest)["by_model"]
+    finally:
+        digest.close()
+
+
 def turns_of(archive: Archive, session_id: str) -> tuple[list[Turn], str]:
     """A session's turns, and the name of its project. Raises ContentError where the archive is damaged."""
     return list(archive.turns(session_id)), project_name(archive.record(session_id).project)
+
+
+def record_lines(
+    archive: Archive, digest: TypedLines, session_id: str, mark: RecordMark, written: Sequence[DigestLine] = ()
+) -> None:
+    """Records a session as the archive has it: what a model just wrote and what it wrote up to `mark.asked`, and the
+    lines made by rules beside that. Raises ContentError where the archive is damaged.
+    """
+    turns, project = turns_of(archive, session_id)
+    older = [line_of(line) for line in digest.of_session(session_id) if line.session_id == session_id and mark.asked]
+    kept = [line for line in older if line.why.startswith(BY_MODEL)]
+    models = list({line.text: line for line in (*kept, *written)}.values())
+    plain = digest_lines(turns, facts_of(turns), project)
+    digest.replace(session_id, str(mark), project, typed_lines(session_id, beside_rules(models, plain, turns)))
 
 
 def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]:
@@ -100,19 +142,9 @@ def typed_lines(session_id: str, lines: Sequence[DigestLine]) -> list[TypedLine]
     ]
 
 
-def marked_by(mark: str, writer: str) -> str:
-    """The mark of lines that a model wrote from the state of the archive that `mark` stands for."""
-    return f"{mark}{MARK_EDGE}{writer}"
-
-
-def plain_mark(mark: str) -> str:
-    """The state of the archive that lines were made from, whoever wrote them."""
-    return mark.partition(MARK_EDGE)[0]
-
-
-def is_by_rules(mark: str) -> bool:
-    """Whether lines were made by rules alone."""
-    return MARK_EDGE not in mark
+def line_of(line: TypedLine) -> DigestLine:
+    """A line that was kept."""
+    return DigestLine(DigestType(line.type), line.text, line.why, line.project, line.entries, line.time)
 
 
 def notes_of(lines: Sequence[DigestLine]) -> list[str]:

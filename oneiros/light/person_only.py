@@ -55,6 +55,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
         or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
         or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
+        or (said[0] == "episodes" and "--delete" in options)
         or (said[0] == "backup" and "--restore" in options)
         or (said[0] == "archive" and said[1:2] in (["prune"], ["restore"]) and "--dry-run" not in options)
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)

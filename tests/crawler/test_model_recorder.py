@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from crawler.compress.model.budget import Budget, Price
 from crawler.compress.model.compressor import PaidModel, Refused
 from crawler.facts import facts_of
-from crawler.model_recorder import ModelRecorder, lines_in, unknown_names
+from crawler.model_recorder import ModelRecorder, beside_rules, lines_in, most_lines, unasked, unknown_names
 from crawler.recorder import DigestLine, DigestType, digest_lines
 from crawler.transcripts.injected import is_own_session
 from crawler.transcripts.turns import Turn
@@ -36,7 +37,8 @@ def recorder(tmp_path: Path, client: ScriptedModel) -> ModelRecorder:
 
 
 def recorded(tmp_path: Path, turns: list[Turn], *items: object) -> list[DigestLine]:
-    return recorder(tmp_path, ScriptedModel(json.dumps(items))).lines(turns, facts_of(turns), "shop")
+    written = recorder(tmp_path, ScriptedModel(json.dumps(items))).written(unasked(turns, ""), "shop")
+    return beside_rules(written, digest_lines(turns, facts_of(turns), "shop"), turns)
 
 
 def test_a_line_that_holds_takes_the_place_of_the_rules_line_of_its_turn(tmp_path: Path, turns: list[Turn]) -> None:
@@ -95,14 +97,37 @@ def test_a_refusal_is_handed_on_and_a_call_beyond_the_budget_is_never_made(tmp_p
 
     for client in (dear, ScriptedModel(None)):
         with pytest.raises(Refused):
-            recorder(tmp_path, client).lines(turns, facts_of(turns), "shop")
+            recorder(tmp_path, client).written(turns, "shop")
     assert dear.prompts == []
+
+
+def test_a_turn_gets_three_lines_at_most_and_is_not_shown_twice(tmp_path: Path, turns: list[Turn]) -> None:
+    lines = [GOOD | {"text": f"A keepalive is sent, {word}."} for word in ("often", "early", "late", "always")]
+    client = ScriptedModel(json.dumps(lines))
+    behind = unasked(turns, entry_id(4))
+
+    written = recorder(tmp_path, client).written(behind, "shop")
+
+    assert (len(written), most_lines(behind)) == (3, 3)
+    shown = client.prompts[0].session
+    assert "00000005" in shown and "00000001" not in shown
+    assert unasked(turns, behind[-1].entries[-1]) == []
+
+
+def test_a_sub_agents_turns_which_stand_last_hide_nothing_that_was_told_since(turns: list[Turn]) -> None:
+    helper = replace(turns[0], agent="a1", entries=("x",))
+
+    assert (
+        [turn.entries for turn in unasked([*turns, helper], entry_id(5))]
+        == [turn.entries for turn in unasked(turns, entry_id(5))]
+        != []
+    )
 
 
 def test_the_prompt_is_known_as_our_own(tmp_path: Path, turns: list[Turn]) -> None:
     client = ScriptedModel("[]")
 
-    recorder(tmp_path, client).lines(turns, facts_of(turns), "shop")
+    recorder(tmp_path, client).written(turns, "shop")
 
     assert is_own_session(client.prompts[0].instructions)
 

@@ -172,6 +172,17 @@ def test_lines_are_replaced_a_session_at_a_time_and_forgotten_with_it(memory: Me
     assert memory.typed_lines.find(["numbered"], "", (), 5) == []
 
 
+def test_a_line_keeps_its_id_where_another_comes_before_it(memory: Memory) -> None:
+    text = "Orders go out by post on Mondays."
+
+    def ids(*texts: str) -> dict[str, str]:
+        lines = [line(OPEN, place, "decision", one) for place, one in enumerate(texts)]
+        memory.typed_lines.replace(OPEN, "1", "shop", lines)
+        return {hit.passage: str(hit.chunk) for hit in recall(memory, "orders by post", types=["decision"]).hits}
+
+    assert ids(text)[text] == ids("Orders are weighed before the post.", text)[text]
+
+
 def test_any_words_can_be_asked_for(memory: Memory) -> None:
     store: TypedLines = memory.typed_lines
 

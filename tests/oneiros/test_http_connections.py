@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from memory_server.faces.guard import Guard
-from oneiros.daemon import http_connections
-from oneiros.daemon.http_service import server_of
+from oneiros.daemon.http import connections
+from oneiros.daemon.http.service import server_of
 
 TOKEN = "a-token-of-the-test"
 REQUEST = f"POST /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n".encode()
@@ -78,7 +78,7 @@ def run(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("sent", HALVES.values(), ids=HALVES)
 def test_half_a_request_is_cut_off(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connections, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.05)
 
     async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
         client = await connected()
@@ -89,7 +89,7 @@ def test_half_a_request_is_cut_off(sent: bytes, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_half_of_a_second_request_is_cut_off_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_connections, "KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "KEEP_ALIVE_SECONDS", 0.05)
 
     async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
         client = await connected()
@@ -104,7 +104,7 @@ def test_half_of_a_second_request_is_cut_off_too(monkeypatch: pytest.MonkeyPatch
 def test_where_all_room_is_taken_the_oldest_half_goes_and_an_answer_under_way_stays(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_connections, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
 
     async def scenario(connected: Callable[[], Awaitable[Client]], go: asyncio.Event) -> None:
         go.clear()

@@ -1,7 +1,7 @@
 """A model goes over sessions that are over, behind the rules, by a real service's protocol."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,16 @@ from oneiros.ingest.model_lines import ModelLines, asking_of
 from oneiros.ingest.run import Wanted, run_ingest
 from oneiros.ingest.settings import archive_folder
 from oneiros.ingest.typed_lines import Recorder
-from tests.crawler.builders import OTHER_SESSION, SESSION, working_session, write_transcript
+from tests.crawler.builders import (
+    OTHER_SESSION,
+    SESSION,
+    Record,
+    assistant,
+    entry_id,
+    person,
+    working_session,
+    write_transcript,
+)
 from tests.crawler.model_service import Service, as_openai, serving
 from tests.memories import NOON, new_root
 from tests.system.house import wait_until
@@ -49,8 +58,8 @@ class House:
         """Sets the service as the model."""
         self.set(recorder="model", compressor="openai-url", compressor_url=f"{service.url}/v1", compressor_model="m")
 
-    def ingest(self, session: str = SESSION) -> None:
-        write_transcript(self.transcripts, *working_session(session=session), session=session)
+    def ingest(self, session: str = SESSION, more: Sequence[Record] = ()) -> None:
+        write_transcript(self.transcripts, *working_session(session=session), *more, session=session)
         run_ingest(replace(self.environment), self.root, Wanted(), NOON)
         self.recorder.bring_level()
 
@@ -103,15 +112,24 @@ def test_a_service_that_refuses_leaves_the_rules_lines_and_the_next_session_gets
         assert house.models.run_once() == 2
 
 
-def test_a_session_that_goes_on_is_left_to_the_rules(house: House) -> None:
-    house.ingest()
+def test_after_each_turn_of_a_session_that_goes_on_its_new_words_alone_are_asked_about(house: House) -> None:
     house.set(idle_hours=1e6)
+    house.ingest()
+    told = {"type": "fact", "text": "It waits for 300 s.", "why": "asked", "entries": [entry_id(22)[:8]]}
 
-    with serving(as_openai(json.dumps(GOOD))) as service:
+    with serving(as_openai(json.dumps(GOOD)), as_openai(json.dumps([told]))) as service:
         house.ask(service)
-        assert house.models.run_once() == 0
+        assert (house.models.run_once(), house.models.run_once()) == (1, 0)
+        asked = person(21, "How long does the relay wait?")
+        house.ingest(more=[asked])
+        assert house.models.run_once() == 0  # the assistant has not answered yet
+        house.ingest(more=[asked, assistant(22, {"type": "text", "text": "It waits 300 s."})])
+        assert (house.models.run_once(), house.models.run_once()) == (1, 0)
 
-    assert service.asked == []
+    first, second = (json.dumps(asked) for asked in service.asked)
+    assert "00000002" in first and entry_id(21)[:8] in second and "00000002" not in second
+    assert "at most 3 lines" in second.lower()
+    assert {"An idle proxy cuts the relay off.", "It waits for 300 s."} <= set(house.texts())
 
 
 def test_the_thread_outlives_settings_that_name_no_model_and_records_when_poked(house: House) -> None:

@@ -97,6 +97,56 @@ def test_an_episode_is_masked_found_listed_read_and_deleted(served: House) -> No
     wait_until(lambda: ask(served, "GET", "/api/exact?query=Kranich")[1]["hits"] == [])
 
 
+def test_the_first_seeds_notes_are_taken_as_they_were_sent(served: House) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    note = {"episode_id": "ep_1", "instance": "office", "project": "birds", "tags": ["heron"]}
+    note |= {"summary": "The heron eats at the pond.", "raw_exchange": f"Why? {secret}"}
+    sent = json.dumps(note).encode()
+
+    made, again = ask(served, "POST", "/api/episodes", sent), ask(served, "POST", "/api/episodes", sent)
+    other = ask(served, "POST", "/api/episodes", json.dumps(note | {"summary": "It flew."}).encode())
+
+    assert (made[0], again[1]["id"]) == (201, made[1]["id"])
+    assert other[0] == 409 and "ep_1" in other[1]["error"]["what"] and other[1]["error"]["remedy"]
+    assert ask(served, "GET", "/api/episodes/ep_1")[1]["raw_exchange"] == ""
+    raw = ask(served, "GET", f"/api/episodes/{made[1]['id']}?depth=raw")[1]["raw_exchange"]
+    assert raw.startswith("Why? [redacted:")
+    asked = {"query_text": "heron", "top_k": 3, "project_filter": "birds", "instance_filter": "office"}
+
+    def found(**more: object) -> list[str]:
+        answer = ask(served, "POST", "/api/episodes/search", json.dumps(asked | more).encode())[1]
+        return [hit["path"] for hit in answer["hits"]]
+
+    wait_until(lambda: found() == [made[1]["path"]])
+    assert (found(tag_filter=["heron"]), found(tag_filter=["x"])) == ([made[1]["path"]], [])
+    assert ask(served, "DELETE", "/api/episodes/ep_1")[0] == 200
+
+
+def test_a_pair_by_hearsay_is_found_in_layer_3(served: House) -> None:
+    pair = {"user": "Where does the bittern hide?", "assistant": "In the reeds.", "project": "birds"}
+
+    status, taken = ask(served, "POST", "/api/ingest", json.dumps(pair).encode())
+
+    assert (status, taken["entries"]) == (200, 2)
+    search = "/api/exact?query=bittern&include_raw=true"
+    wait_until(lambda: ask(served, "GET", search)[1]["hits"] != [])
+    hit = ask(served, "GET", search)[1]["hits"][0]
+    assert (hit["layer"], hit["path"]) == ("raw", f"sessions/archive/{taken['session_id']}")
+
+
+def test_the_first_seeds_routes_say_what_is_read_and_that_a_person_changes_it(served: House) -> None:
+    config = ask(served, "GET", "/api/crawler/config")[1]
+    status, refused = ask(served, "PUT", "/api/crawler/config", b"{}")
+
+    assert config["roots"][0]["folder"].endswith(".claude/projects") and config["settings"]["crawl_roots"] == []
+    assert status == 403 and "oneiros config" in refused["error"]["remedy"] == config["change"]
+    assert ask(served, "POST", "/api/jsonl/ingest")[0] == 202
+    wait_until(lambda: ask(served, "GET", "/api/jsonl/status")[1]["running"] is False)
+    asked = json.dumps({"messages": [{"role": "user", "content": "Hi"}]}).encode()
+    status, nobody = ask(served, "POST", "/api/generate", asked)
+    assert status == 503 and "no trainer answered" in nobody["error"]["what"]
+
+
 def test_share_and_cores_change_while_the_daemon_runs(served: House) -> None:
     state = ask(served, "PUT", "/api/embedding", b'{"share": 1.0}')[1]
     assert state["share"] == 1.0

@@ -87,6 +87,7 @@ class Routes(BaseHTTPRequestHandler):
         self.server.may_answer.wait()
         self.server.tokens.append(str(self.headers["Authorization"]))
         bodies = {"/health": {"status": "ok"}, "/status": STATUS, "/gpu": GPU, "/inference/status": INFERENCE}
+        bodies["/log/tail"] = {"text": "step 50"}
         self.answer(200, bodies[self.path])
 
     def do_POST(self) -> None:

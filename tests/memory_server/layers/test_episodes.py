@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import ContentError, UsageError
-from memory_server.layers.episodes import delete_episode, list_episodes, read_episode
+from memory_server.layers.episodes import EpisodeTaken, delete_episode, list_episodes, read_episode
+from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
@@ -72,3 +73,30 @@ def test_notes_are_listed_by_page_and_gone_when_deleted(memory: Memory) -> None:
     with pytest.raises(ContentError):
         read_episode(memory.root, made[0].id)
     assert list_episodes(memory.root)[1] == 4
+
+
+def test_the_same_note_under_the_same_id_is_the_one_that_is_there_and_another_is_refused(memory: Memory) -> None:
+    first = memory.add_episode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
+    again = memory.add_episode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
+
+    assert again.id == first.id and list_episodes(memory.root)[1] == 1
+    for other in ({"text": "The relay stayed."}, {"text": "The relay moved.", "raw_exchange": "Else."}):
+        with pytest.raises(EpisodeTaken, match="ep_relay"):
+            memory.add_episode(episode_id="ep_relay", **other)
+    assert read_episode(memory.root, "ep_relay").id == first.id
+
+
+def test_the_exchange_of_a_note_is_masked_read_when_asked_for_found_by_nobody_and_deleted_with_it(
+    memory: Memory,
+) -> None:
+    made = memory.add_episode("The relay moved.", raw_exchange=f"Zeppelin, with {SECRET}", instance="desk", project="p")
+    memory.reindex()
+
+    assert read_episode(memory.root, made.id).raw_exchange == ""
+    raw = read_episode(memory.root, made.id, with_exchange=True).raw_exchange
+    assert raw.startswith("Zeppelin, with [redacted:")
+    assert search_exact(memory, "Zeppelin").hits == ()
+    assert len(search_exact(memory, "relay machine:desk project:p").hits) == 1
+    assert validate_root(memory.root, memory.settings) == []
+    delete_episode(memory.root, made.id)
+    assert [file for file in memory.root.episodes.rglob("*") if file.is_file()] == []

@@ -163,7 +163,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "losses", "used"),
-        *("not_archived", "expiring", "machines"),
+        *("not_archived", "expiring", "recorded", "machines"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
@@ -249,6 +249,17 @@ def test_a_note_is_taken_in_with_its_secrets_masked_and_found(shell: Shell, own:
     assert list(made) == ["id", "path", "title"]
     assert secret not in (own / made["path"]).read_text(encoding="utf-8")
     assert shell.json("exact", "8443")["hits"][0]["path"] == made["path"]
+
+
+def test_notes_are_listed_read_and_deleted_with_consent(shell: Shell, own: Path) -> None:
+    made = shell.json("episode", "The heron eats at the pond.")
+
+    assert f"{made['id']}  " in shell("episodes")[1]
+    assert "The heron eats" in shell("episodes", made["id"], "--raw")[1]
+    assert shell("episodes", "--delete")[0] == 2
+    assert shell("episodes", made["id"], "--delete")[0] == 0
+    assert not (own / made["path"]).exists()
+    assert shell("episodes", made["id"])[0] == 1
 
 
 # -- help -------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -338,6 +339,31 @@ def test_status_and_doctor_say_what_is_not_archived_yet(oneiros: Oneiros) -> Non
     assert (before["not_archived"], before["expiring"], after["not_archived"]) == (1, 0, 0)
     assert checks["archive"]["repair"] == "oneiros ingest"
     assert after["sources"]["raw"] == 1
+
+
+def test_a_project_is_known_by_the_name_that_claude_gave_its_folder(oneiros: Oneiros) -> None:
+    assert "1 of 1 files would be read" not in oneiros("ingest", "--project", "-srv-shop", "--dry-run")[2]
+    assert "1 of 1 files would be read" in oneiros("ingest", "--project", "-srv-app", "--dry-run")[2]
+
+
+def test_what_compressing_and_recording_may_cost_is_said_apart_before_a_backfill(oneiros: Oneiros) -> None:
+    for key, value in {
+        "compressor": "openai-url",
+        "compressor_url": "http://127.0.0.1:9/v1",
+        "recorder": "model",
+    }.items():
+        oneiros("config", key, value)
+    for key in ("compressor_usd_in", "compressor_usd_out"):
+        oneiros("config", key, "10")
+    oneiros("config", "budget_run_usd", "0")  # nothing is asked
+
+    told = oneiros("ingest")[2]
+
+    assert re.search(r"openai-url may cost up to \d+\.\d\d USD for what is new, the recorder up to \d+\.\d\d USD", told)
+    assert "0 sessions that no model has recorded yet" in told
+    told = oneiros("ingest")[2]
+    assert "openai-url may" not in told and "1 sessions that no model has recorded yet" in told
+    assert "recorded  1 sessions by rules, 0 left; 0 by the model, 1 left for it" in oneiros("status")[1]
 
 
 def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(

@@ -1,7 +1,7 @@
 """HTTP in the daemon: REST and streamable-HTTP MCP behind one guard, on the private socket and the loopback address.
 
 Each of the two has a server of its own, so that other accounts, which reach the second alone, can take nothing from
-the first. Their connections are those of `http_connections.py`.
+the first. Their connections are those of `connections.py`.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
-from oneiros.daemon.http_connections import KEEP_ALIVE_SECONDS, HttpConnection
+from oneiros.daemon.http.connections import KEEP_ALIVE_SECONDS, HttpConnection
+from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.parts import Parts
 from oneiros.daemon.sockets import write_state
 from oneiros.daemon.standing import standing
@@ -109,6 +110,8 @@ def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
     """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
     memory, indexer, ending = parts.memory, parts.indexer, parts.ending
     api = create_api(memory, indexer, program_version(), on_stop=ending.told.set, on_restart=ending.restart)
+
+    add_daemon_routes(api, parts)
 
     @api.get("/api/standing")
     def how_it_stands() -> dict[str, Any]:

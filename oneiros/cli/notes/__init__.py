@@ -1,0 +1,1 @@
+"""Notes, taken in and looked after by a person."""
