@@ -15,15 +15,15 @@ from typing import Any
 
 from chat.citations import Citation
 from chat.records import Said
+from crawler.transcripts.injected import CHAT_MARK
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.machine.files import append_line, is_plain_file, make_folder, remove_file, replace_file
 
 TITLE_CHARS = 80
 ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}")
-KIND = "oneiros-chat"  # in each line, so that no reader of transcripts takes it for one
 IGNORED = "# Conversations with this memory are nobody else's.\n*\n"
-EXPORT_MARK = "<!-- oneiros-chat: made from a memory, no source of one -->"
+EXPORT_MARK = f"<!-- {CHAT_MARK}: made from a memory, no source of one -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Conversations:
         return shown_line(self.mask(text))[:TITLE_CHARS]
 
     def _append(self, name: str, kind: str, **told: Any) -> None:
-        line = {"oneiros": KIND, "kind": kind, **told}
+        line = {"oneiros": CHAT_MARK, "kind": kind, **told}
         try:
             append_line(self._file(name), json.dumps(line, ensure_ascii=False).encode("utf-8", "replace"))
         except OSError as error:

@@ -74,7 +74,7 @@ def anthropic_events(*parts: str | dict[str, Any], whole: bool = True) -> list[b
         "cache_creation_input_tokens": 300,
         "cache_creation": {"ephemeral_1h_input_tokens": 100, "ephemeral_5m_input_tokens": 200},
     }
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
