@@ -20,6 +20,7 @@ from memory_server.embedding.model import ModelFiles
 from memory_server.errors import ContentError, UsageError
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
+from oneiros.light.person_only import person_words
 from tests.chat.services import anthropic_events, openai_events, search_result_citation, streaming
 from tests.memories import NOON, new_root, open_memory, write_session, write_topic
 
@@ -164,6 +165,11 @@ def test_a_secret_in_a_question_is_masked_before_it_is_sent_or_kept(asked_memory
         kept = (asked_memory.root.chats / f"{name}.jsonl").read_text(encoding="utf-8")
 
     assert TOKEN not in str(service.asked) and TOKEN not in kept
+
+
+def test_an_assistant_may_not_start_a_chat() -> None:
+    assert person_words("oneiros", ["chat", "which port"]) == "oneiros chat"
+    assert person_words("oneiros", ["recall", "chat"]) == ""
 
 
 # -- the Anthropic API ------------------------------------------------------------------------------------------
