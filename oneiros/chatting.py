@@ -1,6 +1,6 @@
 """Puts a chat together from the person's settings; nothing is sent anywhere until one of them names a back end."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -47,17 +47,15 @@ def conversations_of(environment: Environment, root: MemoryRoot) -> Conversation
     return Conversations(root.chats, mask=lambda text: redactor.redact(text).text, now=now)
 
 
-def chat_on(
-    environment: Environment, root: MemoryRoot, recall: Recall, person: Callable[[], PersonSettings] | None = None
-) -> Chat:
-    """Chats with a memory. `person` gives the settings as they are just now, where a process lives long."""
+def chat_on(environment: Environment, root: MemoryRoot, recall: Recall) -> Chat:
+    """Chats with a memory, by the settings of the environment; where a process lives long, it gives a fresh one."""
     store = ArchivedSessions(archive_folder(root), root.sessions)
     return Chat(
         conversations_of(environment, root),
         recall=recall,
         look=partial(reader_of, root, store),
         digest=lambda: read_text(root.index_page) if is_plain_file(root.index_page) else "",
-        back_end=lambda: back_end_of(environment, root, person() if person else environment.person),
+        back_end=lambda: back_end_of(environment, root, environment.person),
         budget=lambda: spending(environment, root, now()),
         max_tokens=environment.person.chat_tokens,
     )

@@ -36,7 +36,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         records context citations conversations turn backends
     """,
     "page": """
-        served rendering shell diffs markdown search topics sessions passkey review overview person routes
+        served rendering shell diffs markdown search topics sessions chat passkey review overview person routes
     """,
     "oneiros": """
         light hook worker file_events environment client clients claude founding replay judging opening ingest chatting
