@@ -88,7 +88,7 @@ class Conversations:
         said = {"question": self.mask(turn.question), "answer": self.mask(turn.answer)}
         self._append(name, "turn", at=turn.at, **said, citations=cited, **told)
 
-    def rename(self, name: str, title: str) -> ChatConversation:
+    def retitle(self, name: str, title: str) -> ChatConversation:
         """Gives a conversation another title; the old ones stay in its file."""
         if not title.strip():
             raise UsageError("the title is empty", remedy="Write it behind the conversation's id")

@@ -11,11 +11,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from fastapi.responses import HTMLResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.background import BackgroundTask
 
 from chat.conversations import ID, ChatTurn
 from chat.turn import UNKNOWN, Finished
+from dream.routes import PageBody
 from memory_server.errors import OneirosError
 from memory_server.escaping import shown
 from page.rendering import GUARDED, Renderer
@@ -24,11 +25,7 @@ from page.served import ServedMemory
 Name = Annotated[str, Path(pattern=f"^{ID.pattern}$")]
 
 
-class _Given(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Asked(_Given):
+class ChatQuestion(PageBody):
     """A question, and the conversation that it goes on with."""
 
     question: str = Field(min_length=1, max_length=10_000)
@@ -36,7 +33,7 @@ class Asked(_Given):
     anyway: bool = False  # also where nothing was found
 
 
-class Title(_Given):
+class ChatTitle(PageBody):
     """What a conversation is to be called."""
 
     title: str = Field(min_length=1, max_length=500)
@@ -55,11 +52,11 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
         return render("chat.html", talk=served.running.chat().conversations.load(name), talks=())
 
     @routes.post("/chat/{name}/title")
-    def rename(name: Name, wanted: Title) -> HTMLResponse:
-        return render("chat.html", talk=served.running.chat().conversations.rename(name, wanted.title), talks=())
+    def rename(name: Name, wanted: ChatTitle) -> HTMLResponse:
+        return render("chat.html", talk=served.running.chat().conversations.retitle(name, wanted.title), talks=())
 
     @routes.post("/chat")
-    def ask(asked: Asked) -> StreamingResponse:
+    def ask(asked: ChatQuestion) -> StreamingResponse:
         told = _answer(served, render, asked)
         lines = (json.dumps(line) + "\n" for line in told)
         leave = BackgroundTask(told.close)  # runs, too, where the reader has left, and ends the model's request
@@ -68,7 +65,7 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     return routes
 
 
-def _answer(served: ServedMemory, render: Renderer, asked: Asked) -> Generator[dict[str, str], None, None]:
+def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Generator[dict[str, str], None, None]:
     """What was found, the text of an answer as it comes, and at the end the whole turn with its citations."""
     chat = served.running.chat()
     kept, name = chat.conversations, asked.name

@@ -244,7 +244,7 @@ def kept(tmp_path: Path) -> Conversations:
 def test_a_conversation_is_renamed_and_keeps_its_history(kept: Conversations, tmp_path: Path) -> None:
     name = kept.begin("Which port?")
     before = (file := next((tmp_path / "chats").glob("*.jsonl"))).read_bytes()
-    renamed = kept.rename(name[-4:], "Ports")
+    renamed = kept.retitle(name[-4:], "Ports")
 
     assert (renamed.title, renamed.titles) == ("Ports", ("Which port?",))
     assert file.read_bytes().startswith(before)
@@ -264,7 +264,7 @@ def test_a_torn_line_is_counted_and_the_rest_is_read(kept: Conversations, tmp_pa
     file = next((tmp_path / "chats").glob("*.jsonl"))
     with file.open("ab") as stream:
         stream.write(b'{"kind": "turn", "at')
-    kept.rename(name, "Ports")
+    kept.retitle(name, "Ports")
 
     assert (kept.load(name).damaged, kept.load(name).title) == (1, "Ports")
 

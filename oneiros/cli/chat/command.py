@@ -32,7 +32,7 @@ HELP = (
 
 def add_commands(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command(epilog="\b\nExample: oneiros chat 'why do we pin the workers'\n         oneiros chat --list")(chat)
+    app.command(epilog="\b\nExample: oneiros chat 'why do we pin the workers'")(chat)
 
 
 def chat(
@@ -62,7 +62,7 @@ def chat(
         for one in [] if as_json else found:
             data(f"{one['id']}  {one['turns']:>3}  {shown_line(str(one['title']))}")
     elif rename:
-        data(f"{kept.rename(rename, text).id}  {shown_line(text)}")
+        data(f"{kept.retitle(rename, text).id}  {shown_line(text)}")
     elif export:
         data(as_markdown(kept.load(export)))
     elif delete:
