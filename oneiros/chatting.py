@@ -17,7 +17,6 @@ from memory_server.layers.topics import read_text
 from memory_server.machine.files import is_plain_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
-from memory_server.settings import PersonSettings
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_folder, spending
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
@@ -55,14 +54,15 @@ def chat_on(environment: Environment, root: MemoryRoot, recall: Recall) -> Chat:
         recall=recall,
         look=partial(reader_of, root, store),
         digest=lambda: read_text(root.index_page) if is_plain_file(root.index_page) else "",
-        back_end=lambda: back_end_of(environment, root, environment.person),
+        back_end=lambda: back_end_of(environment, root),
         budget=lambda: spending(environment, root, now()),
         max_tokens=environment.person.chat_tokens,
     )
 
 
-def back_end_of(environment: Environment, root: MemoryRoot, person: PersonSettings) -> BackEnd:
+def back_end_of(environment: Environment, root: MemoryRoot) -> BackEnd:
     """The back end of the person's settings. Raises UsageError where they name none."""
+    person = environment.person
     if not person.chat_backend:
         raise UsageError(NO_BACK_END, remedy="Choose one, such as `oneiros config chat_backend claude-cli`")
     if person.chat_backend == "trainer":

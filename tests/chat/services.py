@@ -39,6 +39,11 @@ def streaming(events: Sequence[bytes], *, status: int = 200, endless: bool = Fal
             except OSError:
                 service.left.set()
 
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
             pass
 

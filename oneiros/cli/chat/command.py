@@ -71,7 +71,7 @@ def chat(
         kept.delete(meant.id)
         talk("Deleted.")
     else:
-        back_end_of(environment, root, environment.person)  # says at once where none is set
+        back_end_of(environment, root)  # says at once where none is set
         recall = partial(asked, environment, no_daemon=no_daemon)
         talking = _Talking(context, chat_on(environment, root, recall), load and kept.load(load).id, anyway)
         if text:
