@@ -40,7 +40,7 @@ RUNS = 9
 HUNKS = 20
 TURNS = 1_000
 LEVEL_SECONDS = 600.0
-VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 FOLLOW = """async ([address, wanted]) => {
   document.querySelector("#view h1")?.remove();
   const link = document.createElement("a");

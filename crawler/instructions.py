@@ -15,6 +15,7 @@ from pathlib import Path
 from crawler.archive.choice import client_slug, git_common_directory
 from crawler.documents import MARKDOWN
 from crawler.references import files_below
+from crawler.transcripts.injected import is_own_chat
 from memory_server.errors import Problem
 from memory_server.layers.sessions import project_name
 from memory_server.root.state import SAFE_GIT
@@ -128,9 +129,9 @@ class InstructionReader:
         except UnicodeDecodeError:
             self._refuse(file, "it is no text in UTF-8")
         else:
-            if "\0" not in text:
+            if "\0" not in text and not is_own_chat(text):
                 return text
-            self._refuse(file, "it is no text")
+            self._refuse(file, "it is no text" if "\0" in text else "it is a chat with a memory")
         return None
 
     def _refuse(self, file: Path, why: str) -> None:

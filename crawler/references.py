@@ -25,6 +25,7 @@ from crawler.archive.choice import git_common_directory
 from crawler.archive.discovery import is_utf8
 from crawler.documents import MAX_BYTES, NOTEBOOK, NOTEBOOK_BYTES, document_text, fenced, is_markdown, most_bytes
 from crawler.machines.fetch import Known, SentFile, WantedRoot
+from crawler.transcripts.injected import is_own_chat
 from memory_server.escaping import shown_line
 from memory_server.layers.sessions import project_name
 from memory_server.machine.files import replace_file
@@ -223,6 +224,9 @@ def _written(
             text = document_text(candidate.path, content)
             if text is None:
                 report.problems.append(f"{shown_line(candidate.shown)}: not a text of its kind; it is left out")
+                continue
+            if is_own_chat(text):
+                report.refused.setdefault("a chat with a memory", []).append(candidate.shown)
                 continue
             copy = _copy(candidate, text, entry, settings.tags_of(candidate.source), redactor)
             replace_file(folder / name, copy.encode("utf-8"))

@@ -38,7 +38,11 @@ def read_lines(root: MemoryRoot, name: str, first: int, last: int | None) -> Rea
 
     Raises ContentError where there is no such source, UsageError where it has no such lines.
     """
-    source = source_named(root, name)
+    return read_source(root, source_named(root, name), first, last)
+
+
+def read_source(root: MemoryRoot, source: SourceFile, first: int, last: int | None) -> Reading:
+    """Lines of a source that was found; raises as `read_lines` does."""
     text = read_text(root.file(source.path))
     document = as_document(source, parse_frontmatter(text))
     lines = split_lines(text)

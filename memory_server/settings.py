@@ -38,6 +38,7 @@ Machines = tuple[Annotated[str, Meta(pattern=MACHINE, description="name=ssh://us
 Who = Literal["deterministic", "model"]
 AGENTS = "codex, gemini, copilot, opencode, cursor"
 Agent = Annotated[str, Meta(pattern=rf"^({AGENTS.replace(', ', '|')})\Z", description=f"one of: {AGENTS}")]
+ChatBackEnd = Literal["", "claude-cli", "anthropic", "openai-url", "trainer"]
 Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
 
 
@@ -124,8 +125,19 @@ class PersonSettings:
     compressor_key_variable: str = setting("", "environment variable that holds the service's key")
     compressor_usd_in: Amount = setting(0.0, "dollars that a million tokens of input cost")
     compressor_usd_out: Amount = setting(0.0, "dollars that a million tokens of output cost")
-    budget_run_usd: Amount = setting(1.0, "dollars that one ingest may spend at most")
-    budget_day_usd: Amount = setting(5.0, "dollars that all ingests of a day may spend at most")
+    chat_backend: ChatBackEnd = setting(
+        "", "who answers `oneiros chat`: claude-cli, anthropic, openai-url, trainer; empty: nobody, so nothing is sent"
+    )
+    chat_model: str = setting("", "model that the chat's back end is asked for")
+    chat_url: str = setting("", "address of an OpenAI-compatible service for the chat, or a preset: ollama, trainer")
+    chat_key_variable: str = setting("", "environment variable that holds that service's key")
+    chat_usd_in: Amount = setting(0.0, "dollars that a million tokens of the chat's input cost")
+    chat_usd_out: Amount = setting(0.0, "dollars that a million tokens of the chat's output cost")
+    chat_tokens: Annotated[int, Meta(ge=200, le=50_000)] = setting(
+        3_000, "tokens of 4 characters that passages of the memory may take in one question of a chat"
+    )
+    budget_run_usd: Amount = setting(1.0, "dollars that one ingest, or one answer of a chat, may spend at most")
+    budget_day_usd: Amount = setting(5.0, "dollars that all ingests and answers of a day may spend at most")
     reference_roots: tuple[str, ...] = setting((), "project folders whose files are indexed as context")
     reference_endings: tuple[str, ...] = setting(
         REFERENCE_ENDINGS, "endings of the files that are read in reference_roots"

@@ -6,6 +6,7 @@ as HTML but what `markdown.py` has cleaned and `marked` has made of escaped part
 
 import datetime as dt
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from chat.citations import Citation
 from memory_server.document import Hit, Layer
 from memory_server.escaping import shown, shown_line
+from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import id8_in
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -51,6 +54,8 @@ class Renderer:
             "marked": marked,
             "part": part,
             "place": place_of,
+            "cited": cited_at,
+            "quoted": shlex.quote,
             "query": query,
             "plural": plural,
         }
@@ -114,8 +119,18 @@ def marked(text: str, words: Sequence[str]) -> Markup:
 
 def place_of(hit: Hit) -> str:
     """The address at which a hit is read."""
-    if hit.layer is Layer.RAW:
-        return f"/sessions/{part(hit.path.rpartition('/')[2])}?depth=raw&first={hit.lines.first}"
-    if session := id8_in(hit.path):
-        return f"/sessions/{session}?line={hit.lines.first}"
-    return f"/topics/{part(hit.path)}?line={hit.lines.first}"
+    return address_of(hit.path, hit.lines.first, is_raw=hit.layer is Layer.RAW)
+
+
+def cited_at(citation: Citation) -> str:
+    """The address at which cited words are read."""
+    return address_of(citation.path, citation.first, is_raw=bool(session_of_path(citation.path)))
+
+
+def address_of(path: str, line: int, *, is_raw: bool) -> str:
+    """The address of a line, or of a turn of an archived session."""
+    if is_raw:
+        return f"/sessions/{part(path.rpartition('/')[2])}?depth=raw&first={line}"
+    if session := id8_in(path):
+        return f"/sessions/{session}?line={line}"
+    return f"/topics/{part(path)}?line={line}"

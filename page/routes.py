@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse
 
 from dream.records import State
 from dream.routes import NO_PAGE, Secret
+from page.chat import chat_routes
 from page.overview import overview_routes
 from page.passkey import passkey_fragments
 from page.person import note_routes, setting_routes, trainer_routes
@@ -32,8 +33,9 @@ def add_page(api: FastAPI, served: ServedMemory) -> None:
             raise HTTPException(403, NO_PAGE)
 
     fragments = APIRouter(prefix="/page", include_in_schema=False, dependencies=[Depends(require_page)])
+    found = (overview_routes, search_routes, chat_routes, topic_routes, session_routes, review_routes)
     own = (note_routes, setting_routes, trainer_routes, passkey_fragments)
-    for view in (overview_routes, search_routes, topic_routes, session_routes, review_routes, *own, _pulse):
+    for view in (*found, *own, _pulse):
         fragments.include_router(view(served, render))
     api.include_router(fragments)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chat.turn import Chat
 from crawler.archive.store import Archive
 from dream.decisions.accept import Decisions
 from dream.decisions.page import PageSessions
@@ -20,6 +21,7 @@ class Running:
     standing: Callable[[], Mapping[str, Any]]  # as `oneiros status --json` tells it
     indexing: Callable[[], IndexingState]
     poke: Callable[[], object]  # something may have changed on the disk
+    chat: Callable[[], Chat]  # with the person's present settings
     spent: Callable[[], float]  # dollars of today
     trainers: Callable[[], Sequence[str]]  # their names
     trainer: Callable[[str], Mapping[str, Any]]  # one look at one of them, within seconds, without its token

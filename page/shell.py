@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from page.rendering import GUARDED, Renderer
 
-VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 ADDRESSES = (*VIEWS, "passkey")  # where a terminal's link leads
 SHELL = re.compile(rf"/(?:(?:{'|'.join(ADDRESSES)})(?:/.*)?)?")
 STATIC = Path(__file__).with_name("static")

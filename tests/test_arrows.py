@@ -13,8 +13,9 @@ MAY_IMPORT = {
     "memory_server": set[str](),
     "crawler": {"memory_server"},
     "dream": {"memory_server", "crawler"},
-    "page": {"memory_server", "crawler", "dream"},
-    "oneiros": {"memory_server", "crawler", "dream", "page"},
+    "chat": {"memory_server", "crawler", "dream"},
+    "page": {"memory_server", "crawler", "dream", "chat"},
+    "oneiros": {"memory_server", "crawler", "dream", "chat", "page"},
     "trainer": set[str](),
 }
 
@@ -31,11 +32,14 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         records evidence statements topics extract judge subjects written proposals citations progress decisions blame
         export exchange report run taking_over mending mcp_tools routes passkey_routes
     """,
+    "chat": """
+        records context citations conversations turn backends
+    """,
     "page": """
-        served rendering shell diffs markdown search topics sessions passkey review overview person routes
+        served rendering shell diffs markdown search topics sessions chat passkey review overview person routes
     """,
     "oneiros": """
-        light hook worker file_events environment client clients claude founding replay judging opening ingest
+        light hook worker file_events environment client clients claude founding replay judging opening ingest chatting
         first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
     """,
 }

@@ -29,7 +29,7 @@ from tests.memories import new_root, write_topic
 
 ROOT = Path(__file__).parent.parent
 HEADING = "## The files that a line of a transcript passes"
-OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "memory_server", "crawler", "dream"))
+OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "chat", "memory_server", "crawler", "dream"))
 MOST_FILES = 53  # one more rather than one of 650 lines that plans and decides
 KINDS = Entry | Turn | SessionTurns | Quote | Candidate | Update | Hunk | Plan
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)

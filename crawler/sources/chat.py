@@ -14,6 +14,7 @@ from typing import Any
 from crawler.sources.conversation import AgentFile, Conversation, digest, listed, mapping, words_of
 from crawler.sources.lines import head_of, records, whole
 from crawler.transcripts.classify import text_or_empty
+from crawler.transcripts.injected import is_own_chat
 
 NAME = "chat"
 TITLE = "a plain conversation"
@@ -54,6 +55,8 @@ def files(_store: Path) -> Iterator[Path]:
 
 def fits(path: Path, head: bytes) -> bool:
     """Whether a file may be a conversation."""
+    if is_own_chat(head.decode("utf-8", "replace")):
+        return False
     if path.suffix in (".json", ".jsonl"):
         return any(mark in head for mark in (b'"messages"', b'"mapping"', b'"chat_messages"', b'"role"'))
     return path.suffix in ENDINGS

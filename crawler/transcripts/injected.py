@@ -9,6 +9,8 @@ import re
 
 TAG = "oneiros-memory"  # what hooks inject stands between <oneiros-memory ...> and </oneiros-memory>
 OWN_SESSION_MARK = "<oneiros-task"  # how the prompt of every model call of ours begins
+CHAT_MARK = "oneiros-chat"  # at the beginning of every file of a chat with a memory, and of what is exported of it
+CHAT_MARK_CHARS = 60  # within which it stands
 OWN_TOOL = re.compile(r"mcp__(plugin_)?oneiros(_|\b)")
 OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*|\$\(\s*)(?:\S*/)?oneiros\s+[a-z]", re.MULTILINE)
 
@@ -47,6 +49,11 @@ def is_own_call(tool: str, arguments: str) -> bool:
 def command_in(arguments: str) -> str:
     """The command line in a Bash call's arguments, with JSON's escaped line ends undone."""
     return arguments.partition('"command":"')[2].replace("\\n", "\n")
+
+
+def is_own_chat(beginning: str) -> bool:
+    """Whether a file holds a chat with a memory: made from it, and so neither evidence nor a reference of it."""
+    return CHAT_MARK in beginning[:CHAT_MARK_CHARS]
 
 
 def is_own_session(first_prompt: str) -> bool:

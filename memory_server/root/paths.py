@@ -48,6 +48,11 @@ class MemoryRoot:
         return self.path / "oneiros.toml"
 
     @property
+    def chats(self) -> Path:
+        """Conversations with the memory: no source, no evidence, and kept out of git."""
+        return self.path / "chats"
+
+    @property
     def derived(self) -> Path:
         """`.oneiros/`: may be deleted at any time; knowledge is never lost with it."""
         return self.path / ".oneiros"

@@ -24,6 +24,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.searching import add_commands
         case "reading":
             from oneiros.cli.reading import add_commands
+        case "chat":
+            from oneiros.cli.chat.command import add_commands
         case "founding":
             from oneiros.cli.founding import add_commands
         case "key":
@@ -64,6 +66,7 @@ GROUPS = {
         Row("recall", "Find by meaning and words together: ask this first.", "searching"),
         Row("search", "Find by meaning alone, whatever words are used.", "searching"),
         Row("exact", "Find words as written: names, paths, errors, numbers.", "searching"),
+        Row("chat", "Talk with the memory through a model; citations are looked up.", "chat"),
         Row("read", "Print a topic or session, or lines of it.", "reading"),
         Row("topics", "List the approved topics; rename, join or cut them.", "reading"),
     ),

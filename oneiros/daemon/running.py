@@ -1,6 +1,7 @@
 """What the page may know and ask of this process: its jobs, what was spent, trainers and settings."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ from memory_server.errors import UsageError
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings, read_person_settings
 from memory_server.settings_file import change_setting, parse_setting
+from oneiros.chatting import chat_on
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.standing import standing
 from oneiros.environment import Environment, now
@@ -23,6 +25,7 @@ def running_on(environment: Environment, memory: Memory, indexer: IndexRuns) -> 
         standing=partial(standing, environment, memory),
         indexing=indexer.state,
         poke=indexer.poke,
+        chat=lambda: chat_on(replace(environment), memory.root, memory.search),
         spent=lambda: spending(environment, memory.root, now()).spent_today(),
         trainers=lambda: [machine.name for machine in machines_of(environment.variables)],
         trainer=partial(look_at, environment),

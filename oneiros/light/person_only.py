@@ -18,6 +18,7 @@ PERSON_SETTINGS = frozenset(
     "reference_endings references "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
+    "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out "
     "budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "
     # who decides
     "signing_key".split()
@@ -49,6 +50,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
     is_theirs = (
         said[0] in PERSON_COMMANDS
         or said[0] == "uninstall"  # it asks, and takes their settings and state away
+        or said[0] == "chat"  # a model is paid for, and told what the memory holds
         or said[0] == "open"  # whoever has the link prepares decisions
         or said[0].startswith(UNKNOWN)
         or (said[0] == "init" and len(said) > 1)

@@ -136,6 +136,48 @@ async function draw(plot) {
   new ResizeObserver(() => drawn.setSize(size())).observe(plot);
 }
 
+// -- an answer that comes piece by piece: lines of JSON, whose html the server has rendered
+
+let leaving = null;
+addEventListener("submit", async event => {
+  if (!event.target.matches("form[data-streams]")) return;
+  event.preventDefault();
+  const form = event.target, talk = view.querySelector("#talk"), stop = view.querySelector("[data-leaves]");
+  if (leaving) return;
+  const given = Object.fromEntries(new FormData(form)), turn = document.createElement("article");
+  if (given.anyway) given.anyway = true;
+  const place = form.closest("article");
+  if (place) place.replaceWith(turn); else talk.append(turn);
+  if (form.matches(".chat")) form.reset();
+  leaving = new AbortController();
+  stop.hidden = false;
+  try {
+    const headers = {"Content-Type": "application/json", "Oneiros-Page": secret}, body = JSON.stringify(given);
+    const answer = await fetch("/page" + form.dataset.streams, {method: "POST", headers, body, signal: leaving.signal});
+    if (!answer.ok) throw new Error((await answer.json()).error.what);
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = "", part = await reader.read(); !part.done; part = await reader.read()) {
+      const lines = (rest + part.value).split("\n");
+      rest = lines.pop();
+      for (const line of lines.map(one => JSON.parse(one))) {
+        if (line.html) turn.innerHTML = line.html;
+        else turn.querySelector("[data-answer]").append(line.text);
+        if (line.name) {
+          view.querySelector("form.chat [name=name]").value = line.name;
+          if (here() === "/chat") history.replaceState(null, "", "/chat/" + line.name);
+        }
+      }
+    }
+  } catch (error) {
+    if (leaving.signal.aborted) turn.append("Not whole: you left; what came is kept.");
+    else alarm(error.message || LOST);
+  }
+  turn.querySelector("[aria-busy]")?.removeAttribute("aria-busy");
+  leaving = null;
+  stop.hidden = true;
+});
+addEventListener("click", ({target}) => { if (target.closest("[data-leaves]") && leaving) leaving.abort(); });
+
 // -- keys
 
 const PLACES = {o: "overview", s: "search", t: "topics", e: "sessions", r: "review"};

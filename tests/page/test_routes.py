@@ -15,7 +15,8 @@ from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
-from oneiros.environment import now
+from oneiros.chatting import chat_on
+from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of
 from page.routes import add_page, is_open_to_all
 from page.served import Running, ServedMemory
@@ -88,6 +89,7 @@ def page(memory: Memory, pages: PageSessions, tmp_path: Path) -> TestClient:
         standing=lambda: STANDING,
         indexing=indexer.state,
         poke=indexer.poke,
+        chat=lambda: chat_on(Environment({}, tmp_path, tmp_path), memory.root, memory.search),
         spent=lambda: 0.25,
         trainers=lambda: ["desk"],
         trainer=trainer,

@@ -15,7 +15,7 @@ from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House
 
 pytestmark = pytest.mark.page
-VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 SEEN = (
     *(f"/{view}" for view in VIEWS),
     *("/topics/cats", "/topics/mail?show=source", "/topics/mail?show=history", "/search?q=mail+relay&arms=1"),

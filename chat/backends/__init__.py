@@ -1,0 +1,1 @@
+"""The ways to a model, a file each; `table.py` lists them."""

@@ -1,0 +1,1 @@
+"""`chat`: talks with the memory in a terminal."""
