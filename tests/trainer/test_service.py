@@ -522,6 +522,21 @@ def test_a_model_that_is_gone_is_named_and_the_service_begins_without_it(
     assert "What was loaded last is not loaded again" in (home_with_pairs / "service.log").read_text(encoding="utf-8")
 
 
+def test_a_model_whose_weights_are_torn_is_named_and_the_service_begins_without_it(
+    start_service: Callable[..., Any], home_with_pairs: Path
+) -> None:
+    torn = home_with_pairs / "models" / "torn"
+    shutil.copytree(home_with_pairs / "models" / "tiny", torn)
+    weights = torn / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    (home_with_pairs / "served.json").write_text('{"base": "torn"}', encoding="utf-8")
+
+    service = start_service(home_with_pairs)
+
+    assert asked(service, "GET", "/inference/status")[1]["loaded"] is False
+    assert "What was loaded last is not loaded again" in (home_with_pairs / "service.log").read_text(encoding="utf-8")
+
+
 def test_health_names_the_machine_and_its_card(service: Any) -> None:
     told = asked(service, "GET", "/health")[1]
 

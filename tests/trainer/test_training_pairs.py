@@ -134,6 +134,15 @@ def test_where_there_are_enough_sources_none_stands_on_both_sides(seed: int) -> 
     assert sides == split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_a_source_too_large_to_hold_out_leaves_the_small_ones_whole(seed: int) -> None:
+    made = [Pair(f"Question {index}?", "Answer.", source=f"{max(index // 5, 160)}.md") for index in range(1000)]
+
+    sides = split(made, share=0.1, seed=seed, where=Path("pairs.jsonl"))
+
+    assert sides.shared_sources == 0 and len(sides.validation) == 100
+
+
 @pytest.mark.parametrize("sources", [1, 2])
 @pytest.mark.parametrize("seed", range(10))
 def test_few_sources_give_the_share_as_one_run_of_chunks_each(sources: int, seed: int) -> None:
@@ -158,6 +167,14 @@ def test_how_far_the_sides_are_related_is_told() -> None:
     near = Sides((Pair("A?", "The relay listens on 25."),), (Pair("B?", "The relay listens on 2525."),))
 
     assert apart.likeness == 0 and near.likeness == 0.8
+
+
+@pytest.mark.parametrize("count", [399, 401, 900])
+def test_the_likeness_of_many_pairs_is_that_of_some_from_all_parts(count: int) -> None:
+    trained = Pair("A?", "The relay listens.")
+    held = [Pair(f"{place}?", trained.answer if place < count / 2 else "Wages come.") for place in range(count)]
+
+    assert Sides((trained,), tuple(held)).likeness == pytest.approx(0.5, abs=0.01)
 
 
 def test_too_few_pairs_are_named() -> None:

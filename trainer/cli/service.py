@@ -9,7 +9,7 @@ import typer
 
 from trainer.cli.data import home, talk
 from trainer.cli.libraries import quiet_libraries
-from trainer.errors import NeedsRepair, TrainerError
+from trainer.errors import NeedsRepair
 from trainer.files import write_text
 from trainer.serving.guard import check_binding, token_at
 from trainer.serving.settings import PORT, Settings
@@ -74,7 +74,7 @@ def serve(
     elif not no_load:
         try:
             app.state.service.served.load_last()
-        except TrainerError as error:
+        except Exception as error:  # noqa: BLE001  (torn weights, a full card: whoever is to mend it needs the service)
             talk(f"What was loaded last is not loaded again: {error}")
     listener = listen(host, port)
     opened = listener.getsockname()[1]

@@ -68,7 +68,8 @@ class ServedModel:
     def load_last(self) -> dict[str, Any]:
         """Load again what was loaded when the service ended; nothing where nothing was.
 
-        Raises as `load` does: a run that is no longer fit to serve is not loaded.
+        Raises as `load` does: a run that is no longer fit to serve is not loaded; what the libraries raise for torn
+        weights or a full card comes through.
         """
         if not self._settings.served.exists():
             return self.status()
