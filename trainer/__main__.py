@@ -8,9 +8,6 @@ import sys
 
 # No look-up on the model hub unless a command is told to download.
 os.environ.setdefault("HF_HUB_OFFLINE", "1" if {"--download", "--allow-download"}.isdisjoint(sys.argv) else "0")
-# What is fetched stays with the runs where these have a place of their own, such as a container's volume.
-if os.environ.get("ONEIROS_TRAINER_HOME"):
-    os.environ.setdefault("HF_HOME", f"{os.environ['ONEIROS_TRAINER_HOME']}/hub")
 if os.environ["HF_HUB_OFFLINE"] == "1":
     # Bars of the libraries land in every log; only a download is long enough to want one.
     os.environ.setdefault("TQDM_DISABLE", "1")

@@ -72,7 +72,7 @@ def snapshot(name: str, cache: Path, *, download: bool) -> Path:
             )
         )
     except (OSError, ValueError) as error:
-        allow = f"Allow it with --download, name a folder, or use --base {PACKAGED}"
+        allow = f"Allow it with --download (`serve`: --allow-download), name a folder, or use --base {PACKAGED}"
         raise NeedsRepair(
             f"the model {name!r} is not on this machine{' and could not be downloaded' if download else ''}",
             remedy="Check its name and the network" if download else allow,
