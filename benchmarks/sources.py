@@ -13,6 +13,7 @@ person typed in them.
 import argparse
 import json
 import random
+import shutil
 import signal
 import statistics
 import subprocess
@@ -57,6 +58,8 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="the figures alone, as one object")
     parser.add_argument("--samples", type=Path, help="sessions of other agents, each beside its list of prompts")
     arguments = parser.parse_args()
+    if shutil.which("rsync") is None:
+        parser.error("rsync is not installed; a fetch is compared with it")
     if not arguments.json:
         print(machine_text())
     with tempfile.TemporaryDirectory(prefix="oneiros-") as folder:
