@@ -14,7 +14,7 @@ from oneiros.environment import Environment
 from oneiros.light import relay
 from oneiros.light.endpoint import daemon_state, is_running
 
-VIEWS = ("overview", "search", "topics", "sessions", "review", "notes", "settings", "trainers")
+VIEWS = ("overview", "search", "chat", "topics", "sessions", "review", "notes", "settings", "trainers")
 
 
 def add_commands(app: typer.Typer) -> None:

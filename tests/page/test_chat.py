@@ -29,7 +29,7 @@ def talking() -> Iterator[House]:
 def window(chrome: Any, talking: House) -> Iterator[Any]:
     context = chrome.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(15_000)
-    context.add_init_script(secret_of(talking, link(talking)).script)
+    context.add_init_script(secret_of(talking, link(talking, "chat")).script)
     page = context.new_page()
     page.goto(f"http://localhost:{daemon_state(talking.state)['port']}/chat")
     page.wait_for_selector("#question")
