@@ -8,6 +8,8 @@ from tests.plugin.genuine_client import GenuineClient, require_client
 from tests.plugin.messages_api import MessagesApi
 from tests.system.house import House
 
+pytestmark = pytest.mark.client
+
 ASKED = "Which port does the relay listen on?"
 ANSWER = 'It listens on port 2525 [1: "listens on port 2525"]. It is pink [1: "The relay is pink"].'
 
