@@ -36,7 +36,7 @@ from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
-from memory_server.layers.episodes import Episode, write_episode
+from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
@@ -341,31 +341,10 @@ class Memory:
 
     # -- episodes -----------------------------------------------------------------------------------------------
 
-    def add_episode(
-        self,
-        text: str,
-        *,
-        title: str = "",
-        tags: Sequence[str] = (),
-        project: str = "",
-        instance: str = "",
-        episode_id: str = "",
-        raw_exchange: str = "",
-    ) -> Episode:
+    def add_episode(self, given: GivenEpisode) -> Episode:
         """Takes a note in: masked, of layer 2, found after the next reindex. Raises as `write_episode` does."""
         with self._noting:
-            return write_episode(
-                self.root,
-                text,
-                now=self._now(),
-                redactor=self._redactor(),
-                title=title,
-                tags=tags,
-                project=project,
-                instance=instance,
-                episode_id=episode_id,
-                raw_exchange=raw_exchange,
-            )
+            return write_episode(self.root, given, now=self._now(), redactor=self._redactor())
 
     # -- indices ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from memory_server.layers import episodes
-from memory_server.layers.episodes import MAX_TEXT_CHARS
+from memory_server.layers.episodes import MAX_TEXT_CHARS, GivenEpisode
 from memory_server.settings import MemorySettings, PersonSettings
 from memory_server.settings_file import setting_text, settings_keys, toml_value
 from page.rendering import Renderer
@@ -75,7 +75,7 @@ def note_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     @routes.post("/notes")
     def add(note: WrittenNote) -> HTMLResponse:
         tags = [tag.strip() for tag in note.tags.split(",") if tag.strip()]
-        made = memory.add_episode(note.text, title=note.title, tags=tags, project=note.project)
+        made = memory.add_episode(GivenEpisode(note.text, note.title, tags, note.project))
         served.running.poke()
         return listed(said=f"Taken in: {made.title}")
 

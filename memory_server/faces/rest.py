@@ -32,6 +32,7 @@ from memory_server.layers.episodes import (
     TAG,
     Episode,
     EpisodeTaken,
+    GivenEpisode,
 )
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import validate_root
@@ -339,7 +340,7 @@ def _add_episodes(api: FastAPI, memory: Memory, indexing: Indexing) -> None:
     @api.post("/api/episodes", status_code=201)
     def create_episode(note: NewEpisode) -> dict[str, Any]:
         """Takes a note in: layer 2, never authority."""
-        episode = memory.add_episode(**note.model_dump())
+        episode = memory.add_episode(GivenEpisode(**note.model_dump()))
         indexing.poke()
         return episode_json(episode)
 

@@ -52,19 +52,20 @@ class Episode:
     raw_exchange: str = ""  # masked; empty unless it was asked for
 
 
-def write_episode(
-    root: MemoryRoot,
-    text: str,
-    *,
-    now: dt.datetime,
-    redactor: Redactor,
-    title: str = "",
-    tags: Sequence[str] = (),
-    project: str = "",
-    instance: str = "",
-    episode_id: str = "",
-    raw_exchange: str = "",
-) -> Episode:
+@dataclass(frozen=True, slots=True)
+class GivenEpisode:
+    """A note as somebody gives it, its secrets still in it."""
+
+    text: str
+    title: str = ""  # empty: its first line
+    tags: Sequence[str] = ()
+    project: str = ""
+    instance: str = ""
+    episode_id: str = ""  # by which its sender knows it again
+    raw_exchange: str = ""  # what it was made from
+
+
+def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, redactor: Redactor) -> Episode:
     """Masks a note and writes it; one that is there with the same `episode_id` and words is given back as it is.
 
     Raises UsageError for an unusable one, EpisodeTaken where another note has its `episode_id`, NeedsRepair where the
@@ -74,22 +75,25 @@ def write_episode(
     def clean(value: str) -> str:
         return redactor.redact(CONTROL.sub(" ", value.replace("\r\n", "\n").replace("\r", "\n"))).text.strip()
 
-    body = clean(text)
+    body = clean(given.text)
     if not body:
         raise UsageError("the episode has no text", remedy="Send the note as `text`")
-    for name, given in (("episode", text), ("raw exchange", raw_exchange)):
-        if len(given) > MAX_TEXT_CHARS:
-            raise UsageError(f"the {name} has {len(given)} characters", remedy=f"Keep it to {MAX_TEXT_CHARS}")
-    exchange, sender_id = clean(raw_exchange), " ".join(clean(episode_id).split())
+    for name, text in (("episode", given.text), ("raw exchange", given.raw_exchange)):
+        if len(text) > MAX_TEXT_CHARS:
+            raise UsageError(f"the {name} has {len(text)} characters", remedy=f"Keep it to {MAX_TEXT_CHARS}")
+    exchange, sender_id = clean(given.raw_exchange), " ".join(clean(given.episode_id).split())
     if sender_id and (there := _there(root, sender_id)):
         if (there.text, there.raw_exchange) == (body, exchange):
             return there
         what = f"another episode has the id {sender_id[:40]!r}"
         raise EpisodeTaken(what, where=there.path, remedy="Give this one another id, or delete that one first")
-    heading = " ".join((clean(title) or body.split("\n", 1)[0].lstrip("# ")).split())[:MAX_TITLE_CHARS] or "Episode"
-    kept = dict.fromkeys([TAG, *(name for tag in tags[:MAX_TAGS] if (name := "-".join(clean(tag).casefold().split())))])
+    heading = (
+        " ".join((clean(given.title) or body.split("\n", 1)[0].lstrip("# ")).split())[:MAX_TITLE_CHARS] or "Episode"
+    )
+    named = ("-".join(clean(tag).casefold().split()) for tag in given.tags[:MAX_TAGS])
+    kept = dict.fromkeys([TAG, *filter(None, named)])
     identity = str(_id_of(sender_id) if sender_id else uuid.uuid4())
-    origin = {"project": " ".join(clean(project).split()), "machine": " ".join(clean(instance).split())}
+    origin = {"project": " ".join(clean(given.project).split()), "machine": " ".join(clean(given.instance).split())}
     own = {"kind": "episode", **({"episode_id": sender_id} if sender_id else {})}
     front = {
         "id": identity,

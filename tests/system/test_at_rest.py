@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.embedding.catalogue import Catalogue
-from memory_server.layers.episodes import list_episodes
+from memory_server.layers.episodes import GivenEpisode, list_episodes
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.light.endpoint import daemon_state
@@ -117,7 +117,7 @@ def test_a_clock_that_jumps_loses_no_question_and_no_note(jumping: tuple[Memory,
     memory, clock = jumping
     for year in (2026, 1999, 2087, 2026):
         clock.append(dt.datetime(year, 6, 1, 12, tzinfo=dt.UTC))
-        memory.add_episode(f"Seen in {year}, note {len(clock)}: the heron.")
+        memory.add_episode(GivenEpisode(f"Seen in {year}, note {len(clock)}: the heron."))
         memory.reindex()
         search_exact(memory, f"heron {year}")
 

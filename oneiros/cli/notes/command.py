@@ -7,7 +7,7 @@ import typer
 
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.layers.episodes import delete_episode, list_episodes, read_episode
+from memory_server.layers.episodes import GivenEpisode, delete_episode, list_episodes, read_episode
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
@@ -36,7 +36,7 @@ def episode(
     environment: Environment = context.obj
     note = typer.get_text_stream("stdin").read() if text == "-" else text
     with open_memory(environment) as memory, progress_shown() as show:
-        made = memory.add_episode(note, title=title, tags=tag or (), project=project)
+        made = memory.add_episode(GivenEpisode(note, title, tag or (), project))
         if as_json:
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_server.errors import ContentError, UsageError
-from memory_server.layers.episodes import EpisodeTaken, delete_episode, list_episodes, read_episode
+from memory_server.layers.episodes import EpisodeTaken, GivenEpisode, delete_episode, list_episodes, read_episode
 from memory_server.layers.validate import validate_root
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
@@ -25,10 +25,12 @@ def memory(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
 
 def test_secrets_and_denied_words_are_masked_in_every_field_before_the_note_is_written(memory: Memory) -> None:
     episode = memory.add_episode(
-        f"The key of kranich is {SECRET}, ticket K-77.",
-        title="Kranich moves",
-        tags=["KRANICH", "ops"],
-        project="the Kranich house",
+        GivenEpisode(
+            f"The key of kranich is {SECRET}, ticket K-77.",
+            title="Kranich moves",
+            tags=["KRANICH", "ops"],
+            project="the Kranich house",
+        )
     )
 
     written = (memory.root.path / episode.path).read_text(encoding="utf-8")
@@ -46,7 +48,7 @@ def test_a_denied_word_is_masked_in_the_query_log_too(memory: Memory) -> None:
 
 
 def test_a_note_without_a_title_takes_its_first_line(memory: Memory) -> None:
-    episode = memory.add_episode("# Heron seen\n\nAt the pond.\n", tags=["birds", "Birds"])
+    episode = memory.add_episode(GivenEpisode("# Heron seen\n\nAt the pond.\n", tags=["birds", "Birds"]))
 
     read = read_episode(memory.root, episode.id)
     assert (read.title, read.tags, read.text) == ("Heron seen", ("episode", "birds"), "# Heron seen\n\nAt the pond.")
@@ -55,13 +57,13 @@ def test_a_note_without_a_title_takes_its_first_line(memory: Memory) -> None:
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00\x07", "x" * 200_001])
 def test_a_note_that_is_empty_or_too_long_is_refused(memory: Memory, text: str) -> None:
     with pytest.raises(UsageError):
-        memory.add_episode(text)
+        memory.add_episode(GivenEpisode(text))
 
     assert list_episodes(memory.root) == ([], 0)
 
 
 def test_notes_are_listed_by_page_and_gone_when_deleted(memory: Memory) -> None:
-    made = [memory.add_episode(f"Note {number}.") for number in range(5)]
+    made = [memory.add_episode(GivenEpisode(f"Note {number}.")) for number in range(5)]
 
     pages = [list_episodes(memory.root, page=page, per_page=2) for page in (1, 2, 3, 4)]
     assert [len(found) for found, _ in pages] == [2, 2, 1, 0]
@@ -76,20 +78,26 @@ def test_notes_are_listed_by_page_and_gone_when_deleted(memory: Memory) -> None:
 
 
 def test_the_same_note_under_the_same_id_is_the_one_that_is_there_and_another_is_refused(memory: Memory) -> None:
-    first = memory.add_episode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
-    again = memory.add_episode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
+    first = memory.add_episode(
+        GivenEpisode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
+    )
+    again = memory.add_episode(
+        GivenEpisode("The relay moved.", episode_id="ep_relay", raw_exchange=f"Why? The key is {SECRET}.")
+    )
 
     assert again.id == first.id and list_episodes(memory.root)[1] == 1
     for other in ({"text": "The relay stayed."}, {"text": "The relay moved.", "raw_exchange": "Else."}):
         with pytest.raises(EpisodeTaken, match="ep_relay"):
-            memory.add_episode(episode_id="ep_relay", **other)
+            memory.add_episode(GivenEpisode(episode_id="ep_relay", **other))
     assert read_episode(memory.root, "ep_relay").id == first.id
 
 
 def test_the_exchange_of_a_note_is_masked_read_when_asked_for_found_by_nobody_and_deleted_with_it(
     memory: Memory,
 ) -> None:
-    made = memory.add_episode("The relay moved.", raw_exchange=f"Zeppelin, with {SECRET}", instance="desk", project="p")
+    made = memory.add_episode(
+        GivenEpisode("The relay moved.", raw_exchange=f"Zeppelin, with {SECRET}", instance="desk", project="p")
+    )
     memory.reindex()
 
     assert read_episode(memory.root, made.id).raw_exchange == ""
