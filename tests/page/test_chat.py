@@ -86,8 +86,10 @@ def test_what_nobody_knows_is_said_before_a_model_is_asked(window: Any, talking:
 def test_a_reader_who_stops_ends_the_request(window: Any, talking: House) -> None:
     with streaming(openai_events("word ", whole=False), endless=True) as service:
         talking.settle(chat_backend="openai-url", chat_url=service.url)
+        assert not window.is_visible("[data-leaves]")  # nothing is under way
         ask(window)
         window.wait_for_selector("text=word word")
         window.click("[data-leaves]")
         assert service.left.wait(30)
         window.wait_for_selector("text=what came is kept")
+        window.wait_for_selector("[data-leaves]", state="hidden")
