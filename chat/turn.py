@@ -12,7 +12,7 @@ from chat.context import Context, Look, Recall, find_context, prompt_for
 from chat.conversations import ChatConversation, ChatTurn, Conversations
 from chat.records import LONG_CACHE_WRITE, BackEnd, BackEndFailed, Usage
 from crawler.compress.model.budget import Budget
-from memory_server.errors import UsageError
+from memory_server.errors import OneirosError, UsageError
 
 MAX_OUTPUT_TOKENS = 2_000
 DIGEST_CHARS = 8_000  # of the index page: what it points to, not what it says
@@ -59,6 +59,14 @@ class Chat:
         self.conversations = conversations
         self._recall, self._look, self._digest = recall, look, digest
         self._back_end, self._budget, self._max_tokens = back_end, budget, max_tokens
+
+    def trouble(self) -> str:
+        """Why no model can be asked, and what to do about it; empty where one can."""
+        try:
+            self._back_end()
+        except OneirosError as error:
+            return str(error)
+        return ""
 
     def context(self, question: str, conversation: ChatConversation | None) -> Context:
         """What the memory knows of a question; asks no model. Secrets in the question are masked from here on."""

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import Field
 from starlette.background import BackgroundTask
 
-from chat.conversations import ID, ChatTurn
-from chat.turn import UNKNOWN, Finished
+from chat.conversations import ID, ChatConversation, ChatTurn
+from chat.turn import UNKNOWN, Chat, Finished
 from dream.routes import PageBody
 from memory_server.errors import OneirosError
 from memory_server.escaping import shown
@@ -43,17 +43,23 @@ def chat_routes(served: ServedMemory, render: Renderer) -> APIRouter:
     """Conversations, and what is asked in them."""
     routes = APIRouter()
 
+    def view(chat: Chat, talk: ChatConversation | None) -> HTMLResponse:
+        talks = () if talk else chat.conversations.list()
+        return render("chat.html", talk=talk, talks=talks, trouble=chat.trouble())
+
     @routes.get("/chat")
     def chats() -> HTMLResponse:
-        return render("chat.html", talk=None, talks=served.running.chat().conversations.list())
+        return view(served.running.chat(), None)
 
     @routes.get("/chat/{name}")
     def one(name: Name) -> HTMLResponse:
-        return render("chat.html", talk=served.running.chat().conversations.load(name), talks=())
+        chat = served.running.chat()
+        return view(chat, chat.conversations.load(name))
 
     @routes.post("/chat/{name}/title")
     def rename(name: Name, wanted: ChatTitle) -> HTMLResponse:
-        return render("chat.html", talk=served.running.chat().conversations.retitle(name, wanted.title), talks=())
+        chat = served.running.chat()
+        return view(chat, chat.conversations.retitle(name, wanted.title))
 
     @routes.post("/chat")
     def ask(asked: ChatQuestion) -> StreamingResponse:

@@ -67,6 +67,8 @@ def test_an_answer_comes_with_its_citations_and_nothing_in_it_runs(window: Any, 
 
 def test_a_back_end_that_is_off_is_named(window: Any, talking: House) -> None:
     talking.settle()
+    window.reload()
+    window.wait_for_selector("text=oneiros config chat_backend claude-cli")  # before anything is asked
     ask(window)
     window.wait_for_selector("article .warning")
 
