@@ -149,11 +149,11 @@ addEventListener("submit", async event => {
   const place = form.closest("article");
   if (place) place.replaceWith(turn); else talk.append(turn);
   if (form.matches(".chat")) form.reset();
-  leaving = new AbortController();
+  const own = leaving = new AbortController(), ended = () => { if (leaving === own) { leaving = null; stop.hidden = true; } };
   stop.hidden = false;
   try {
     const headers = {"Content-Type": "application/json", "Oneiros-Page": secret}, body = JSON.stringify(given);
-    const answer = await fetch("/page" + form.dataset.streams, {method: "POST", headers, body, signal: leaving.signal});
+    const answer = await fetch("/page" + form.dataset.streams, {method: "POST", headers, body, signal: own.signal});
     if (!answer.ok) throw new Error((await answer.json()).error.what);
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = "", part = await reader.read(); !part.done; part = await reader.read()) {
@@ -161,7 +161,8 @@ addEventListener("submit", async event => {
       rest = lines.pop();
       for (const line of lines.map(one => JSON.parse(one))) {
         if (line.html) turn.innerHTML = line.html;
-        else turn.querySelector("[data-answer]").append(line.text);
+        if (turn.querySelector("form[data-streams]")) ended();  // a choice: nothing more comes before it
+        if (line.text) turn.querySelector("[data-answer]").append(line.text);
         if (line.name) {
           view.querySelector("form.chat [name=name]").value = line.name;
           if (here() === "/chat") history.replaceState(null, "", "/chat/" + line.name);
@@ -169,12 +170,11 @@ addEventListener("submit", async event => {
       }
     }
   } catch (error) {
-    if (leaving.signal.aborted) turn.append("Not whole: you left; what came is kept.");
+    if (own.signal.aborted) turn.append("Not whole: you left; what came is kept.");
     else alarm(error.message || LOST);
   }
   turn.querySelector("[aria-busy]")?.removeAttribute("aria-busy");
-  leaving = null;
-  stop.hidden = true;
+  ended();
 });
 addEventListener("click", ({target}) => { if (target.closest("[data-leaves]") && leaving) leaving.abort(); });
 

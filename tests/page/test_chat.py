@@ -13,6 +13,14 @@ from tests.page.filled import HOSTILE
 from tests.system.house import House
 
 pytestmark = pytest.mark.page
+HELD = """() => {
+  const real = window.fetch;
+  window.fetch = async (...told) => {
+    const answer = await real(...told);
+    const body = answer.body.pipeThrough(new TransformStream({flush: () => new Promise(() => {})}));
+    return new Response(body, {status: answer.status, headers: answer.headers});
+  };
+}"""  # what is fetched from here on comes, and its end never does
 ASKED = "Which port does the relay listen on?"
 ANSWER = f'It is 2525 [1: "listens on port 2525"], and pink [1: "pink relay"]. {HOSTILE}'
 
@@ -81,6 +89,15 @@ def test_what_nobody_knows_is_said_before_a_model_is_asked(window: Any, talking:
         ask(window, "project:nosuch relay")
         window.wait_for_selector("text=Your memory does not know.")
         assert service.asked == []
+        window.click("text=Ask the model anyway")
+        window.wait_for_selector("text=From elsewhere.")
+
+
+def test_a_choice_may_be_taken_before_the_stream_that_offered_it_has_ended(window: Any, talking: House) -> None:
+    with streaming(openai_events("From elsewhere.")) as service:
+        talking.settle(chat_backend="openai-url", chat_url=service.url)
+        window.evaluate(HELD)
+        ask(window, "project:nosuch relay")
         window.click("text=Ask the model anyway")
         window.wait_for_selector("text=From elsewhere.")
 
