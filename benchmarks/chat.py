@@ -158,8 +158,8 @@ def false_claims(passages: Sequence[ShownPassage], chance: random.Random) -> Ite
         match way % 7:
             case 0:  # another word
                 said[chance.randrange(len(said))] += "x"
-            case 1:  # a word left out
-                del said[chance.randrange(1, max(2, len(said) - 1))]
+            case 1 if len(said) > 2:  # a word left out between two others
+                del said[chance.randrange(1, len(said) - 1)]
             case 2:  # another line, as a service would name it
                 places = [place for place, _ in passage.lines if not first <= place <= last]
                 first = last = chance.choice(places or [last + 99])
@@ -169,7 +169,7 @@ def false_claims(passages: Sequence[ShownPassage], chance: random.Random) -> Ite
                 said = [words.translate(LOOK_ALIKE)]
             case 5:  # two places as one
                 said += next(true_claims([other], chance))[1].split()
-            case _:  # out of the root
+            case _:  # out of the root, and what is too short to leave a word out
                 found = chance.choice(outside)
                 number, said, first, last = found.number, found.lines[0][1].split(), 1, 1
         claimed = by_number[number]
