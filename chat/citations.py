@@ -21,6 +21,8 @@ MARK = re.compile(rf'\[(\d{{1,3}}): ?"((?:(?!"\]).){{1,{MAX_QUOTE_CHARS}}})"\]',
 BEGINNING = re.compile(  # of a mark, up to the end of what has come so far
     rf'\[(?:\d{{0,3}}|\d{{1,3}}: ?|\d{{1,3}}: ?"(?:(?!"\]).){{0,{MAX_QUOTE_CHARS + 1}}})\Z', re.DOTALL
 )
+MARKS = "【】"  # around a citation's number in an answer: signs that no text of a model keeps, so none can pass for one
+NOT_A_MARK = str.maketrans(MARKS, "[]")
 NO_WORD_BEFORE = r"(?<!\w)(?<!\d[.,])"
 NO_WORD_BEHIND = r"(?![\w\u0300-\u036f]|[.,]\d)"  # no accent set on the last letter, no further part of a number
 CUT = re.compile(r"^… | …$")  # what `shortened` puts where it cut
@@ -37,6 +39,10 @@ class Citation:
     last: int = 0
     layer: str = ""
     approved: bool = False  # stands in a topic that a person answered for
+
+    def mark(self, number: int) -> str:
+        """What stands in the answer where this is cited, as the one of that number."""
+        return f"{MARKS[0]}{number}{'' if self.verified else ' NOT VERIFIED'}{MARKS[1]}"
 
     @property
     def place(self) -> str:
@@ -58,13 +64,13 @@ def checked(pieces: Iterable[Piece], passages: Sequence[ShownPassage], look: Loo
                 if isinstance(one, Cited):
                     yield check(one, shown_passages.get(one.number), look)
                 elif one:
-                    yield one
+                    yield one.translate(NOT_A_MARK) if isinstance(one, str) else one
     except BackEndFailed:
         if held:
-            yield held
+            yield held.translate(NOT_A_MARK)
         raise
     if held:
-        yield held
+        yield held.translate(NOT_A_MARK)
 
 
 def _cut_marks(text: str) -> tuple[list[Piece], str]:

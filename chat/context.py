@@ -16,7 +16,7 @@ from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown, shortened
 from memory_server.index.raw import SessionStore, session_of_path
 from memory_server.language.words import content_words
-from memory_server.layers.topics import find_sources
+from memory_server.layers.topics import SourceFile, find_sources
 from memory_server.machine.files import is_plain_file
 from memory_server.reading import read_source, read_turns
 from memory_server.root.paths import MemoryRoot
@@ -101,15 +101,13 @@ def question_about(question: str, history: Sequence[Said]) -> Question | None:
 
 def reader_of(root: MemoryRoot, store: SessionStore) -> Look:
     """The memory's own reader, by exact paths alone: a source of the root, or an archived session."""
-    known: set[SourcePath] = set()
-    sources = {}
+    sources: dict[SourcePath, SourceFile] = {}
 
     def look(path: SourcePath, first: int, last: int) -> Sequence[str]:
         if session := session_of_path(path):
             return read_turns(store, session, first, last).parts
-        if path not in known:  # walks the folders once a turn, not once a passage
+        if path not in sources:  # walks the folders once a turn, not once a passage
             sources.update({source.path: source for source in find_sources(root)})
-            known.update(sources)
         if path not in sources or not is_plain_file(root.file(path)):
             raise UsageError("there is no such source", where=Path(path))
         return read_source(root, sources[path], first, last).parts

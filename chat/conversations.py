@@ -32,7 +32,7 @@ class ChatTurn:
 
     at: str  # ISO 8601
     question: str
-    answer: str = ""  # citations stand in it as [n], n from 1 in `citations`
+    answer: str = ""  # where one of `citations` is cited its mark stands
     citations: tuple[Citation, ...] = ()
     back_end: str = ""
     usd: float = 0.0

@@ -96,7 +96,7 @@ class Chat:
                     heard.usage = piece
                 elif isinstance(piece, Citation):
                     heard.citations.append(piece)
-                    heard.text += f"[{len(heard.citations)}]"
+                    heard.text += piece.mark(len(heard.citations))
                     yield piece
                 else:
                     heard.text += piece

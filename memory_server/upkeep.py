@@ -8,10 +8,8 @@ import logging
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-from memory_server.embedding.engine import Embedded
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.workers import EmbeddingControl
@@ -96,7 +94,6 @@ class Upkeep:
 
     def reindex(self, report_progress: Callable[[Progress], None], *, rebuild: bool = False) -> Report:
         """Brings everything level with the disk. Raises NeedsRepair where another process owns the root."""
-        embed_query = lru_cache(maxsize=None)(self.model.embed_query)  # the probes, of which both indices learn
         with repairable(self.root.derived):
             report = self.indices.reindex(
                 self.model.engine,
@@ -104,7 +101,7 @@ class Upkeep:
                 report_progress,
                 rebuild=rebuild or is_of_another_format(self.root.ledger),
                 begin=self._point,
-                finish=lambda: self._finish(report_progress, embed_query),
+                finish=lambda: self._finish(report_progress),
             )
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
@@ -115,7 +112,7 @@ class Upkeep:
                 self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
                 if not self.stretches.is_empty:
                     self._weigh(self.stretches, report_progress)
-                self._calibrate_stretches(embed_query)
+                self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
             if self.fading().run != self.indices.ledger.note(COMPACTED):
                 self._compact()
@@ -124,9 +121,9 @@ class Upkeep:
         logger.info("%d sources read, %d removed, %.1f s", report.changed, report.removed, report.seconds)
         return report
 
-    def _finish(self, report_progress: Callable[[Progress], None], embed_query: Callable[[str], Embedded]) -> None:
+    def _finish(self, report_progress: Callable[[Progress], None]) -> None:
         self._weigh(self.indices, report_progress)
-        self._calibrate(embed_query)
+        self._calibrate()
 
     def _compact(self) -> None:
         """Gives back the room of what faded since this was last done."""
@@ -163,25 +160,22 @@ class Upkeep:
                 held |= {*self.stretches.ledger.texts()}
             self.further.sparse.keep_alone(held)
 
-    def _calibrate(self, embed_query: Callable[[str], Embedded]) -> None:
-        self._calibrate_index(self.indices, self.root.ledger, embed_query)
+    def _calibrate(self) -> None:
+        self._calibrate_index(self.indices, self.root.ledger)
 
-    def _calibrate_stretches(self, embed_query: Callable[[str], Embedded]) -> None:
+    def _calibrate_stretches(self) -> None:
         if self.stretches is not None and not self.stretches.is_empty:
-            self._calibrate_index(self.stretches, self.stretches.file, embed_query)
+            self._calibrate_index(self.stretches, self.stretches.file)
 
-    def _calibrate_index(
-        self, index: Indices | StretchIndex, file: Path, embed_query: Callable[[str], Embedded]
-    ) -> None:
+    def _calibrate_index(self, index: Indices | StretchIndex, file: Path) -> None:
         further = self.further
         calibrate(
             index.ledger,
             index.snapshot(),
             self.stemmer,
-            embed_query,
+            self.model.embed_again,
             further.scores_of(file),
             further.identity,
-            embed_probe=self.model.embed_again,
         )
 
     # -- checks -------------------------------------------------------------------------------------------------
@@ -234,8 +228,8 @@ class Upkeep:
                 old = self.model.exchange(files, engine)
                 change_setting(self.root.settings, "model", files.card.name)
                 self.indices.ledger.set_note(CALIBRATION_NOTE, "")
-                self._calibrate(self.model.embed_query)
-                self._calibrate_stretches(self.model.embed_query)
+                self._calibrate()
+                self._calibrate_stretches()
             remove_file(self.root.next_model)
             if old is not None:
                 old.close()

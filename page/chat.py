@@ -88,7 +88,7 @@ def _answer(served: ServedMemory, render: Renderer, asked: ChatQuestion) -> Gene
                     yield {"text": shown(piece)}
                 elif not isinstance(piece, Finished):
                     number += 1
-                    yield {"text": f"[{number}{'' if piece.verified else ' not verified'}]"}
+                    yield {"text": piece.mark(number)}
                 else:
                     turn = kept.load(name).turns[-1]
                     yield {"html": _html(render, "chat_turn.html", turn=turn, end=piece), "name": name}

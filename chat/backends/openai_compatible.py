@@ -47,13 +47,11 @@ class OpenAIBackEnd:
             "stream_options": {"include_usage": True},
         }
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        needs_tls = url.startswith(
-            "https:"
-        )  # to read all certificates takes 30 ms, which a service of one's own needs not
+        is_plain = url.casefold().startswith("http://")  # else all certificates are read, which takes 30 ms
         timeout = httpx.Timeout(SILENT_SECONDS, connect=CONNECT_SECONDS)
         try:
             with (
-                httpx.Client(headers=headers, timeout=timeout, trust_env=False, verify=needs_tls) as client,
+                httpx.Client(headers=headers, timeout=timeout, trust_env=False, verify=not is_plain) as client,
                 client.stream("POST", f"{url}/chat/completions", json=body) as response,
             ):
                 if response.status_code != 200:

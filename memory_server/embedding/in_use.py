@@ -7,7 +7,7 @@ from functools import lru_cache
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 
-KEPT = 64  # questions, as many as there are probes; 20 KB each
+KEPT = 128  # questions of 20 KB: 64 probes, and the own passages that each of two indices asks for
 
 
 class ModelInUse:

@@ -471,7 +471,10 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
 
     any_of("layer = ?", wanted.layers)
     any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
-    any_of("folded(namespace) || '/' like ? escape '\\'", [below(name) for name in wanted.namespaces])
+    any_of(
+        "folded(namespace) || '/' like ? escape '\\'",
+        [f"{escaped_like(name.casefold().strip('/'))}/%" for name in wanted.namespaces],
+    )
     any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
     any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
     any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
@@ -486,9 +489,9 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     return clauses, values
 
 
-def below(namespace: str) -> str:
-    """What LIKE finds a namespace and all below it by; `_` and `%` stand for themselves."""
-    return re.sub(r"([\\%_])", r"\\\1", namespace.casefold().strip("/")) + "/%"
+def escaped_like(text: str) -> str:
+    """A text as LIKE finds it, with `\\` as its escape: `_` and `%` stand for themselves."""
+    return re.sub(r"([\\%_])", r"\\\1", text)
 
 
 def _topic_file(name: str) -> str:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from memory_server.index.ledger import escaped_like
 from memory_server.language.words import CJK_RUN, cjk_pairs, extra_words
 from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term, wanted_terms
 
@@ -180,7 +181,7 @@ def _in_parts_of_words(where: Where, expression: Expression) -> Iterator[Literal
         "select chunk.id, source, path, 0.0, context, passage from chunk join source on source.id = chunk.source"
         " where text_hash is not null"
         " and (passage like ? escape '\\' or context like ? escape '\\') limit ?",
-        (like := f"%{_escaped_like(longest)}%", like, MAX_CANDIDATES),
+        (like := f"%{escaped_like(longest)}%", like, MAX_CANDIDATES),
     )
     yield from _compared(rows, expression, where, least=2)
 
@@ -256,7 +257,3 @@ def _closeness(terms: Sequence[Term], text: str) -> int:
             continue
         closeness = max(closeness, 1 if re.search(whole, text, re.IGNORECASE) else 2)
     return closeness
-
-
-def _escaped_like(text: str) -> str:
-    return re.sub(r"([\\%_])", r"\\\1", text)

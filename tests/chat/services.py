@@ -5,8 +5,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+from ssl import SSLContext
 from typing import Any
+
+from tests.loopback import served
 
 
 @dataclass
@@ -19,7 +22,9 @@ class Streaming:
 
 
 @contextmanager
-def streaming(events: Sequence[bytes], *, status: int = 200, endless: bool = False) -> Iterator[Streaming]:
+def streaming(
+    events: Sequence[bytes], *, status: int = 200, endless: bool = False, tls: SSLContext | None = None
+) -> Iterator[Streaming]:
     """Answers each POST with these pieces; `endless`: the last one again and again until the reader leaves."""
     service = Streaming()
 
@@ -44,18 +49,8 @@ def streaming(events: Sequence[bytes], *, status: int = 200, endless: bool = Fal
             self.end_headers()
             self.wfile.write(b"{}")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield service
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler, tls) as service.url:
+        yield service
 
 
 def event(told: dict[str, Any], name: str = "") -> bytes:

@@ -102,6 +102,14 @@ def test_what_is_no_source_of_the_root_is_never_looked_at(path: str, tmp_path: P
     assert [one.verified for one in found if isinstance(one, Citation)] == [False, True]
 
 
+@pytest.mark.parametrize("pieces", [("9999【1】, as 【1", "】 says."), ("9999", "【1】, as 【1】 says.")])
+def test_a_model_cannot_put_the_mark_of_a_citation_where_it_likes(pieces: tuple[str, ...]) -> None:
+    citation, text = cited('[1: "listens on port 2525"]', " So it is ", *pieces)
+
+    assert isinstance(citation, Citation) and citation.verified and citation.mark(1) == "【1】"
+    assert text == " So it is 9999[1], as [1] says."
+
+
 def test_a_line_that_changed_since_it_was_shown_is_not_verified(tmp_path: Path) -> None:
     root = new_root(tmp_path / "m")
     file = write_topic(root, "mail", LINES[0] + "\n")

@@ -1,10 +1,16 @@
 """A turn of a chat: what is found, asked and kept. Back ends speak their real protocols on the loopback."""
 
 import datetime as dt
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from chat.backends.anthropic_api import AnthropicBackEnd
 from chat.backends.openai_compatible import OpenAIBackEnd
@@ -72,7 +78,7 @@ def test_topics_come_first_with_path_and_lines_and_sessions_are_marked(asked_mem
     assert asked.index("topic (rank 1) | Mail | topics/mail.md") < asked.index("session (rank 2), said at some time")
     assert f"   | {LINE}" in asked and asked.endswith(f"My question: {ASKED}")
     [turn] = chat.conversations.load(name).turns
-    assert (turn.question, turn.answer, turn.ended) == (ASKED, "It is 2525 [1].", "")
+    assert (turn.question, turn.answer, turn.ended) == (ASKED, "It is 2525 【1】.", "")
     assert turn.citations == (citation,)
     assert isinstance(pieces[-1], Finished) and pieces[-1].usage is not None and pieces[-1].usage.cached_tokens == 500
 
@@ -82,6 +88,33 @@ def test_a_memory_that_orders_a_citation_gets_it_marked_as_unverified(asked_memo
         _, pieces = answered(chat_on(asked_memory, OpenAIBackEnd("m", service.url)))
 
     assert [one.verified for one in pieces if isinstance(one, Citation)] == [False]
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_nothing_is_sent_to_a_service_whose_certificate_nobody_vouches_for(
+    asked_memory: Memory, tmp_path: Path, scheme: str
+) -> None:
+    with streaming(openai_events("I am not who you meant."), tls=self_signed(tmp_path)) as service:
+        chat = chat_on(asked_memory, OpenAIBackEnd("m", service.url.replace("https", scheme)))
+        with pytest.raises(BackEndFailed, match="cannot be reached"):
+            answered(chat)
+
+    assert service.asked == []
+
+
+def self_signed(folder: Path) -> ssl.SSLContext:
+    """What a server needs to speak TLS as somebody whom no authority knows."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "relay")])
+    day = dt.datetime.now(dt.UTC)
+    made = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), day, day + dt.timedelta(1)
+    )
+    (folder / "cert.pem").write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
 
 
 def test_a_question_that_says_little_is_asked_with_the_one_before(asked_memory: Memory) -> None:

@@ -5,8 +5,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.loopback import served
 
 
 @dataclass
@@ -39,18 +41,8 @@ def serving(*answers: tuple[int, Any], until: threading.Event | None = None) -> 
             self.end_headers()
             self.wfile.write(content)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        service.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield service
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler) as service.url:
+        yield service
 
 
 def as_openai(text: str) -> tuple[int, Any]:

@@ -1,11 +1,10 @@
 """Compression over several trainers, against servers on the loopback that speak the trainer's protocol."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
@@ -13,6 +12,7 @@ from memory_server.settings_file import change_setting
 from oneiros.environment import Environment
 from oneiros.ingest.run import Wanted, run_ingest
 from tests.crawler.builders import SESSION, working_session, write_transcript
+from tests.loopback import served
 from tests.memories import new_root
 
 DECISION = {"text": "Keepalive every 300 s in src/relay.py", "entries": ["00000005"]}
@@ -42,17 +42,8 @@ def trainer(pieces: list[str] | None) -> Iterator[str]:
                 self.wfile.write(f"data: {json.dumps({'choices': [{'delta': {'content': piece}}]})}\n\n".encode())
             self.wfile.write(b"data: [DONE]\n\n")
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler) as url:
+        yield url
 
 
 def compressed(home: Path, *urls: str) -> CompressedSession:

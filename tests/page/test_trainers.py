@@ -1,11 +1,10 @@
 """A trainer that answers is shown with its card, its loss and its log, and its token stays with the daemon."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +17,7 @@ from oneiros.environment import Environment
 from page.person import trainer_routes
 from page.rendering import Renderer
 from page.served import ServedMemory
+from tests.loopback import served
 
 TOKEN = "of-this-desk-alone-7f3a"
 CARD = {  # as `trainer.serving.gauges.Gauge` is sent
@@ -56,17 +56,8 @@ def answering() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(json.dumps(ANSWERS[self.path] if is_known else {}).encode())
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler) as url:
+        yield url
 
 
 def shown(home: Path, url: str, token: str) -> str:

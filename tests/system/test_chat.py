@@ -34,9 +34,9 @@ def test_an_answer_comes_with_its_citations_and_is_kept(house: House) -> None:
         renamed = house.command("chat", "--rename", name, "Ports", "of", "the", "relay")
         page = house.command("chat", "--export", name).stdout
 
-    assert "It is 2525 [1], and pink [2 NOT VERIFIED]." in done.stdout
-    assert '[1] topics/mail.md:3 (approved topic): "listens on port 2525"' in done.stdout
-    assert '[2] NOT VERIFIED: "pink relay" was not found in topics/mail.md' in done.stdout
+    assert "It is 2525 【1】, and pink 【2 NOT VERIFIED】." in done.stdout
+    assert '【1】 topics/mail.md:3 (approved topic): "listens on port 2525"' in done.stdout
+    assert '【2】 NOT VERIFIED: "pink relay" was not found in topics/mail.md' in done.stdout
     assert "1 passages" in done.stderr or "2 passages" in done.stderr
     assert "of 3,000 tokens" in done.stderr and "900 tokens in (500 cached), 30 out, 0.0000 dollars" in done.stderr
     assert "Ports of the relay" in renamed.stdout

@@ -64,12 +64,9 @@ def calibrate(
     embed_query: Callable[[str], Embedded],
     sparse: Callable[[Snapshot, str], Vectors] | None = None,
     models: str = "",
-    *,
-    embed_probe: Callable[[str], Embedded] | None = None,
 ) -> None:
     """Learns the scales of an index and notes them, unless they are known for what it holds.
 
-    `embed_probe`: does what `embed_query` does, and may know the probes from the last time.
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
     content = FORMAT + _content_mark(ledger) + models
@@ -80,7 +77,7 @@ def calibrate(
     if len(places) == 0:
         ledger.set_note(NOTE, "")
         return
-    learnt = _learn(ledger, snapshot, stemmer, [*map(embed_probe or embed_query, PROBES)], places)
+    learnt = _learn(ledger, snapshot, stemmer, [*map(embed_query, PROBES)], places)
     values = [learnt.meaning.middle, learnt.meaning.unit, learnt.tokens.middle, learnt.tokens.unit, learnt.background]
     values.append(_reach(ledger, snapshot, stemmer, embed_query, learnt))
     if sparse:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chat.citations import Citation
+from chat.citations import MARKS, Citation
 from chat.context import Context
 from chat.conversations import as_markdown, citation_line
 from chat.records import Usage
@@ -133,7 +133,7 @@ class _Talking:
                 continue
             if isinstance(piece, Citation):
                 self._cited.append(piece)
-                piece = f"[{len(self._cited)}{'' if piece.verified else ' NOT VERIFIED'}]"
+                piece = piece.mark(len(self._cited))
             text += piece
             if not as_json:
                 print(shown(piece), end="", flush=True)
@@ -146,7 +146,7 @@ class _Talking:
             return
         data("")
         for number, one in enumerate(self._cited, start=1):
-            data(f"[{number}] {citation_line(one)}")
+            data(f"{MARKS[0]}{number}{MARKS[1]} {citation_line(one)}")
         if end.ended:
             talk(f"Not whole: {end.ended}.")
         talk(f"{_counted(usage)}{end.usd:.4f} dollars. Go on: oneiros chat --load {self._name}")
