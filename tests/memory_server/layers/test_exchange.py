@@ -133,6 +133,43 @@ def test_a_file_of_0_1_is_raised_and_nothing_of_it_is_lost() -> None:
     assert as_own(OLDER) == as_own(as_markdown(as_own(OLDER), SourcePath("topics/mail.md"), DAY))
 
 
+def test_no_reading_of_yaml_changes_what_is_written_freely() -> None:
+    told = {"at": "12:30", "code": "0755", "ratio": "1.10", "big": "1e3", "on": "yes", "when": "2026-01-01", "x": "NaN"}
+    free = {**told, "half": 0.5, "count": 7, "no": None, "is": True}
+    written = ", ".join(f"{key}: {'null' if one is None else str(one).replace('T', 't')}" for key, one in free.items())
+    old = "{port: 2525, tls: true, ratio: 0.5, nothing: null, version: '1.10'}"
+    odd = FULL.replace(old, f"{{{written}}}")
+
+    assert parse_frontmatter(as_own(odd)).fields["properties"] == parse_frontmatter(odd).fields["properties"]
+    assert as_json_ld(odd)["properties"] == free
+
+
+@pytest.mark.parametrize("odd", ["oneiros: mine", "oneiros: [1]"])
+def test_what_another_keeps_under_our_name_stays(odd: str) -> None:
+    text = OLDER.replace("code_refs:", f"extensions: {{{odd}}}\ncode_refs:")
+
+    assert as_json_ld(as_markdown(text, SourcePath("x.md"), DAY))["extensions"]["oneiros"]["codeRefs"]
+    assert "code_refs" not in as_own(text) and "relay.py" in as_own(text)
+
+
+def test_what_has_no_place_beside_its_neighbours_comes_back_to_them() -> None:
+    odd = FULL.replace("  ttl: P365D\n", "  ttl: P365D\n  mood: calm\n")
+    sent = as_markdown(odd, SourcePath("x.md"), DAY)
+    told = as_json_ld(sent)
+
+    jsonschema.validate(told, SCHEMA)
+    assert told["extensions"]["oneiros"] == {"temporal": {"mood": "calm"}}
+    assert parse_frontmatter(as_own(sent)).fields["temporal"] == parse_frontmatter(odd).fields["temporal"]
+
+
+def test_what_a_stranger_keeps_for_us_takes_no_place_of_what_is_said() -> None:
+    hidden = FULL.replace("extensions:\n", "extensions:\n  oneiros: {id: other, type: episodic, project: mail}\n")
+    back = parse_frontmatter(as_own(hidden))
+
+    assert back.text("id") == "7f3a8b2c-1d4e-5f6a-9b0c-2d3e4f5a6b7c" and back.text("type") == "semantic"
+    assert back.text("project") == "mail"
+
+
 @pytest.mark.parametrize("file", sorted((SHIPPED / "topics").rglob("*.md")), ids=lambda file: file.stem)
 def test_a_shipped_topic_keeps_to_the_schema_and_comes_back(file: Path) -> None:
     text, path = file.read_text(encoding="utf-8"), SourcePath(file.relative_to(SHIPPED).as_posix())

@@ -13,6 +13,7 @@ from oneiros.environment import Environment
 from tests.memories import write_topic
 
 Oneiros = Callable[..., tuple[int, str, str]]
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
 @pytest.fixture
@@ -131,9 +132,28 @@ def test_a_bundle_is_shown_whole_taken_as_topics_and_undone(oneiros: Oneiros, tm
     assert oneiros("dream", "revert", error.split()[-1])[0] == 0 and names(oneiros) == before
 
 
+def test_secrets_are_masked_on_both_ways_and_links_are_passed_over(oneiros: Oneiros, tmp_path: Path) -> None:
+    folder, head = tmp_path / "theirs", "---\nid: a\ntype: semantic\ncreated: 2026-01-02\n---\n"
+    folder.mkdir()
+    (folder / "relay.md").write_text(f"{head}The relay's token is {SECRET}.\n", encoding="utf-8")
+    (tmp_path / "outside.md").write_text(head.replace("id: a", "id: b") + "Outside.\n", encoding="utf-8")
+    (folder / "link.md").symlink_to(tmp_path / "outside.md")
+
+    code, out, _ = oneiros("import", "--mif", "theirs")
+    taken = (tmp_path / "mem" / "topics" / "relay.md").read_text(encoding="utf-8")
+    assert code == 0 and SECRET not in out + taken and "Outside." not in out and "link" not in names(oneiros)
+
+    (tmp_path / "mem" / "topics" / "relay.md").write_text(f"{head}It is {SECRET}.\n", encoding="utf-8")
+    assert oneiros("dream", "adopt", "topics/relay.md")[0] == 0 and oneiros("export", "--mif", "ours")[0] == 0
+    sent = [file.read_text(encoding="utf-8") for file in (tmp_path / "ours").rglob("*") if file.is_file()]
+    assert sent and all(SECRET not in text for text in sent)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (("export", "--mif", "mem/topics/out"), "lies in the memory"),
+        (("export", "--mif", "bundle/mif.md"), "is not an empty folder"),
         (("import", "--mif", "nowhere"), "there is no folder"),
         (("import", "--mif", "bundle", "x.md"), "--mif takes one folder"),
         (("import", "--mif", "bundle"), "of the bundle is topics/mif.md with another text"),
