@@ -28,7 +28,7 @@ class NamedTime:
 
     def holds(self, date: dt.date) -> bool:
         """Whether a date lies in this time, or on the day behind it."""
-        return any(self._is(day) for day in (date, date - LATE))
+        return self._is(date) or (date > dt.date.min and self._is(date - LATE))
 
     def _is(self, date: dt.date) -> bool:
         named = ((self.year, date.year), (self.month, date.month), (self.day, date.day))

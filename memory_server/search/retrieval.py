@@ -101,7 +101,7 @@ class Retriever:
         self._weights = weights
         self._stemmer = stemmer
         self._embed_query = embed_query
-        self._said = lru_cache(maxsize=1)(self._say)  # layers are ranked together, then topics alone
+        self._compared = lru_cache(maxsize=1)(self._compare)  # layers are ranked together, then topics alone
         self.snapshot = indices.snapshot()
 
     @property
@@ -146,7 +146,7 @@ class Retriever:
 
         `weights`: others than those of this retriever.
         """
-        likeness, words, of_tokens = self._said(question.text)
+        likeness, words, of_tokens = self._compared(question.text)
         scope, weights = self._scope(question), weights or self._weights
         calibration, scale = self.calibration, self.calibration.sparse
         sparse = scale(self._sparse(self.snapshot, question.text)) if self._sparse and scale else None
@@ -154,7 +154,7 @@ class Retriever:
         ranker = Ranker(likeness, calibration, scope, words, of_tokens, weights, sparse, times)
         return ranker, self._nearest(likeness, scope, ARM_HITS)
 
-    def _say(self, text: str) -> tuple[Likeness, WordScores, Scores]:
+    def _compare(self, text: str) -> tuple[Likeness, WordScores, Scores]:
         """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
         embedded, connection = self._embed_query(text), self._indices.ledger.connection
         terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)

@@ -170,16 +170,13 @@ class Ranker:
         meaning = self.calibration.meaning(self.likeness.cosines(places))
         of_models = {} if self.sparse is None else {"sparse": self.sparse[places]}
         of_time = {"time": self._in_time(places)} if self.times else {}
-        return (
-            of_models
-            | of_time
-            | {
-                "words_near": self.words.near_at(places),
-                "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
-                "meaning": meaning,
-                "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
-            }
-        )
+        always = {
+            "words_near": self.words.near_at(places),
+            "words_source": self.words.of_source[self.snapshot.passages.sources[places]],
+            "meaning": meaning,
+            "meaning_near": near_mean(meaning, runs_of(self.snapshot, places)),
+        }
+        return of_models | of_time | always
 
     def _in_time(self, places: Places) -> Scores:
         """NAMED_TIME for each passage of a source whose date lies in a time that the question names, else 0."""

@@ -37,3 +37,7 @@ def test_a_month_holds_its_days_and_the_one_behind_them(date: str, held: bool) -
 def test_what_is_not_named_may_be_any() -> None:
     assert NamedTime(month=2, day=29).holds(dt.date(2024, 2, 29))
     assert not NamedTime(month=2, day=29).holds(dt.date(2024, 2, 28))
+
+
+def test_the_first_day_of_the_calendar_has_none_before_it() -> None:
+    assert NamedTime(1).holds(dt.date.min) and not NamedTime(2026).holds(dt.date.min)
