@@ -76,9 +76,10 @@ def topics(
     heads = found["topics"]
     style, width = styler(no_color=no_color), max((len(head["name"]) for head in heads), default=0)
     below = ""
-    for head in sorted(heads, key=lambda head: head["namespace"]) if tree else heads:
-        if tree and head["namespace"] != below:
-            below = head["namespace"]
+    spaces = {head["name"]: head.get("namespace", "") if tree else "" for head in heads}  # an older daemon tells none
+    for head in sorted(heads, key=lambda head: spaces[head["name"]]):
+        if spaces[head["name"]] != below:
+            below = spaces[head["name"]]
             data(f"{shown_line(below)}/")
         name = style(f"{head['name']:<{width}}", bold=True)
         data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
