@@ -199,6 +199,7 @@ class Hit:
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did
+    memory: str = ""  # whose it is, where two memories answer: `account`, `project NAME`
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
 from memory_server.search.as_of import joined_with, question_then, topic_hits
+from memory_server.search.joining import in_account
 from memory_server.search.pipeline import EMPTY, Pipeline
 from memory_server.search.query import parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
@@ -521,6 +522,8 @@ class Memory:
         return Aging(self.root, self.indices, self.raw, self.use, self.person, self.today)
 
     def with_use(self, answer: Answer) -> Answer:
-        """An answer that says of each hit how its source was used so far, among the parts of its score."""
-        told = self.aging().told([hit.path for hit in answer.hits])
-        return replace(answer, hits=tuple(replace(hit, parts={**hit.parts, **told[hit.path]}) for hit in answer.hits))
+        """An answer that says of each own hit how its source was used so far, among the parts of its score."""
+        told = self.aging().told([hit.path for hit in answer.hits if not in_account(hit.path)])
+        return replace(
+            answer, hits=tuple(replace(hit, parts={**hit.parts, **told.get(hit.path, {})}) for hit in answer.hits)
+        )

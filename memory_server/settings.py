@@ -76,6 +76,7 @@ class PersonSettings:
     """`config.toml`: what belongs to one person on one machine."""
 
     trusted_roots: tuple[str, ...] = setting((), "memories inside repositories that may take effect")
+    both_memories: bool = setting(True, "inside a project whose memory you trust, the account's memory answers too")
     signing_key: str = setting("", "public half of the key that signs your decisions, and its fingerprint")
     embedding_share: Share = setting(0.5, "share of the cores that index; at least one does")
     embedding_cores: tuple[int, ...] = setting((), "these cores instead of a share, a worker each")

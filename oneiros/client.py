@@ -62,7 +62,8 @@ class Client:
             raise DaemonLost
         return answer
 
-    def search(self, question: Question) -> tuple[Answer, int]:
-        """An answer, and how many files the indices are behind."""
-        found = self.ask("POST", ROUTES[question.search], question_json(question) | {"fresh": True, "explain": True})
+    def search(self, question: Question, *, both: bool = False) -> tuple[Answer, int]:
+        """An answer, and how many files the indices are behind. `both`: with the account's memory beside a project's."""
+        wanted = {"fresh": True, "explain": True} | ({"both": True} if both else {})
+        found = self.ask("POST", ROUTES[question.search], question_json(question) | wanted)
         return answer_of_json(found), int(found["behind"])

@@ -82,6 +82,7 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "replaced_by": hit.replaced_by,
         "standing": hit.standing or "",
         "settled_at": hit.settled_at,
+        "memory": hit.memory,
     }
 
 
@@ -125,6 +126,7 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         replaced_by=hit["replaced_by"],
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
         settled_at=hit.get("settled_at", 0),
+        memory=hit.get("memory", ""),
     )
 
 
@@ -165,8 +167,8 @@ def _head(number: int, hit: Hit) -> str:
         marks.append(f"replaced by {shown_line(hit.replaced_by)}")
     if hit.more_lines:
         marks.append(f"also lines {', '.join(str(lines) for lines in hit.more_lines[:4])}")
-    parts = [
-        f"{number}. {layer_shown(hit.layer)}",
+    parts = [  # the memory's name stands before all that its files say, so that no title can pass for another's
+        f"{number}. {f'{hit.memory} | ' if hit.memory else ''}{layer_shown(hit.layer)}",
         title_shown(hit.title),
         date_shown(hit.date) or "undated",
         f"{shown_line(hit.path)}:{hit.lines}",

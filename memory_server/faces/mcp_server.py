@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from memory_server.document import TYPES
 from memory_server.errors import OneirosError
 from memory_server.faces.answer_text import answer_json, answer_text
+from memory_server.faces.door import Door
 from memory_server.faces.memory_text import reading_text, session_text, status_text, topics_text
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
@@ -62,9 +63,11 @@ def create_server(
     before_answer: Callable[[], None] = lambda: None,
     more_tools: Sequence[Tool] = (),
     unlisted: Sequence[Tool] = (),
+    door: Door | None = None,
 ) -> MCPServer[Any]:
     """The server over an open memory. `before_answer` runs ahead of every search, to bring the indices level.
 
+    `door`: what answers for the memory, where another one may stand beside.
     `more_tools` are those of the parts of the house above this one; `unlisted` ones are for programs alone.
     """
     server = Server(
@@ -72,7 +75,7 @@ def create_server(
         version=version,
         instructions=INSTRUCTIONS,
         log_level="WARNING",
-        tools=[*memory_tools(memory, before_answer), *more_tools, *unlisted],
+        tools=[*memory_tools(memory, before_answer, door), *more_tools, *unlisted],
     )
     server.unlisted = frozenset(tool.name for tool in unlisted)
     _add_resources(server, memory)
@@ -80,12 +83,15 @@ def create_server(
     return server
 
 
-def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: None) -> list[Tool]:
+def memory_tools(
+    memory: Memory, before_answer: Callable[[], None] = lambda: None, door: Door | None = None
+) -> list[Tool]:
     """The tools of the memory itself; other parts of the house bring their own."""
+    answering = door or memory
 
     def answered(question: Question) -> CallToolResult:
         before_answer()
-        answer = memory.search(question)
+        answer = answering.search(question)
         text = TextContent(type="text", text=answer_text(answer, memory.person.answer_tokens))
         structured = answer_json(answer) if memory.person.structured_output else None
         return CallToolResult(content=[text], structured_content=structured)
@@ -138,8 +144,8 @@ def memory_tools(memory: Memory, before_answer: Callable[[], None] = lambda: Non
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         if depth:
-            return session_text(memory.read_session(name, depth, first))
-        return reading_text(memory.read(name, first, last))
+            return session_text(answering.read_session(name, depth, first))
+        return reading_text(answering.read(name, first, last))
 
     def memory_status() -> str:
         """What this memory holds and whether its indices are in order."""

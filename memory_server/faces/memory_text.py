@@ -89,6 +89,7 @@ def reading_json(reading: Reading) -> dict[str, Any]:
         "path": reading.path,
         "layer": reading.layer.value,
         "title": reading.title,
+        "date": reading.date.isoformat() if reading.date else None,
         "first_line": reading.lines.first,
         "last_line": reading.lines.last,
         "of_lines": reading.last_line,

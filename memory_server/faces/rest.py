@@ -22,6 +22,7 @@ from memory_server.document import TYPES
 from memory_server.embedding.workers import usable_cores
 from memory_server.errors import ContentError, NeedsRepair, OneirosError, UsageError
 from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.door import Door
 from memory_server.faces.indexing import Indexing
 from memory_server.faces.memory_text import reading_json, status_json, topics_json
 from memory_server.index.build import Changes
@@ -89,6 +90,8 @@ class QuestionBody(Body):
     as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")
     fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
+    both: bool = Field(False, description="the account's memory too, where this one is a project's")
+    quiet: bool = Field(False, description="wait for no run, and note the question nowhere")
 
     def question(self, search: Search) -> Question:
         """The question as data. Raises UsageError where it is none."""
@@ -165,8 +168,12 @@ def create_api(
     *,
     on_stop: Callable[[], None],
     on_restart: Callable[[], None],
+    door: Door | None = None,
 ) -> FastAPI:
-    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it."""
+    """The application over an open memory. `on_stop` ends the process that serves it, `on_restart` renews it.
+
+    `door`: what answers for it, where another memory may stand beside.
+    """
     api = FastAPI(
         title="oneiros",
         version=version,
@@ -181,8 +188,8 @@ def create_api(
         return await run_sync(indexing.wait, ticket, seconds, limiter=waiters)
 
     _add_errors(api)
-    _add_searches(api, memory, indexing, waited)
-    _add_reading(api, memory)
+    _add_searches(api, memory, door or memory, indexing, waited)
+    _add_reading(api, memory, door or memory)
     _add_episodes(api, memory, indexing)
     _add_indexing(api, memory, indexing, waited)
 
@@ -232,11 +239,14 @@ def error_json(error: OneirosError) -> dict[str, Any]:
     return {"kind": kind, "what": error.what, "where": where, "line": error.line, "remedy": error.remedy}
 
 
-def _add_searches(api: FastAPI, memory: Memory, indexing: Indexing, waited: Callable[[int, float], Any]) -> None:
+def _add_searches(
+    api: FastAPI, memory: Memory, door: Door, indexing: Indexing, waited: Callable[[int, float], Any]
+) -> None:
     async def answered(search: Search, asked: QuestionBody) -> dict[str, Any]:
         question = asked.question(search)
         behind = await made_fresh(memory, indexing, waited) if asked.fresh else 0
-        answer = await run_sync(memory.search, question)
+        look_up = memory.look_up if asked.quiet else memory.search
+        answer = await run_sync(door.search if asked.both else look_up, question)
         more = explained(await run_sync(memory.with_use, answer)) if asked.explain else {}
         return {"query": asked.query, **answer_json(answer), "behind": behind, **more}
 
@@ -269,7 +279,7 @@ async def made_fresh(memory: Memory, indexing: Indexing, waited: Callable[[int, 
     return count
 
 
-def _add_reading(api: FastAPI, memory: Memory) -> None:
+def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
     @api.get("/health")
     def health() -> JSONResponse:
         """Searches for something that the memory holds. 503 where that does not find it."""
@@ -296,7 +306,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
         last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
     ) -> dict[str, Any]:
         """Lines of a topic or session."""
-        return reading_json(memory.read(name, first, last))
+        return reading_json(door.read(name, first, last))
 
     @api.get("/api/session")
     def session(
@@ -307,7 +317,7 @@ def _add_reading(api: FastAPI, memory: Memory) -> None:
         first: Annotated[int, Query(ge=1, le=MAX_NUMBER, description="first raw turn")] = 1,
     ) -> dict[str, Any]:
         """A session as text, at a depth: from its one line to its turns."""
-        return {"text": memory.read_session(name, depth, first)}
+        return {"text": door.read_session(name, depth, first)}
 
     @api.get("/api/handoff")
     def handoff() -> dict[str, Any]:

@@ -6,6 +6,7 @@ from memory_server.document import Answer
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
+from memory_server.search.joining import addressed, in_account
 from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import progress_shown, talk
@@ -13,15 +14,20 @@ from oneiros.daemon.standing import standing
 from oneiros.environment import Environment
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
+from oneiros.two_memories import stands_beside, together
 
 
-def answer_here(environment: Environment, question: Question) -> Answer:
-    """The answer to a question."""
+def answer_here(environment: Environment, question: Question, *, both: bool = False) -> Answer:
+    """The answer to a question. `both`: with the account's memory beside a project's."""
     with open_memory(environment) as memory:
         bring_level(memory)
         if question.types:
             recorder_on(memory).bring_level()
-        return memory.with_use(memory.search(question))
+        answer = memory.with_use(memory.search(question))
+    if not (both and stands_beside(environment.own_root, memory.root, environment.person)):
+        return answer
+    with open_memory(environment, environment.own_root) as account:
+        return together(question, answer, account.with_use(account.look_up(question)), memory.root)
 
 
 def bring_level(memory: Memory) -> None:
@@ -35,8 +41,11 @@ def bring_level(memory: Memory) -> None:
 
 def lines_here(environment: Environment, name: str, first: int, last: int | None) -> dict[str, Any]:
     """Lines of a source."""
-    with open_memory(environment) as memory:
-        return reading_json(memory.read(name, first, last))
+    root = environment.choice.root
+    wanted = in_account(name) if stands_beside(environment.own_root, root, environment.person) else ""
+    with open_memory(environment, environment.own_root if wanted else root) as memory:
+        found = reading_json(memory.read(wanted or name, first, last))
+    return {**found, "path": addressed(found["path"])} if wanted else found
 
 
 def topics_here(environment: Environment) -> dict[str, Any]:

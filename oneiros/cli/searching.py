@@ -106,7 +106,7 @@ def search(
         per_source=per_source,
         include_raw=raw,
     )
-    answer = asked(context.obj, question, no_daemon=no_daemon)
+    answer = asked(context.obj, question, no_daemon=no_daemon, both=True)
     if as_json:
         more = {"explain": explained(answer)} if explain else {}
         data_json({"query": question.asked, **answer_json(answer), **more})
@@ -116,19 +116,22 @@ def search(
         raise typer.Exit(1)
 
 
-def asked(environment: Environment, question: Question, *, no_daemon: bool) -> Answer:
-    """The daemon's answer; that of the memory itself where none is wanted or none can be had."""
+def asked(environment: Environment, question: Question, *, no_daemon: bool, both: bool = False) -> Answer:
+    """The daemon's answer; that of the memory itself where none is wanted or none can be had.
+
+    `both`: with the account's memory, where the one that is meant is a project's.
+    """
     root = environment.choice.root
     client = Client.of(environment)
     if not no_daemon and root.index_page.is_file() and _starts(client):
         with suppress(DaemonLost):  # it ended meanwhile
-            answer, behind = client.search(question)
+            answer, behind = client.search(question, both=both)
             if behind:
                 talk(f"{behind} changed files are being read; this answer is without them.")
             return answer
     from oneiros.cli.opened import answer_here
 
-    return answer_here(environment, question)
+    return answer_here(environment, question, both=both)
 
 
 def _starts(client: Client) -> bool:
@@ -181,7 +184,8 @@ def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]
     )
-    head = f"{number:>2}  {hit.layer.value:<9}  {place}  {date}  {hit.certainty}  {shown_line(hit.title)}"
+    memory = f"{hit.memory}  " if hit.memory else ""
+    head = f"{number:>2}  {memory}{hit.layer.value:<9}  {place}  {date}  {hit.certainty}  {shown_line(hit.title)}"
     return head + (style(marks, italic=True) if marks else "")
 
 

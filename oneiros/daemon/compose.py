@@ -23,6 +23,7 @@ from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.settings import archive_of
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
+from oneiros.two_memories import TwoMemories
 from oneiros.worker import Worker
 
 
@@ -50,6 +51,7 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         memory.embed_query("warm up")
         memory.indices.snapshot()
         bring_lines_level()
+        door.warm_up()
 
     root, activity = environment.root_at(sockets.root), Activity()
     with open_memory(environment, root, as_it_is=True, before_search=before_search) as memory, ExitStack() as opened:
@@ -62,7 +64,8 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         review = ReviewNotice(lambda: decisions_on(root, memory.person))
         hooks = Hooks(memory, environment.home, queue, review)
         behind = (schedule.worker, queue.worker, model_lines.worker, Worker("warm-up", warm_up))
-        for part in (indexer, watcher, hooks, *behind):
+        door = TwoMemories(environment, memory)
+        for part in (indexer, watcher, hooks, *behind, door):
             opened.callback(part.close)
         mcp = create_server(
             memory,
@@ -70,9 +73,22 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
             before_answer=activity.note,
             more_tools=assistant_tools(environment, memory),
             unlisted=[hook_tool(hooks.answer)],
+            door=door,
         )
         workers = (indexer.worker, watcher.worker, *behind)
         running = running_on(environment, memory, indexer)
         yield Parts(
-            sockets, environment, memory, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
+            sockets,
+            environment,
+            memory,
+            door,
+            indexer,
+            hooks,
+            queue,
+            on_ingested,
+            mcp,
+            running,
+            activity,
+            Ending(),
+            workers,
         )

@@ -14,6 +14,7 @@ from oneiros.daemon.sockets import Listening
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.ingest.queue import IngestQueue
+from oneiros.two_memories import TwoMemories
 from oneiros.worker import Worker
 from page.served import Running
 
@@ -51,6 +52,7 @@ class Parts:
     sockets: Listening
     environment: Environment
     memory: Memory
+    door: TwoMemories  # what answers for the memory
     indexer: IndexRuns
     hooks: Hooks
     queue: IngestQueue

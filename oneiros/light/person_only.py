@@ -15,7 +15,7 @@ PERSON_COMMANDS = frozenset("review apply accept adopt revert trust forget key r
 PERSON_SETTINGS = frozenset(
     # what is read
     "trusted_roots crawl_roots agents speakers machine machines ingest_allow ingest_deny deny_words reference_roots "
-    "reference_endings references "
+    "reference_endings references both_memories "
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
     "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out "

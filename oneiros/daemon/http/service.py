@@ -109,7 +109,8 @@ def server_of(app: Guard, end: asyncio.Event) -> QuietServer:
 def create_app(parts: Parts, pages: PageSessions, no_page: str = "") -> FastAPI:
     """REST with MCP at `/mcp` beside it, and the page; without the guard. `no_page`: why none is served."""
     memory, indexer, ending = parts.memory, parts.indexer, parts.ending
-    api = create_api(memory, indexer, program_version(), on_stop=ending.told.set, on_restart=ending.restart)
+    stop, restart = ending.told.set, ending.restart
+    api = create_api(memory, indexer, program_version(), on_stop=stop, on_restart=restart, door=parts.door)
 
     add_daemon_routes(api, parts)
 

@@ -1,0 +1,194 @@
+"""Which of two memories answers first, where a project's and the account's are asked together.
+
+    python -m benchmarks.two_memories --json FILE
+
+Two memories are made of the documents of two projects, or of two conversations; what a question's answer stands in lies
+in the project's, in the account's, in both or, for questions about a third, in neither. Right is the memory in which it
+lies; of both the project's; of neither that nothing is called more than a perhaps. Measured on 200 questions about the
+documents of six projects (`docs`); whatever was chosen was chosen on LoCoMo's conversations (`locomo`). Beside it in
+the same run: raw scores merged, and the project's hits before all of the account's.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.layouts import Case, Question, load_cases, read_lines
+from benchmarks.machine import machine_text
+from benchmarks.metrics import confidence
+from benchmarks.silence import by_project
+from benchmarks.systems import built_memory, model_text
+from benchmarks.topics import LABELS, SHIPPED_MEMORY, SHIPPED_SET, read_questions, topics_of
+from memory_server.document import Answer, Certainty, Hit
+from memory_server.search.joining import ACCOUNT, joined
+from memory_server.search.query import parse_query
+
+KINDS = ("project", "account", "both", "neither")
+PAIRS = {  # of each set; the project's first
+    "topics": (("shipped", "labels"), ("labels", "shipped")),
+    "locomo": (("conv-26", "conv-30"), ("conv-41", "conv-42"), ("conv-30", "conv-26"), ("conv-42", "conv-41")),
+    "beam": (("01", "02"), ("03", "04"), ("05", "06"), ("07", "08"), ("13", "18")),
+    "docs": (("traefik", "authelia"), ("pydantic", "valkey"), ("wled", "klipper")),
+}
+MOST = {"topics": 20, "locomo": 25, "beam": 8, "docs": 17}  # questions of each kind and pair
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What both memories answer to one question, each by itself."""
+
+    kind: str
+    text: str
+    ours: Answer
+    theirs: Answer
+
+
+System = Callable[[Pair], Hit | None]
+
+
+def main() -> None:
+    """Reads the command line, asks everything, prints the tables and writes the JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=Path, default=Path("../shared/data"), help="the folder of shared data")
+    parser.add_argument("--json", type=Path, help="figures to FILE")
+    parser.add_argument("--vectors", type=Path, default=Path("benchmarks/out/vectors"))
+    options = parser.parse_args()
+    options.vectors.mkdir(parents=True, exist_ok=True)
+    print(machine_text())
+    print(f"model: {model_text()}")
+    found = {}
+    for name in ("locomo", "docs"):
+        pairs = list(asked(name, options.shared, options.vectors.resolve()))
+        found[name] = figures(pairs if name == "locomo" else pairs[:MEASURED])
+        print_table(name, found[name])
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+# -- the two memories -----------------------------------------------------------------------------------------------
+
+
+def asked(name: str, shared: Path, vectors: Path) -> Iterator[Pair]:
+    """Every question of a set, asked of both memories of its pair."""
+    cases = {case.name: case for case in cases_of(name, shared)}
+    for project, account in PAIRS[name]:
+        others = [case for case in cases.values() if case.name not in (project, account)]
+        third = [question for case in others for question in case.questions]
+        yield from of_pair(cases[project], cases[account], third, MOST[name], vectors)
+
+
+def cases_of(name: str, shared: Path) -> Iterator[Case]:
+    """The memories of a set, each with its questions."""
+    if name == "topics":
+        yield from topic_cases(shared)
+        yield from load_cases("locomo", shared / "locomo", None)  # whose questions neither answers
+    elif name == "docs":
+        for case in load_cases(name, shared / name, shared / "eval" / "docs_queries.jsonl"):
+            yield from by_project(case)
+    else:
+        yield from load_cases(name, shared / name, None)
+
+
+def topic_cases(shared: Path) -> Iterator[Case]:
+    """The memory that comes with the program, and topics made of the labels of real sessions."""
+    labels = list(read_lines(shared / LABELS))
+    shipped = {
+        f"topics/{file.name}": file.read_text(encoding="utf-8") for file in (SHIPPED_MEMORY / "topics").iterdir()
+    }
+    questions = read_questions(labels)
+    for name, files in ((SHIPPED_SET, shipped), ("labels", topics_of(labels))):
+        case = Case(name, files, unit_of_file={path: path for path in files})
+        own = [one for one in questions if one.topic in files and (one.of == SHIPPED_SET) == (name == SHIPPED_SET)]
+        case.questions = [Question(one.id, one.text, one.of, frozenset({one.topic})) for one in own]
+        yield case
+
+
+def of_pair(project: Case, account: Case, third: Sequence[Question], most: int, vectors: Path) -> Iterator[Pair]:
+    """The questions of one pair. Of the files in which answers stand every third is in both memories."""
+    shared = {path: case.files[path] for case in (project, account) for path in answering(case, case.questions)[::3]}
+    of_kind: dict[str, list[Question]] = {"neither": [*third]}
+    for case, alone in ((project, "project"), (account, "account")):
+        for question in case.questions:
+            held = [path in shared for path in answering(case, [question])]
+            if all(held) or not any(held):  # an answer that lies in one and in both says nothing
+                of_kind.setdefault("both" if all(held) else alone, []).append(question)
+    ours, theirs = (replace(case, files={**case.files, **shared}) for case in (project, account))
+    with built_memory(ours, vectors) as first, built_memory(theirs, vectors) as second:
+        for kind in KINDS:
+            for question in spread(of_kind.get(kind, []), most):
+                asked = parse_query(question.text)
+                yield Pair(kind, question.text, first.look_up(asked), second.look_up(asked))
+
+
+def answering(case: Case, questions: Sequence[Question]) -> list[str]:
+    """The files in which the answers of some questions stand."""
+    units = {unit for question in questions for unit in question.evidence}
+    paths = {path for (path, _), unit in case.unit_of_line.items() if unit in units}
+    return sorted(paths | {path for path, unit in case.unit_of_file.items() if unit in units})
+
+
+def spread(questions: Sequence[Question], count: int) -> list[Question]:
+    """So many of some questions, evenly spread over them."""
+    return [questions[place * len(questions) // count] for place in range(min(count, len(questions)))]
+
+
+# -- what stands first ----------------------------------------------------------------------------------------------
+
+
+def first_of_joined(pair: Pair) -> Hit | None:
+    """As shipped."""
+    return next(iter(joined(parse_query(pair.text), pair.ours, pair.theirs, "p").hits), None)
+
+
+def first_by_score(pair: Pair) -> Hit | None:
+    """Raw scores merged."""
+    firsts = [*pair.ours.hits[:1], *(replace(hit, memory=ACCOUNT) for hit in pair.theirs.hits[:1])]
+    return max(firsts, key=lambda hit: hit.score, default=None)
+
+
+def first_of_project(pair: Pair) -> Hit | None:
+    """The project's, wherever it has a hit."""
+    return next(iter([*pair.ours.hits, *(replace(hit, memory=ACCOUNT) for hit in pair.theirs.hits)]), None)
+
+
+SYSTEMS: Mapping[str, System] = {
+    "joined": first_of_joined,
+    "raw scores": first_by_score,
+    "project first": first_of_project,
+}
+
+
+def is_right(pair: Pair, first: Hit | None) -> bool:
+    """Whether the first hit is of the memory that answers; of none, whether nothing passes for an answer."""
+    if pair.kind == "neither":
+        return first is None or first.certainty is Certainty.PERHAPS
+    return first is not None and (first.memory == ACCOUNT) == (pair.kind == "account")
+
+
+def figures(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+    """For every system the share of right first memories, with its 95 % interval, and by kind of question."""
+    found = {}
+    for name, system in SYSTEMS.items():
+        right = [(pair.kind, float(is_right(pair, system(pair)))) for pair in pairs]
+        low, high = confidence([value for _, value in right])
+        kinds = {kind: fmean(value for one, value in right if one == kind) for kind in KINDS}
+        found[name] = {"n": len(pairs), "right": fmean(value for _, value in right), "low": low, "high": high, **kinds}
+    return found
+
+
+def print_table(name: str, found: Mapping[str, Mapping[str, float]]) -> None:
+    """The systems side by side."""
+    print(f"\n{name}{'':<12}{'n':>6}{'right':>8}{'95 %':>14}" + "".join(f"{kind:>10}" for kind in KINDS))
+    for system, row in found.items():
+        bounds = f"{row['low']:.3f}-{row['high']:.3f}"
+        print(
+            f"  {system:<16}{row['n']:>6.0f}{row['right']:>8.3f}{bounds:>14}"
+            + "".join(f"{row[kind]:>10.3f}" for kind in KINDS)
+        )
+
+
+if __name__ == "__main__":
+    main()

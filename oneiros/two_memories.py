@@ -1,0 +1,196 @@
+"""Inside a project that has a memory of its own: its memory and the account's, asked together.
+
+Each is asked by its own daemon: that of the project asks that of the account, as any client does, while it searches
+itself. It waits for a bounded time; without the account's answer its own stands, and says so. Where there is one memory
+nothing is asked and nothing runs. The account's is told to nobody whose memory the person does not trust, or trusts no
+longer: trust and the setting `both_memories` are looked up for every question.
+"""
+
+import datetime as dt
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from dream.judge.compare import CONTRADICTS_FROM
+from dream.judge.contradiction import Against, contradiction_of
+from dream.statements.reading import read_statement
+from memory_server.chunking import split_lines
+from memory_server.document import Answer, Hit, Layer, LineRange
+from memory_server.errors import NeedsRepair, OneirosError
+from memory_server.escaping import shown_line
+from memory_server.faces.answer_text import answer_of_json
+from memory_server.language.words import rarity_in
+from memory_server.memory import Memory
+from memory_server.reading import Reading
+from memory_server.root.paths import MemoryRoot
+from memory_server.search.joining import ACCOUNT, addressed, in_account, joined
+from memory_server.search.precedence import may_decide
+from memory_server.search.question import Question, question_json
+from memory_server.settings import PersonSettings
+from oneiros.client import ROUTES, Client, DaemonLost
+from oneiros.environment import Environment
+from oneiros.hooks.pointers import statements
+from oneiros.light.endpoint import is_running
+
+ACCOUNT_SECONDS = 3.0  # for the account's answer, from the question on
+AT_ONCE = 4  # questions to the account's memory under way
+COMPARED = 4  # topics of either memory that are compared
+NOT_ASKED = "The account's memory was not asked: %s."
+DIFFER = "%s:%s and %s:%s differ (%s); here the project's applies."
+START = "import os, sys; from oneiros.light.endpoint import started; started(os.environ, sys.argv[1], 'http').close()"
+
+
+def stands_beside(account: MemoryRoot, root: MemoryRoot, person: PersonSettings) -> bool:
+    """Whether the account's memory answers beside that of a root: it is there, and the root is a trusted other one."""
+    is_trusted = root.path in {Path(trusted).resolve() for trusted in person.trusted_roots}
+    return person.both_memories and is_trusted and root.path != account.path and account.index_page.is_file()
+
+
+def project_name(root: MemoryRoot) -> str:
+    """The name of the folder that a project's memory belongs to."""
+    return root.path.parent.name if root.path.name == "memory" else root.path.name
+
+
+class TwoMemories:
+    """Answers for an open memory, with the account's beside it where one stands there. Safe to share between threads."""
+
+    def __init__(self, environment: Environment, memory: Memory):
+        self._memory = memory
+        self._account = environment.own_root
+        variables = {key: value for key, value in environment.variables.items() if key != "ONEIROS_ROOT"}
+        self._variables: Mapping[str, str] = variables
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="account")
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def is_wanted(self) -> bool:
+        return stands_beside(self._account, self._memory.root, self._memory.person)
+
+    def warm_up(self) -> None:
+        """Starts the account's daemon where it will be asked, so that the first question does not wait for it."""
+        if self.is_wanted:
+            self._start()
+
+    def search(self, question: Question) -> Answer:
+        """The joined answer; that of the project's memory alone where the account's does not come in time."""
+        if not self.is_wanted:
+            return self._memory.search(question)
+        until = time.monotonic() + ACCOUNT_SECONDS
+        asking = self._pool.submit(self._asked, question)
+        ours = self._memory.search(question)
+        try:
+            theirs = asking.result(max(0.0, until - time.monotonic()))
+        except (TimeoutError, DaemonLost):
+            asking.cancel()
+            return _alone(ours, f"it did not answer within {ACCOUNT_SECONDS:.0f} seconds")
+        except OneirosError as error:
+            return _alone(ours, shown_line(str(error)).rstrip("."))
+        return together(question, ours, theirs, self._memory.root)
+
+    def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
+        """Lines of a source of either memory; an address leads into the account's. Raises as `Memory.read` does."""
+        if not (wanted := self._addressed(name)):
+            return self._memory.read(name, first, last)
+        lines = {"first": first} | ({} if last is None else {"last": last})
+        return _reading_of_json(self._told("/api/read", {"name": wanted, **lines}))
+
+    def read_session(self, name: str, depth: str, first: int = 1) -> str:
+        """A session of either memory, likewise."""
+        if not (wanted := self._addressed(name)):
+            return self._memory.read_session(name, depth, first)
+        return str(self._told("/api/session", {"name": wanted, "depth": depth, "first": first})["text"])
+
+    def _addressed(self, name: str) -> str:
+        return in_account(name) if self.is_wanted else ""
+
+    def _asked(self, question: Question) -> Answer:
+        wanted = {"explain": True, "quiet": True}
+        return answer_of_json(self._client().ask("POST", ROUTES[question.search], question_json(question) | wanted))
+
+    def _told(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
+        try:
+            return self._client().ask("GET", f"{path}?{urlencode(wanted)}", seconds=ACCOUNT_SECONDS)
+        except DaemonLost as error:
+            raise NeedsRepair(
+                "the account's memory does not answer", remedy="Ask again, or `oneiros doctor`"
+            ) from error
+
+    def _client(self) -> Client:
+        """A client of the account's daemon, which is started if need be."""
+        self._start()
+        return Client(self._variables, self._account.path)
+
+    def _start(self) -> None:
+        """By a process of its own: this one has threads, and must not be forked."""
+        if not is_running(str(self._account.path)):
+            command = [sys.executable, "-P", "-c", START, str(self._account.path)]
+            subprocess.run(command, env=dict(self._variables), stderr=subprocess.DEVNULL, check=False)
+
+
+def _alone(ours: Answer, why: str) -> Answer:
+    """The project's answer, with a word that the account's memory was not asked."""
+    return replace(ours, note=" ".join(filter(None, [ours.note, NOT_ASKED % why])))
+
+
+def _reading_of_json(found: Mapping[str, Any]) -> Reading:
+    """A reading of the account's memory; turns, which have several lines each, stay one part."""
+    layer, text = Layer(found["layer"]), str(found["text"])
+    return Reading(
+        addressed(found["path"]),
+        layer,
+        found["title"],
+        dt.date.fromisoformat(found["date"]) if found["date"] else None,
+        LineRange(found["first_line"], found["last_line"]),
+        found["of_lines"],
+        (text,) if layer is Layer.RAW else tuple(split_lines(text)),
+    )
+
+
+# -- what both say --------------------------------------------------------------------------------------------------
+
+
+def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot) -> Answer:
+    """One answer of both, in which topics that differ stand in the order of precedence and the answer says so."""
+    answer = joined(question, ours, theirs, project_name(root))
+    topics = [hit for hit in answer.hits if hit.layer is Layer.TOPIC and may_decide(hit) and hit.passage]
+    mine, other = ([hit for hit in topics if (hit.memory == ACCOUNT) is is_other] for is_other in (False, True))
+    if not (mine and other):
+        return answer
+    hits, notes = list(answer.hits), []
+    for winner, loser, why in _differing(mine[:COMPARED], other[:COMPARED]):
+        notes.append(why)
+        at, its = (next(n for n, hit in enumerate(hits) if hit.chunk == one.chunk) for one in (loser, winner))
+        hits[at] = replace(loser, replaced_by=winner.path, decides=False)
+        if at < its:
+            hits.insert(at, replace(hits.pop(its), certainty=loser.certainty))
+    return replace(answer, hits=tuple(hits), note=" ".join([*notes, answer.note]))
+
+
+def _differing(mine: Sequence[Hit], other: Sequence[Hit]) -> list[tuple[Hit, Hit, str]]:
+    """For each topic of the account's that one of the project's goes against: both, and a sentence that says so."""
+    said = {
+        hit.chunk: [(line, read_statement(text)) for line, text in statements(hit.passage)] for hit in (*mine, *other)
+    }
+    rarity = rarity_in(reading.text for readings in said.values() for _, reading in readings)
+    found = []
+    for theirs in other:
+        against: list[tuple[Against, Hit, int, int]] = [
+            (contradiction_of(new, old, rarity), ours, line, place)
+            for ours in mine
+            for (line, new), (place, old) in product(said[ours.chunk], said[theirs.chunk])
+        ]
+        most = max(against, key=lambda one: one[0].score, default=None)
+        if most and most[0].score >= CONTRADICTS_FROM:
+            sure, ours, line, place = most
+            where = (ours.path, ours.lines.first + line, theirs.path, theirs.lines.first + place)
+            found.append((ours, theirs, shown_line(DIFFER % (*where, sure.why))))
+    return found
