@@ -60,9 +60,8 @@ def main() -> None:
     print(machine_text())
     print(f"model: {model_text()}")
     found = {}
-    for name in ("locomo", "docs"):
-        pairs = list(asked(name, options.shared, options.vectors.resolve()))
-        found[name] = figures(pairs if name == "locomo" else pairs[:MEASURED])
+    for name in PAIRS:
+        found[name] = figures(list(asked(name, options.shared, options.vectors.resolve())))
         print_table(name, found[name])
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -63,7 +63,7 @@ class Client:
         return answer
 
     def search(self, question: Question, *, both: bool = False) -> tuple[Answer, int]:
-        """An answer, and how many files the indices are behind. `both`: with the account's memory beside a project's."""
+        """An answer, and how many files the indices are behind. `both`: of both memories, where two stand there."""
         wanted = {"fresh": True, "explain": True} | ({"both": True} if both else {})
         found = self.ask("POST", ROUTES[question.search], question_json(question) | wanted)
         return answer_of_json(found), int(found["behind"])

@@ -30,7 +30,7 @@ from memory_server.language.words import rarity_in
 from memory_server.memory import Memory
 from memory_server.reading import Reading
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.joining import ACCOUNT, addressed, in_account, joined
+from memory_server.search.joining import ACCOUNT, BOTH, addressed, in_account, joined
 from memory_server.search.precedence import may_decide
 from memory_server.search.question import Question, question_json
 from memory_server.settings import PersonSettings
@@ -59,7 +59,7 @@ def project_name(root: MemoryRoot) -> str:
 
 
 class TwoMemories:
-    """Answers for an open memory, with the account's beside it where one stands there. Safe to share between threads."""
+    """Answers for an open memory, with the account's beside it where one stands there. Threads may share it."""
 
     def __init__(self, environment: Environment, memory: Memory):
         self._memory = memory
@@ -172,7 +172,8 @@ def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot)
         hits[at] = replace(loser, replaced_by=winner.path, decides=False)
         if at < its:
             hits.insert(at, replace(hits.pop(its), certainty=loser.certainty))
-    return replace(answer, hits=tuple(hits), note=" ".join([*notes, answer.note]))
+    told = answer.note.replace(BOTH, " ".join(notes)) if notes else answer.note  # which says the same of these
+    return replace(answer, hits=tuple(hits), note=told)
 
 
 def _differing(mine: Sequence[Hit], other: Sequence[Hit]) -> list[tuple[Hit, Hit, str]]:

@@ -1,9 +1,9 @@
 """The answers of two memories as one: a project's, in which somebody is at work, and the account's beside it.
 
 Scores of two memories cannot be compared. What can is read on scales that each memory learnt for itself: how sure a hit
-is, as a word, and the probability that a memory answers the question at all. So the surer word stands first; of one word
-the project's, which says what holds here, unless the account's memory is much likelier to answer. Every source of the
-account's is named by an address, `account:topics/mail.md`, that no file of a memory can have as its path.
+is, as a word, and the probability that a memory answers the question at all. So the surer word stands first, and of one
+word the project's, which says what holds here, unless the account's memory is much likelier to answer. Every source of
+the account's is named by an address, `account:topics/mail.md`, that no file of a memory can have as its path.
 """
 
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _merged(first: Sequence[Hit], second: Sequence[Hit]) -> list[Hit]:
 
 
 def _note(question: Question, ours: Answer, theirs: Answer, hits: Sequence[Hit]) -> str:
-    """What to tell: whether the memory that leads may answer at all, who answers, and what the project's says beside."""
+    """What to tell: whether the memory that leads answers at all, who answers, and what the project's says beside."""
     if not hits:
         return ours.note
     led_by = theirs if hits[0].memory == ACCOUNT else ours
