@@ -40,7 +40,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     """,
     "oneiros": """
         light hook worker file_events environment client clients claude founding replay judging opening ingest chatting
-        first_steps dreaming lifecycle importing hooks two_memories daemon doctor uninstall cli
+        first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

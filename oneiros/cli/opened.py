@@ -11,10 +11,10 @@ from memory_server.search.question import Question
 from memory_server.upkeep import how_level
 from oneiros.cli.terminal.output import progress_shown, talk
 from oneiros.daemon.standing import standing
+from oneiros.daemon.two_memories import stands_beside, together
 from oneiros.environment import Environment
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
-from oneiros.two_memories import stands_beside, together
 
 
 def answer_here(environment: Environment, question: Question, *, both: bool = False) -> Answer:

@@ -12,6 +12,7 @@ from oneiros.daemon.parts import Activity, Ending, Parts
 from oneiros.daemon.running import running_on
 from oneiros.daemon.schedule import Schedule, schedule_file
 from oneiros.daemon.sockets import Listening
+from oneiros.daemon.two_memories import TwoMemories
 from oneiros.daemon.watching import Watcher
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now, program_version
@@ -23,7 +24,6 @@ from oneiros.ingest.queue import IngestQueue
 from oneiros.ingest.settings import archive_of
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
-from oneiros.two_memories import TwoMemories
 from oneiros.worker import Worker
 
 

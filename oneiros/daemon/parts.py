@@ -11,10 +11,10 @@ from mcp.server import MCPServer
 from memory_server.memory import Memory
 from oneiros.daemon.index_runs import IndexRuns
 from oneiros.daemon.sockets import Listening
+from oneiros.daemon.two_memories import TwoMemories
 from oneiros.environment import Environment
 from oneiros.hooks.dispatch import Hooks
 from oneiros.ingest.queue import IngestQueue
-from oneiros.two_memories import TwoMemories
 from oneiros.worker import Worker
 from page.served import Running
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Protocol
 
 from memory_server.errors import OneirosError
+from memory_server.escaping import shown_line
 from memory_server.language.words import content_words
 from memory_server.layers.index_page import own_lines, pointer, target_of
 from memory_server.layers.topics import TopicHead, read_text, topic_heads
 from memory_server.memory import Memory
-from memory_server.root.paths import MemoryRoot
+from memory_server.root.paths import MemoryRoot, choose_root
 from oneiros.claude.files import ClaudeFiles
 from oneiros.hooks.call import HookCall
 from oneiros.hooks.injection import HookAnswer, fitting, room_of, safe, size_of, tagged
@@ -36,6 +37,7 @@ SUMMARY_CHARS = 90
 COUNT_BYTES = 4  # of the digits of a count, beyond the two of its place
 MORE_TOPICS = "- %d more topics stand behind recall."
 MORE_LINES = '(%d more lines: read_memory("MEMORY"))'
+UNTRUSTED = "%s is not trusted and stays out of every answer; look at it, then `oneiros trust %s`."
 FRONTMATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
 
@@ -56,9 +58,10 @@ def answer_session_start(memory: Memory, call: HookCall, home: Path, max_bytes: 
     if not where.is_quiet(memory.person):
         lines += context_lines(memory, files, where, room_of(max_bytes) - size_of(map(safe, lines)))
     context = tagged(lines, max_bytes)
+    told = [*untrusted_lines(memory, call, home), *person_lines(memory, review.for_person)]
     return HookAnswer(
         context=context,
-        to_person="\n".join(person_lines(memory, review.for_person)[:MAX_LINES]),
+        to_person="\n".join(told[:MAX_LINES]),
         keys=(f"start:{hashlib.sha256(context.encode()).hexdigest()[:16]}",),
     )
 
@@ -132,6 +135,16 @@ def lesson_lines(memory: Memory) -> list[str]:
             lines.append(line.lstrip("#").strip() + ":")
     lessons = [re.sub(r"\[\^[^\]]+\]", "", line) for line in lines]
     return lessons if any(line.startswith("- ") for line in lessons) else []
+
+
+def untrusted_lines(memory: Memory, call: HookCall, home: Path) -> list[str]:
+    """Once a session: that a memory which came with the folder stays out of every answer."""
+    if not call.folder or call.source not in ("", "startup"):
+        return []
+    trusted = [Path(root) for root in memory.person.trusted_roots]
+    ignored = choose_root({}, Path(call.folder), home, trusted).ignored
+    is_out = ignored is not None and ignored.resolve() != memory.root.path
+    return [UNTRUSTED % ((shown_line(str(ignored)),) * 2)] if is_out else []
 
 
 def person_lines(memory: Memory, review: Callable[[], Sequence[str]]) -> list[str]:

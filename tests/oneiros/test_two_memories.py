@@ -10,8 +10,8 @@ from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from memory_server.settings_file import change_setting
 from oneiros.cli.main import main
+from oneiros.daemon.two_memories import project_name, stands_beside, together
 from oneiros.environment import Environment
-from oneiros.two_memories import project_name, stands_beside, together
 from tests.conftest import MakeEngine
 from tests.memories import new_root, write_topic
 
@@ -77,7 +77,8 @@ def test_a_command_shows_both_and_says_that_they_differ(
 
 
 @pytest.mark.parametrize(
-    "name", ["account:../../.config/oneiros/config.toml", "account:/etc/passwd", "account:mail", "account:account:relay"]
+    "name",
+    ["account:../../.config/oneiros/config.toml", "account:/etc/passwd", "account:mail", "account:account:relay"],
 )
 def test_an_address_leads_to_no_file_but_the_accounts_sources(
     environment: Environment, capsys: pytest.CaptureFixture[str], name: str

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,21 @@ def test_the_person_sees_ten_lines_at_most(office: Memory, tmp_path: Path) -> No
     )
 
     assert len(answer.to_person.splitlines()) == 10
+
+
+@pytest.mark.parametrize(("source", "times"), [("startup", 1), ("", 1), ("resume", 0), ("compact", 0)])
+def test_a_memory_that_a_clone_brought_stays_out_and_is_named_once_a_session(
+    office: Memory, tmp_path: Path, source: str, times: int
+) -> None:
+    clone = new_root(tmp_path / "a\x1b[2Jclone" / "memory").path
+    call = HookCall("SessionStart", folder=str(clone.parent), source=source)
+
+    answer = answer_session_start(office, call, tmp_path, BUDGET, Waiting([]))
+    in_own = answer_session_start(office, replace(call, folder=str(office.root.path)), tmp_path, BUDGET, Waiting([]))
+
+    assert answer.to_person.count("clone/memory is not trusted and stays out of every answer") == times
+    assert "\x1b" not in answer.to_person and "clone" not in answer.context
+    assert "not trusted" not in in_own.to_person
 
 
 def test_nothing_in_a_topic_can_close_the_tag_or_hide(office: Memory) -> None:
