@@ -19,7 +19,7 @@ from memory_server.search.ranking.ranking import FLOOR
 
 ACCOUNT = "account"
 PREFIX = f"{ACCOUNT}:"  # of an address; sources lie in folders of fixed names, or are pages such as MEMORY.md
-LIKELIER = 2.7  # odds of the account's over the project's from which on it leads; chosen by `benchmarks.two_memories`
+LIKELIER = 3.0  # odds of the account's over the project's from which on it leads; chosen by `benchmarks.two_memories`
 BOTH = "Two memories answer; where they differ, the project's holds here."
 THEIRS_ALONE = "Only the account's memory answers that; the project's does not."
 

@@ -13,16 +13,15 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from dream.judge.compare import CONTRADICTS_FROM
-from dream.judge.contradiction import Against, contradiction_of
+from dream.judge.compare import CONTRADICTS_FROM, near_pairs
+from dream.judge.contradiction import contradiction_of
 from dream.statements.reading import read_statement
 from memory_server.chunking import split_lines
-from memory_server.document import Answer, Hit, Layer, LineRange
+from memory_server.document import Answer, Certainty, Hit, Layer, LineRange
 from memory_server.errors import NeedsRepair, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.faces.answer_text import answer_of_json
@@ -43,6 +42,7 @@ ACCOUNT_SECONDS = 3.0  # for the account's answer, from the question on
 AT_ONCE = 4  # questions to the account's memory under way
 COMPARED = 4  # topics of either memory that are compared
 NOT_ASKED = "The account's memory was not asked: %s."
+LATE = f"its daemon gave no answer within {ACCOUNT_SECONDS:.0f} seconds"
 DIFFER = "%s:%s and %s:%s differ (%s); here the project's applies."
 START = "import os, sys; from oneiros.light.endpoint import started; started(os.environ, sys.argv[1], 'http').close()"
 
@@ -89,9 +89,9 @@ class TwoMemories:
         ours = self._memory.search(question)
         try:
             theirs = asking.result(max(0.0, until - time.monotonic()))
-        except (TimeoutError, DaemonLost):
+        except (TimeoutError, DaemonLost, KeyError, ValueError):  # the last two: a daemon of another version
             asking.cancel()
-            return _alone(ours, f"it did not answer within {ACCOUNT_SECONDS:.0f} seconds")
+            return _alone(ours, LATE)
         except OneirosError as error:
             return _alone(ours, shown_line(str(error)).rstrip("."))
         return together(question, ours, theirs, self._memory.root)
@@ -113,8 +113,9 @@ class TwoMemories:
         return in_account(name) if self.is_wanted else ""
 
     def _asked(self, question: Question) -> Answer:
-        wanted = {"explain": True, "quiet": True}
-        return answer_of_json(self._client().ask("POST", ROUTES[question.search], question_json(question) | wanted))
+        wanted = question_json(question) | {"explain": True, "quiet": True}
+        found = self._client().ask("POST", ROUTES[question.search], wanted, seconds=ACCOUNT_SECONDS)
+        return answer_of_json(found)
 
     def _told(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
         try:
@@ -161,7 +162,8 @@ def _reading_of_json(found: Mapping[str, Any]) -> Reading:
 def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot) -> Answer:
     """One answer of both, in which topics that differ stand in the order of precedence and the answer says so."""
     answer = joined(question, ours, theirs, project_name(root))
-    topics = [hit for hit in answer.hits if hit.layer is Layer.TOPIC and may_decide(hit) and hit.passage]
+    sure = [hit for hit in answer.hits if hit.certainty is not Certainty.PERHAPS]  # others may speak of anything
+    topics = [hit for hit in sure if hit.layer is Layer.TOPIC and may_decide(hit)]
     mine, other = ([hit for hit in topics if (hit.memory == ACCOUNT) is is_other] for is_other in (False, True))
     if not (mine and other):
         return answer
@@ -178,20 +180,19 @@ def together(question: Question, ours: Answer, theirs: Answer, root: MemoryRoot)
 
 def _differing(mine: Sequence[Hit], other: Sequence[Hit]) -> list[tuple[Hit, Hit, str]]:
     """For each topic of the account's that one of the project's goes against: both, and a sentence that says so."""
-    said = {
-        hit.chunk: [(line, read_statement(text)) for line, text in statements(hit.passage)] for hit in (*mine, *other)
-    }
-    rarity = rarity_in(reading.text for readings in said.values() for _, reading in readings)
-    found = []
-    for theirs in other:
-        against: list[tuple[Against, Hit, int, int]] = [
-            (contradiction_of(new, old, rarity), ours, line, place)
-            for ours in mine
-            for (line, new), (place, old) in product(said[ours.chunk], said[theirs.chunk])
-        ]
-        most = max(against, key=lambda one: one[0].score, default=None)
-        if most and most[0].score >= CONTRADICTS_FROM:
-            sure, ours, line, place = most
-            where = (ours.path, ours.lines.first + line, theirs.path, theirs.lines.first + place)
-            found.append((ours, theirs, shown_line(DIFFER % (*where, sure.why))))
-    return found
+    said = [
+        (hit, hit.lines.first + line, read_statement(text))
+        for hit in (*mine, *other)
+        for line, text in statements(hit.passage)
+    ]
+    readings = [reading for _, _, reading in said]
+    rarity = rarity_in(reading.text for reading in readings)
+    found: dict[str, tuple[float, Hit, Hit, str]] = {}
+    for first, second in near_pairs(readings):
+        (ours, line, new), (theirs, its_line, old) = said[first], said[second]
+        if ours in mine and theirs in other:
+            against = contradiction_of(new, old, rarity)
+            why = shown_line(DIFFER % (ours.path, line, theirs.path, its_line, against.why))
+            if theirs.path not in found or against.score > found[theirs.path][0]:
+                found[theirs.path] = (against.score, ours, theirs, why)
+    return [(ours, theirs, why) for score, ours, theirs, why in found.values() if score >= CONTRADICTS_FROM]

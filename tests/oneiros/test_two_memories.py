@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.document import Answer, Certainty, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.search.query import parse_query
 from memory_server.settings import PersonSettings
 from memory_server.settings_file import change_setting
@@ -92,7 +92,9 @@ def test_an_address_leads_to_no_file_but_the_accounts_sources(
 def test_the_projects_topic_stands_before_one_that_it_goes_against(environment: Environment) -> None:
     def hit(name: str, passage: str) -> Hit:
         path = SourcePath(f"topics/{name}.md")
-        return Hit(ChunkId(name), passage, path, LineRange(3, 3), Layer.TOPIC, name, None, score=0.5)
+        return Hit(
+            ChunkId(name), passage, path, LineRange(3, 3), Layer.TOPIC, name, None, score=0.5, certainty=Certainty.SURE
+        )
 
     ours = Answer((hit("other", "Cats sleep."), hit("mail", OURS)), confidence=0.5)
     theirs = Answer((hit("relay", THEIRS), hit("post", THEIRS), hit("cats", "A cat sleeps.")), confidence=0.99)
@@ -105,3 +107,5 @@ def test_the_projects_topic_stands_before_one_that_it_goes_against(environment: 
     assert [one.path for one in answer.hits if one.replaced_by] == ["account:topics/relay.md", "account:topics/post.md"]
     assert answer.note.count("differ (") == 2
     assert "differ (" not in together(question, ours, unapproved, environment.choice.root).note
+    near = replace(theirs, hits=tuple(replace(one, certainty=Certainty.PERHAPS) for one in theirs.hits))
+    assert "differ (" not in together(question, ours, near, environment.choice.root).note

@@ -10,13 +10,12 @@ import pytest
 from memory_server.root.paths import MemoryRoot
 from oneiros.client import Client
 from oneiros.daemon.sockets import end_daemon
-from oneiros.daemon.two_memories import ACCOUNT_SECONDS
+from oneiros.daemon.two_memories import LATE, NOT_ASKED
 from oneiros.light.endpoint import daemon_state, is_running, states_folder
 from tests.memories import new_root, write_topic
 from tests.system.house import House, wait_until
 
 ASKED = "which port does the backup server listen on"
-LATE = f"The account's memory was not asked: it did not answer within {ACCOUNT_SECONDS:.0f} seconds."
 
 
 class Account:
@@ -78,7 +77,7 @@ def test_the_projects_answer_comes_where_the_accounts_daemon_hangs(house: House,
     found = house.command("recall", "which port does the relay listen on")
 
     assert "topics/mail.md" in found.stdout
-    assert LATE in found.stderr
+    assert NOT_ASKED % LATE in found.stderr
     account.tell(signal.SIGCONT)
     assert "account:topics/backup.md" in house.command("recall", ASKED).stdout
 
