@@ -78,17 +78,5 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         workers = (indexer.worker, watcher.worker, *behind)
         running = running_on(environment, memory, indexer)
         yield Parts(
-            sockets,
-            environment,
-            memory,
-            door,
-            indexer,
-            hooks,
-            queue,
-            on_ingested,
-            mcp,
-            running,
-            activity,
-            Ending(),
-            workers,
+            sockets, environment, door, indexer, hooks, queue, on_ingested, mcp, running, activity, Ending(), workers
         )

@@ -51,7 +51,6 @@ class Parts:
 
     sockets: Listening
     environment: Environment
-    memory: Memory
     door: TwoMemories  # what answers for the memory
     indexer: IndexRuns
     hooks: Hooks
@@ -62,3 +61,8 @@ class Parts:
     activity: Activity
     ending: Ending
     workers: Sequence[Worker]  # whatever runs behind the faces
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the root, alone."""
+        return self.door.memory

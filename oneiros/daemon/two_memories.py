@@ -62,7 +62,7 @@ class TwoMemories:
     """Answers for an open memory, with the account's beside it where one stands there. Threads may share it."""
 
     def __init__(self, environment: Environment, memory: Memory):
-        self._memory = memory
+        self.memory = memory
         self._account = environment.own_root
         variables = {key: value for key, value in environment.variables.items() if key != "ONEIROS_ROOT"}
         self._variables: Mapping[str, str] = variables
@@ -73,7 +73,7 @@ class TwoMemories:
 
     @property
     def is_wanted(self) -> bool:
-        return stands_beside(self._account, self._memory.root, self._memory.person)
+        return stands_beside(self._account, self.memory.root, self.memory.person)
 
     def warm_up(self) -> None:
         """Starts the account's daemon where it will be asked, so that the first question does not wait for it."""
@@ -83,10 +83,10 @@ class TwoMemories:
     def search(self, question: Question) -> Answer:
         """The joined answer; that of the project's memory alone where the account's does not come in time."""
         if not self.is_wanted:
-            return self._memory.search(question)
+            return self.memory.search(question)
         until = time.monotonic() + ACCOUNT_SECONDS
         asking = self._pool.submit(self._asked, question)
-        ours = self._memory.search(question)
+        ours = self.memory.search(question)
         try:
             theirs = asking.result(max(0.0, until - time.monotonic()))
         except (TimeoutError, DaemonLost, KeyError, ValueError):  # the last two: a daemon of another version
@@ -94,41 +94,40 @@ class TwoMemories:
             return _alone(ours, LATE)
         except OneirosError as error:
             return _alone(ours, shown_line(str(error)).rstrip("."))
-        return together(question, ours, theirs, self._memory.root)
+        return together(question, ours, theirs, self.memory.root)
 
     def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
         """Lines of a source of either memory; an address leads into the account's. Raises as `Memory.read` does."""
         if not (wanted := self._addressed(name)):
-            return self._memory.read(name, first, last)
+            return self.memory.read(name, first, last)
         lines = {"first": first} | ({} if last is None else {"last": last})
-        return _reading_of_json(self._told("/api/read", {"name": wanted, **lines}))
+        return _reading_of_json(self._read_there("/api/read", {"name": wanted, **lines}))
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
         """A session of either memory, likewise."""
         if not (wanted := self._addressed(name)):
-            return self._memory.read_session(name, depth, first)
-        return str(self._told("/api/session", {"name": wanted, "depth": depth, "first": first})["text"])
+            return self.memory.read_session(name, depth, first)
+        return str(self._read_there("/api/session", {"name": wanted, "depth": depth, "first": first})["text"])
 
     def _addressed(self, name: str) -> str:
         return in_account(name) if self.is_wanted else ""
 
     def _asked(self, question: Question) -> Answer:
         wanted = question_json(question) | {"explain": True, "quiet": True}
-        found = self._client().ask("POST", ROUTES[question.search], wanted, seconds=ACCOUNT_SECONDS)
-        return answer_of_json(found)
+        return answer_of_json(self._told("POST", ROUTES[question.search], wanted))
 
-    def _told(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
+    def _read_there(self, path: str, wanted: Mapping[str, object]) -> dict[str, Any]:
         try:
-            return self._client().ask("GET", f"{path}?{urlencode(wanted)}", seconds=ACCOUNT_SECONDS)
+            return self._told("GET", f"{path}?{urlencode(wanted, errors='surrogateescape')}")
         except DaemonLost as error:
             raise NeedsRepair(
-                "the account's memory does not answer", remedy="Ask again, or `oneiros doctor`"
+                "the account's memory does not answer", remedy="Try again, or `oneiros doctor`"
             ) from error
 
-    def _client(self) -> Client:
-        """A client of the account's daemon, which is started if need be."""
+    def _told(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
+        """What the account's daemon answers, which is started if need be."""
         self._start()
-        return Client(self._variables, self._account.path)
+        return Client(self._variables, self._account.path).ask(method, path, body, seconds=ACCOUNT_SECONDS)
 
     def _start(self) -> None:
         """By a process of its own: this one has threads, and must not be forked."""
