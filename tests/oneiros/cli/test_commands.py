@@ -149,7 +149,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(found["hits"][0]) == [
         *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "certainty"),
         *("passage", "why", "type", "tags", "time", "more_lines", "decides", "unapproved", "outside", "replaced_by"),
-        *("standing", "settled_at"),
+        *("standing", "settled_at", "memory"),
     ]
     assert list(shell.json("read", "mail:1-2")) == ["path", "layer", "first_line", "last_line", "of_lines", "text"]
     keys = ["name", "title", "date", "summary", "path", "namespace"]
