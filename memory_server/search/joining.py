@@ -34,14 +34,14 @@ def in_account(name: str) -> str:
     return name.strip().removeprefix(PREFIX) if name.strip().startswith(PREFIX) else ""
 
 
-def joined(question: Question, ours: Answer, theirs: Answer, project: str) -> Answer:
-    """One answer of the project's memory and of the account's. `project`: its name.
+def joined(question: Question, ours: Answer, theirs: Answer, project: str, likelier: float = LIKELIER) -> Answer:
+    """One answer of the project's memory and of the account's. `project`: its name. `likelier`: for measurements.
 
     An answer of less confidence than the floor adds nothing but its surer hits to one of more.
     """
     mine = [replace(hit, memory=f"project {shown_line(project)}") for hit in _worth(question, ours, theirs)]
     other = [_of_account(hit) for hit in _worth(question, theirs, ours)]
-    leads = _odds(theirs) > LIKELIER * _odds(ours)
+    leads = _odds(theirs) > likelier * _odds(ours)
     hits = _merged(*((other, mine) if leads else (mine, other)))[: question.limit]
     return replace(
         ours,
