@@ -70,7 +70,7 @@ def _violations(error: "ValidationError", parsed: Frontmatter, named: str) -> It
     elif error.validator == "additionalProperties":
         fields = sorted(known.get("properties", ()))
         for name in [name for name in error.instance if name not in fields]:
-            at = _line_of(f"{path}.{name}", parsed)
+            at = _line_of(f"{path}.{name}" if path else name, parsed)
             yield Violation(at, f"{place} has a field {name!r}", "unknown", f"Known ones: {', '.join(fields)}")
     elif error.validator == "anyOf":
         names = " or ".join(option["required"][0] for option in error.validator_value)

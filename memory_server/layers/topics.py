@@ -224,7 +224,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         agent=parsed.text("agent") or agent_of(source.path),
         namespace=parsed.text("namespace") or folder_of(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
-        entities=tuple(dict.fromkeys(str(one.get("name", "")).casefold() for _, one in entities_of(parsed))),
+        entities=names_of_entities(parsed),
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
@@ -259,6 +259,12 @@ def entities_of(parsed: Frontmatter) -> Iterator[tuple[str, Mapping[str, Value]]
     for place, one in {"entity": parsed.fields.get("entity"), **places}.items():
         if isinstance(one, Mapping):
             yield place, one
+
+
+def names_of_entities(parsed: Frontmatter) -> tuple[str, ...]:
+    """Their names, case-folded, each once."""
+    named = (one.get("name") for _, one in entities_of(parsed))
+    return tuple(dict.fromkeys(name.casefold() for name in named if name and isinstance(name, str)))
 
 
 def superseded_by(parsed: Frontmatter) -> dict[str, str]:

@@ -274,7 +274,8 @@ def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
         parsed = parse_yaml(text, "the ontology")
         if violations := ontology_violations(parsed):
             for one in violations:
-                yield Problem(ONTOLOGY, one.line, one.what, one.remedy, ValidationRule.ONTOLOGY)
+                remedy = one.remedy or "Correct the line"
+                yield Problem(ONTOLOGY, one.line, one.what, remedy, ValidationRule.ONTOLOGY)
             return
         ontology = parse_ontology(text)
     except ContentError as error:
