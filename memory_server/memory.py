@@ -35,7 +35,7 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
-from memory_server.layers.blackboard import Blackboard
+from memory_server.layers.blackboard import Blackboard, NoteForSessions
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
@@ -50,10 +50,10 @@ from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, s
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.places import require_memory
+from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.pipeline import EMPTY, Pipeline
-from memory_server.search.query import parse_query
+from memory_server.search.query import clean, parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
@@ -339,6 +339,15 @@ class Memory:
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
         return Blackboard(self.root).text(self._now())
+
+    def note_for_sessions(self, session_id: str, kind: str, text: str) -> None:
+        """Tells other sessions of this memory something, masked. Raises UsageError as `Blackboard.tell` does."""
+        require_own_folders(self.root)
+        Blackboard(self.root).tell(session_id, kind, self._redactor().redact(clean(text)).text, self._now())
+
+    def notes_for_sessions(self) -> list[NoteForSessions]:
+        """What sessions told each other, the newest first."""
+        return Blackboard(self.root).told(self._now())
 
     def ontology(self) -> Ontology | None:
         """What `ontology.yaml` says; None where there is none, nobody approved it as it stands, or it is broken."""

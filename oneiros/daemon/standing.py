@@ -23,5 +23,6 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         "recorded": recorded(memory.root, memory.typed_lines) | {"recorder": memory.person.recorder},
         "machines": machines_json(dataclasses.replace(environment), memory.root, now()),
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
+        "notes": [dataclasses.asdict(note) for note in memory.notes_for_sessions()],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],
     }
