@@ -294,8 +294,7 @@ def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(serv
 
 def test_a_note_for_sessions_comes_from_the_session_that_the_client_names(house: House) -> None:
     for session in ("11111111-aaaa", "22222222-bbbb"):
-        house.variables["CLAUDE_CODE_SESSION_ID"] = session
-        relay = house.relay().initialize()
+        relay = house.relay(CLAUDE_CODE_SESSION_ID=session).initialize()
         relay.text("note_for_sessions", text=f"I am {session}.", session="somebody-else")
 
     said = relay.text("read_memory", name="handoff")
