@@ -35,7 +35,7 @@ from memory_server.index.stretch_index import StretchIndex
 from memory_server.index.typed_lines import TypedLines
 from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
-from memory_server.layers.blackboard import Blackboard, NoteForSessions
+from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
@@ -344,10 +344,6 @@ class Memory:
         """Tells other sessions of this memory something, masked. Raises UsageError as `Blackboard.tell` does."""
         require_own_folders(self.root)
         Blackboard(self.root).tell(session_id, kind, self._redactor().redact(clean(text)).text, self._now())
-
-    def notes_for_sessions(self) -> list[NoteForSessions]:
-        """What sessions told each other, the newest first."""
-        return Blackboard(self.root).told(self._now())
 
     def ontology(self) -> Ontology | None:
         """What `ontology.yaml` says; None where there is none, nobody approved it as it stands, or it is broken."""

@@ -114,9 +114,10 @@ class Blackboard:
 
         Raises UsageError for an id or kind that is none, and for a text of more than MAX_NOTE_BYTES.
         """
-        if kind not in NOTE_KINDS or not SESSION_ID.fullmatch(session_id):
-            what = f"{session_id[:40]!r} is no id of a session" if kind in NOTE_KINDS else f"{kind[:40]!r} is no kind"
-            raise UsageError(what, remedy=f"Name a session by its id, and one of {', '.join(NOTE_KINDS)}")
+        if kind not in NOTE_KINDS:
+            raise UsageError(f"{kind[:40]!r} is no kind", remedy=f"Name one of {', '.join(NOTE_KINDS)}")
+        if not SESSION_ID.fullmatch(session_id):
+            raise UsageError(f"{session_id[:40]!r} is no id of a session", remedy="Name your session as `session`")
         if (size := len(text.encode())) > MAX_NOTE_BYTES:
             raise UsageError(f"the note has {size:,} bytes, the limit is {MAX_NOTE_BYTES:,}", remedy="Shorten it")
         file = self._session(session_id) / f"told-{kind}.md"

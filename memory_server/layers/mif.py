@@ -100,7 +100,7 @@ def parse_frontmatter(text: str) -> Frontmatter:
     if len(source) > MAX_FRONTMATTER_CHARS:
         raise ContentError(f"the frontmatter has {len(source)} characters", line=1, remedy="Move text into the body")
     node = _compose(source)
-    fields, lines = _view(node, source)
+    fields, lines = _view(node, _View(source))
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
 
 
@@ -108,11 +108,8 @@ def parse_yaml(text: str, named: str) -> Frontmatter:
     """A whole file of YAML, all of it block, its keys as they are written. Raises ContentError as the above does."""
     if len(text) > MAX_FRONTMATTER_CHARS:
         raise ContentError(f"{named} has {len(text)} characters", line=1, remedy="Shorten it")
-    node = _compose(text, named, 1)
-    view = _View(text, named, 1, keeps_keys=True)
-    fields = view.value(node, "", ()) if node is not None else {}
-    assert isinstance(fields, dict)
-    return Frontmatter(text, "", MappingProxyType(fields), MappingProxyType(view.lines))
+    fields, lines = _view(_compose(text, named, 1), _View(text, named, 1, keeps_keys=True))
+    return Frontmatter(text, "", MappingProxyType(fields), MappingProxyType(lines))
 
 
 def _plain(text: str) -> Frontmatter:
@@ -216,8 +213,7 @@ def _line_at(source: str, index: int, first: int = 2) -> int:
     return first + len(LINE_BREAK.findall(source[:index]))
 
 
-def _view(node: yaml.MappingNode | None, source: str) -> tuple[dict[str, Value], dict[str, int]]:
-    view = _View(source)
+def _view(node: yaml.MappingNode | None, view: "_View") -> tuple[dict[str, Value], dict[str, int]]:
     fields = view.value(node, "", ()) if node is not None else {}
     assert isinstance(fields, dict)
     return fields, view.lines

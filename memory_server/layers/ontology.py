@@ -28,8 +28,8 @@ from pathlib import Path
 
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.mif import Frontmatter, Value, parse_yaml
-from memory_server.layers.schema import FrontmatterSchema, Violation
+from memory_server.layers.mif import Value, parse_yaml
+from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import TopicHead, read_text
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
@@ -47,10 +47,7 @@ class Area:
     paths: tuple[str, ...]  # globs
     namespaces: tuple[str, ...]  # with those below them
     topics: tuple[str, ...]  # by name
-
-    def holds(self, path: str) -> bool:
-        """Whether a path from the top of a work tree lies in it."""
-        return any(fits(glob, path) for glob in self.paths)
+    line: int  # of the file, from 1
 
     def points_to(self, head: TopicHead) -> bool:
         """Whether a topic bears on it."""
@@ -62,13 +59,13 @@ class Area:
 class Ontology:
     """What the file says."""
 
-    namespaces: Mapping[str, str]  # by its whole name what belongs there
+    namespaces: frozenset[str]  # by their whole names
     types: Mapping[str, tuple[str, ...]]  # of entities, case-folded, with the fields that each must have
     areas: tuple[Area, ...]
 
     def areas_of(self, path: str) -> Iterator[Area]:
         """The areas of a path from the top of a work tree, in the order of the file."""
-        return (area for area in self.areas if area.holds(path))
+        return (area for area in self.areas if any(fits(glob, path) for glob in area.paths))
 
 
 def read_ontology(root: MemoryRoot) -> Ontology | None:
@@ -83,20 +80,18 @@ def read_ontology(root: MemoryRoot) -> Ontology | None:
 def parse_ontology(text: str) -> Ontology:
     """What a text says. Raises ContentError with the line of the first thing that is wrong."""
     parsed = parse_yaml(text, "the ontology")
-    for wrong in ontology_violations(parsed):
-        raise ContentError(wrong.what, line=wrong.line, remedy=wrong.remedy)
+    if violations := FrontmatterSchema(SCHEMA_FILE, "the ontology").violations(parsed):
+        first = min(violations, key=lambda one: (one.kind != "unknown", one.line))
+        raise ContentError(first.what, line=first.line, remedy=first.remedy or "Correct the line")
     kinds = _rows(parsed.fields, "entity_types")
     patterns = _rows(_map(parsed.fields.get("discovery")), "file_patterns")
     types = {str(one["name"]).casefold(): _texts(_map(one.get("schema")), "required") for one in kinds}
-    areas = [
-        Area(str(one["context"]), *(_texts(one, key) for key in ("paths", "namespaces", "topics"))) for one in patterns
-    ]
-    return Ontology(dict(_spaces(_map(parsed.fields.get("namespaces")))), types, tuple(areas))
-
-
-def ontology_violations(parsed: Frontmatter) -> list[Violation]:
-    """What is not as `ontology.schema.json` says."""
-    return FrontmatterSchema(SCHEMA_FILE, "the ontology").violations(parsed)
+    areas = []
+    for place, one in enumerate(patterns):
+        paths, namespaces, topics = (_texts(one, key) for key in ("paths", "namespaces", "topics"))
+        line = parsed.lines[f"discovery.file_patterns[{place}]"]
+        areas.append(Area(str(one["context"]), paths, namespaces, topics, line))
+    return Ontology(frozenset(_spaces(_map(parsed.fields.get("namespaces")))), types, tuple(areas))
 
 
 def fits(glob: str, path: str) -> bool:
@@ -128,10 +123,9 @@ def entity_type_of(entity: Mapping[str, Value]) -> str:
     return named if isinstance(named, str) else ""
 
 
-def _spaces(found: Mapping[str, Value], above: str = "") -> Iterator[tuple[str, str]]:
+def _spaces(found: Mapping[str, Value], above: str = "") -> Iterator[str]:
     for name, told in found.items():
-        about = _map(told).get("description", "") if isinstance(told, Mapping) else told
-        yield f"{above}{name}", str(about)
+        yield f"{above}{name}"
         yield from _spaces(_map(_map(told).get("children")), f"{above}{name}/")
 
 

@@ -21,15 +21,8 @@ from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
-from memory_server.layers.mif import Frontmatter, Value, parse_frontmatter, parse_yaml
-from memory_server.layers.ontology import (
-    MIF_TYPES,
-    ONTOLOGY,
-    Ontology,
-    entity_type_of,
-    ontology_violations,
-    parse_ontology,
-)
+from memory_server.layers.mif import Frontmatter, Value, parse_frontmatter
+from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, entity_type_of, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
@@ -267,28 +260,20 @@ def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[
 
 def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
     """What is wrong with the ontology, and with topics by it; nothing in a memory that has none."""
-    if not is_plain_file(root.ontology):
-        return
     try:
-        text = read_text(root.ontology)
-        parsed = parse_yaml(text, "the ontology")
-        if violations := ontology_violations(parsed):
-            for one in violations:
-                remedy = one.remedy or "Correct the line"
-                yield Problem(ONTOLOGY, one.line, one.what, remedy, ValidationRule.ONTOLOGY)
-            return
-        ontology = parse_ontology(text)
+        ontology = read_ontology(root)
     except ContentError as error:
         yield Problem(ONTOLOGY, error.line or 1, error.what, error.remedy, ValidationRule.ONTOLOGY)
         return
+    if ontology is None:
+        return
     known = {topic_name(source.path) for source in topics}
-    for place, area in enumerate(ontology.areas):
-        at = parsed.lines[f"discovery.file_patterns[{place}]"]
+    for area in ontology.areas:
         unknown = [f"the namespace {name!r}" for name in area.namespaces if name not in ontology.namespaces]
         unknown += [f"the topic {name!r}" for name in area.topics if name not in known]
         for name in unknown:
             what = f"the area {area.name!r} points to {name}, which is not there"
-            yield Problem(ONTOLOGY, at, what, "Correct the name, or take it out", ValidationRule.ONTOLOGY)
+            yield Problem(ONTOLOGY, area.line, what, "Correct the name, or take it out", ValidationRule.ONTOLOGY)
     for source in topics:
         yield from _filed(source, ontology)
         for where, entity in entities_of(source.parsed):
@@ -298,7 +283,7 @@ def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
 def _filed(source: _Source, ontology: Ontology) -> Iterator[Problem]:
     namespace = as_document(source.file, source.parsed).namespace
     if namespace and ontology.namespaces and namespace not in ontology.namespaces:
-        near = difflib.get_close_matches(namespace, ontology.namespaces, n=3)
+        near = difflib.get_close_matches(namespace, sorted(ontology.namespaces), n=3)
         remedy = f"Name {' or '.join(near) or 'another one'}, or add it to {ONTOLOGY}"
         what, line = f"the ontology has no namespace {namespace!r}", source.parsed.lines.get("namespace", 1)
         yield Problem(source.path, line, what, remedy, ValidationRule.NAMESPACE_UNKNOWN)

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from memory_server.escaping import shown_line
@@ -58,23 +57,20 @@ def area_pointers(
 ) -> Mapping[str, Sequence[Pointer]]:
     """Approved topics that the ontology says bear on the areas of the call's files, by the area; none of `seen`."""
     ontology = memory.ontology() if most else None
-    paths = [path for path in map(partial(_below_top, call.folder), paths_of(call)) if path] if ontology else []
-    areas = dict.fromkeys(area for path in paths[:MAX_PATHS] for area in ontology.areas_of(path)) if ontology else {}
-    if not areas:
+    if ontology is None:
         return {}
-    left_out = {*seen, *memory.topics_elsewhere(project)}
-    heads = [
-        head
-        for head in topic_heads(memory.root)
-        if is_topic(head.path) and head.path not in left_out and not head.interval.outside(memory.today)
-    ]
-    doubted = memory.unapproved([head.path for head in heads])
+    paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
+    areas = dict.fromkeys(area for path in paths if path for area in ontology.areas_of(path))
+    left_out = {*seen, *memory.topics_elsewhere(project)} if areas else seen
     found: dict[str, list[Pointer]] = {}
-    for area in areas:
-        for head in heads:
-            if most and head.path not in doubted and area.points_to(head):
-                found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(head, SUMMARY_CHARS))))
-                doubted, most = {*doubted, head.path}, most - 1
+    for head in topic_heads(memory.root) if areas else ():
+        area = next((area for area in areas if area.points_to(head)), None)
+        if area is None or head.path in left_out or not is_topic(head.path) or head.interval.outside(memory.today):
+            continue
+        if not memory.unapproved([head.path]):
+            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(head, SUMMARY_CHARS))))
+            if sum(map(len, found.values())) == most:
+                break
     return found
 
 

@@ -15,8 +15,9 @@ from oneiros.claude.checks import Check
 WHOLE = 100
 REASON_CHARS = 160
 TOLD_BETTER = ("memory", "disk")  # checks of doctor whose warnings validate and report name one by one
-NOT_COUNTED = (Part.OUTSIDE, Part.PAGE)  # of report: news of a week without a key; problems of files
-COSTS = {  # points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old
+# points of each finding, and of all of its kind at most; what loses or misleads weighs more than what is old. Two parts
+# of report do not count: problems of MEMORY.md, which validate tells, and changes, of which doctor has the doubts
+COSTS = {
     "failed checks": (25, 50),
     "warnings": (3, 15),
     "doubts about approved files": (5, 15),
@@ -84,5 +85,4 @@ def _told(
         if problem.rule != ValidationRule.POINTER_DEAD:  # of Part.LINKS
             yield "problems of files", f"{problem.path}:{problem.line}: {problem.what}", problem.remedy
     for finding in findings:
-        if finding.part not in NOT_COUNTED:
-            yield finding.part, f"{finding.place}: {finding.what}" if finding.place else finding.what, finding.step
+        yield finding.part, f"{finding.place}: {finding.what}" if finding.place else finding.what, finding.step

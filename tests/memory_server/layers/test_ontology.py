@@ -53,13 +53,9 @@ def test_it_is_read_whole(root: MemoryRoot) -> None:
     found = read_ontology(root)
 
     assert found is not None
-    assert dict(found.namespaces) == {
-        "decisions": "What was chosen, and why",
-        "my_api": "What services say",
-        "my_api/v2": "The second version",
-    }
+    assert found.namespaces == {"decisions", "my_api", "my_api/v2"}
     assert dict(found.types) == {"service": ("owner", "listen_port")}
-    assert found.areas == (Area("auth", ("src/auth/**", "*login*"), ("my_api",), ("decisions/tokens",)),)
+    assert found.areas == (Area("auth", ("src/auth/**", "*login*"), ("my_api",), ("decisions/tokens",), 12),)
     assert problems(root) == []
 
 
