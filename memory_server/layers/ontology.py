@@ -1,23 +1,8 @@
-"""`ontology.yaml`: what kinds of things a memory speaks of, how its topics are filed, and which of them bear on a path.
+"""`ontology.yaml`: which namespaces and types of entities a memory has, and which of its topics bear on which paths.
 
-    namespaces:                       what topics may be filed under, each with what belongs there
-      decisions: What was chosen, and why
-      api:
-        description: What services say to each other
-        children: {v2: The second version}
-    entity_types:                     what an `entity` of a topic may be, and which fields it must have
-      - name: service
-        schema: {required: [owner, port]}
-    discovery:
-      file_patterns:                  the area of a path, and the topics that a hook points to there
-        - context: auth
-          paths: ["src/auth/**", "*login*"]
-          namespaces: [api]
-          topics: [decisions/tokens]
-
-The keys are those of MIF's ontology files; what they must hold is said in `ontology.schema.json`. A glob without a
-slash fits a name at any depth, another one the path from the top of the work tree; `**` stands for any folders. The
-file names topics and opens nothing, so that nothing in it leads anywhere.
+The keys are those of MIF's ontology files; what they must hold is said in `ontology.schema.json`, and `docs/ontology.md`
+shows one. A glob without a slash fits a name at any depth, another one the path from the top of the work tree; `**`
+stands for any folders. The file names topics and opens nothing, so that nothing in it leads anywhere.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,10 +10,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
-from memory_server.layers.mif import Value, parse_yaml
+from memory_server.layers.mif import parse_yaml
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import TopicHead, read_text
 from memory_server.machine.files import is_plain_file
@@ -43,11 +29,11 @@ MIF_TYPES = frozenset({"person", "organization", "technology", "concept", "file"
 class Area:
     """A part of a project, and the topics that bear on it."""
 
+    line: int  # of the file, from 1
     name: str
     paths: tuple[str, ...]  # globs
     namespaces: tuple[str, ...]  # with those below them
     topics: tuple[str, ...]  # by name
-    line: int  # of the file, from 1
 
     def points_to(self, head: TopicHead) -> bool:
         """Whether a topic bears on it."""
@@ -83,15 +69,15 @@ def parse_ontology(text: str) -> Ontology:
     if violations := FrontmatterSchema(SCHEMA_FILE, "the ontology").violations(parsed):
         first = min(violations, key=lambda one: (one.kind != "unknown", one.line))
         raise ContentError(first.what, line=first.line, remedy=first.remedy or "Correct the line")
-    kinds = _rows(parsed.fields, "entity_types")
-    patterns = _rows(_map(parsed.fields.get("discovery")), "file_patterns")
-    types = {str(one["name"]).casefold(): _texts(_map(one.get("schema")), "required") for one in kinds}
+    told: Any = parsed.fields  # of the shape that the schema says
+    types = {
+        one["name"].casefold(): tuple(one.get("schema", {}).get("required", ())) for one in told.get("entity_types", ())
+    }
     areas = []
-    for place, one in enumerate(patterns):
-        paths, namespaces, topics = (_texts(one, key) for key in ("paths", "namespaces", "topics"))
-        line = parsed.lines[f"discovery.file_patterns[{place}]"]
-        areas.append(Area(str(one["context"]), paths, namespaces, topics, line))
-    return Ontology(frozenset(_spaces(_map(parsed.fields.get("namespaces")))), types, tuple(areas))
+    for place, one in enumerate(told.get("discovery", {}).get("file_patterns", ())):
+        lists = (tuple(one.get(key, ())) for key in ("paths", "namespaces", "topics"))
+        areas.append(Area(parsed.lines[f"discovery.file_patterns[{place}]"], one["context"], *lists))
+    return Ontology(frozenset(_spaces(told.get("namespaces", {}))), types, tuple(areas))
 
 
 def fits(glob: str, path: str) -> bool:
@@ -117,25 +103,8 @@ def fits(glob: str, path: str) -> bool:
     return all(part == "**" for part in wanted[at:])
 
 
-def entity_type_of(entity: Mapping[str, Value]) -> str:
-    """The type that a topic's `entity`, or one of its `entities`, names; MIF writes the one so and the other so."""
-    named = entity.get("entity_type") or entity.get("entityType")
-    return named if isinstance(named, str) else ""
-
-
-def _spaces(found: Mapping[str, Value], above: str = "") -> Iterator[str]:
+def _spaces(found: Mapping[str, Any], above: str = "") -> Iterator[str]:
     for name, told in found.items():
         yield f"{above}{name}"
-        yield from _spaces(_map(_map(told).get("children")), f"{above}{name}/")
-
-
-def _map(value: object) -> Mapping[str, Value]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _rows(fields: Mapping[str, Value], key: str) -> list[Mapping[str, Value]]:
-    return [_map(row) for row in fields.get(key, ())]
-
-
-def _texts(fields: Mapping[str, Value], key: str) -> tuple[str, ...]:
-    return tuple(str(one) for one in fields.get(key, ()))
+        if isinstance(told, Mapping):
+            yield from _spaces(told.get("children", {}), f"{above}{name}/")

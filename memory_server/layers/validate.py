@@ -4,7 +4,6 @@ Every finding is a `Problem` with path, line and the stable name of its rule; no
 check. Plain Markdown without frontmatter is fine. Statements of sessions are not judged, only their frontmatter.
 """
 
-import difflib
 import os
 import posixpath
 import re
@@ -22,7 +21,7 @@ from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
 from memory_server.layers.mif import Frontmatter, Value, parse_frontmatter
-from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, entity_type_of, read_ontology
+from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
@@ -283,15 +282,15 @@ def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
 def _filed(source: _Source, ontology: Ontology) -> Iterator[Problem]:
     namespace = as_document(source.file, source.parsed).namespace
     if namespace and ontology.namespaces and namespace not in ontology.namespaces:
-        near = difflib.get_close_matches(namespace, sorted(ontology.namespaces), n=3)
-        remedy = f"Name {' or '.join(near) or 'another one'}, or add it to {ONTOLOGY}"
-        what, line = f"the ontology has no namespace {namespace!r}", source.parsed.lines.get("namespace", 1)
+        what, remedy = f"the ontology has no namespace {namespace!r}", f"Correct it, or add it to {ONTOLOGY}"
+        line = source.parsed.lines.get("namespace", 1)
         yield Problem(source.path, line, what, remedy, ValidationRule.NAMESPACE_UNKNOWN)
 
 
 def _entity(source: _Source, where: str, entity: Mapping[str, Value], ontology: Ontology) -> Iterator[Problem]:
     """What an entity's type misses; fields stand in `entity`, while `entities` only refer."""
-    kind, line = entity_type_of(entity), source.parsed.lines[where]
+    named = entity.get("entity_type") or entity.get("entityType")  # MIF writes the one so and the other so
+    kind, line = named if isinstance(named, str) else "", source.parsed.lines[where]
     fields = ontology.types.get(kind.casefold())
     if fields is None:
         if kind and ontology.types and kind.casefold() not in MIF_TYPES:

@@ -55,7 +55,7 @@ def test_it_is_read_whole(root: MemoryRoot) -> None:
     assert found is not None
     assert found.namespaces == {"decisions", "my_api", "my_api/v2"}
     assert dict(found.types) == {"service": ("owner", "listen_port")}
-    assert found.areas == (Area("auth", ("src/auth/**", "*login*"), ("my_api",), ("decisions/tokens",), 12),)
+    assert found.areas == (Area(12, "auth", ("src/auth/**", "*login*"), ("my_api",), ("decisions/tokens",)),)
     assert problems(root) == []
 
 
