@@ -1,8 +1,8 @@
 """`ontology.yaml`: which namespaces and types of entities a memory has, and which of its topics bear on which paths.
 
-The keys are those of MIF's ontology files; what they must hold is said in `ontology.schema.json`, and `docs/ontology.md`
-shows one. A glob without a slash fits a name at any depth, another one the path from the top of the work tree; `**`
-stands for any folders. The file names topics and opens nothing, so that nothing in it leads anywhere.
+The keys are those of MIF's ontology files; what they must hold is said in `ontology.schema.json`, and
+`docs/ontology.md` shows one. A glob without a slash fits a name at any depth, another one the path from the top of the
+work tree; `**` stands for any folders. The file names topics and opens nothing, so that nothing in it leads anywhere.
 """
 
 from collections.abc import Iterator, Mapping
