@@ -42,6 +42,7 @@ CALLS = {  # one for every tool
     "read_memory": ("name=mail",),
     "memory_status": (),
     "dream_evidence": (),
+    "note_for_sessions": ("text=The relay moves.", "session=a-1"),
     "propose_promotion": ("target=mail", f"text={SAID}", f"quotes={json.dumps([QUOTE])}"),
 }
 

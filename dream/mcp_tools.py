@@ -35,9 +35,8 @@ ID_CHARS = 8
 MARGIN, BEFORE = "   | ", "   ~ "  # of what was said; of what stood before it
 NOT_SAID = "Entry {!r} of session {!r} does not say this word for word. Copy the words from dream_evidence."
 CONFIDENCE = 0.7  # of what the assistant proposes: it has read the context, and may have been misled by it
-PROPOSES = ToolAnnotations(
-    read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)  # nothing of layer 1 changes before a person's yes
+# nothing of layer 1 changes before a person's yes
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
 class QuoteArgument(BaseModel):
@@ -100,7 +99,7 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
             raise ToolError(answers[0])
         return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {told}" for n, told in enumerate(answers, start=1))
 
-    return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, PROPOSES)]
+    return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, WRITES)]
 
 
 def answer_to(door: DreamDoor, wanted: StatementArgument) -> str:

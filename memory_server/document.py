@@ -101,6 +101,7 @@ class Document:
     agent: str = ""  # that a session was held with
     namespace: str = ""  # words joined by /; of a topic that names none its folder below topics/
     tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()  # names of the things that it speaks of, case-folded
     supersedes: tuple[str, ...] = ()  # sources that this one replaces
     summary: str = ""  # what its frontmatter says it is about
     head: str = ""  # the text of its frontmatter, fences left out
@@ -156,6 +157,7 @@ class Filter:
     agents: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
     after: dt.date | None = None  # this day or later
     before: dt.date | None = None  # earlier than this day
     as_of: dt.date | None = None  # as things were on this day: topics as git had them, sessions up to then

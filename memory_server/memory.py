@@ -37,6 +37,7 @@ from memory_server.inspection import Inspection
 from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
+from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
@@ -49,11 +50,11 @@ from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, s
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
-from memory_server.root.places import require_memory
+from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.joining import in_account
 from memory_server.search.pipeline import EMPTY, Pipeline
-from memory_server.search.query import parse_query
+from memory_server.search.query import clean, parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
@@ -122,7 +123,7 @@ class Memory:
         self.person = person
         self.settings: MemorySettings = read_memory_settings(root.settings)
         self._now = now
-        self._unapproved = unapproved
+        self.unapproved = unapproved
         self.catalogue = catalogue
         self._chosen = ChosenModels.of_settings(self.settings.model, person, catalogue)
         self._model = ModelInUse(self._chosen.dense, with_late(make_engine))
@@ -284,7 +285,7 @@ class Memory:
             stretches = Retriever(of_stretches, self._stemmer, embed, spoken, sparse=sparse)
         sparse = further.scores_of(trial.indices.file if trial else self.root.ledger)
         retriever = Retriever(in_use.indices, self._stemmer, embed, today=self.today, sparse=sparse)
-        unapproved, cross = self._unapproved, further.cross if rerank else None
+        unapproved, cross = self.unapproved, further.cross if rerank else None
         return Pipeline(
             retriever, stretches, turns, self.typed_lines, unapproved, floor=floor, rerank=rerank, cross=cross
         )
@@ -339,6 +340,19 @@ class Memory:
     def handoff(self) -> str:
         """Where the last sessions stopped, and what those that run say."""
         return Blackboard(self.root).text(self._now())
+
+    def note_for_sessions(self, session_id: str, kind: str, text: str) -> None:
+        """Tells other sessions of this memory something, masked. Raises UsageError as `Blackboard.tell` does."""
+        require_own_folders(self.root)
+        Blackboard(self.root).tell(session_id, kind, self._redactor().redact(clean(text)).text, self._now())
+
+    def ontology(self) -> Ontology | None:
+        """What `ontology.yaml` says; None where there is none, nobody approved it as it stands, or it is broken."""
+        try:
+            found = read_ontology(self.root)
+        except ContentError:
+            return None  # `validate` names what is wrong
+        return None if found is None or self.unapproved([ONTOLOGY]) else found
 
     # -- episodes -----------------------------------------------------------------------------------------------
 

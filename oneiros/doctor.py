@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from dream.citations import citations_on
 from dream.decisions.approvals import Doubt, doubts_in_words
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.document import Layer
@@ -17,6 +18,7 @@ from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, language_of
 from memory_server.layers.topics import topic_heads
 from memory_server.layers.validate import ValidationRule, validate_root
+from memory_server.lifecycle.gc import GcWanted
 from memory_server.machine.repair import refusal_of
 from memory_server.memory import Memory
 from memory_server.reading import read_lines
@@ -24,10 +26,11 @@ from memory_server.root.state import states_without_root
 from oneiros.claude.checks import Check, check_client, failed, ok, warning
 from oneiros.claude.files import ClaudeFiles
 from oneiros.client import Client, DaemonLost
-from oneiros.dreaming import decisions_on
+from oneiros.dreaming import decisions_on, review_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.agents import check_agents
 from oneiros.ingest.settings import waiting
+from oneiros.lifecycle.health import Health, deductions_for
 from oneiros.opening import open_memory
 
 LEAST_SQLITE = (3, 40, 0)
@@ -63,6 +66,18 @@ def examine(environment: Environment) -> Iterator[tuple[str, Check]]:
         }
         for name, check in checks.items():
             yield from _guarded(name, check)
+
+
+def health_of(environment: Environment) -> Health:
+    """The findings of doctor, validate and report as a score, and what gc would do; nothing is written.
+
+    Raises as `open_memory` does.
+    """
+    with open_memory(environment) as memory:
+        problems, findings = validate_root(memory.root, memory.settings), review_of(memory).findings
+        plan = memory.aging().plan(citations_on(memory.root), GcWanted(fade_days=memory.person.fade_days))
+    taken = deductions_for(list(examine(environment)), problems, findings)
+    return Health(taken, len(plan.changes), len(plan.steps))
 
 
 def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> Iterator[tuple[str, Check]]:

@@ -99,9 +99,14 @@ def embed_of(environment: Environment, root: MemoryRoot, engine: Callable[[], En
     return embedder_of(engine or (lambda: OnnxEngine(files))) if files.card.name == weights().model else None
 
 
+def review_of(memory: Memory) -> Review:
+    """The review of this week; nothing is written."""
+    return WeeklyReview(memory, decisions_on(memory.root, memory.person), archive_of(memory.root), now).make()
+
+
 def weekly_review(memory: Memory) -> tuple[Review, Path]:
     """The review of this week, written to its file in `reports/`."""
-    review = WeeklyReview(memory, decisions_on(memory.root, memory.person), archive_of(memory.root), now).make()
+    review = review_of(memory)
     file = memory.root.path / "reports" / f"{review.week}.md"
     replace_file(file, report_page(review))
     return review, file

@@ -22,7 +22,9 @@ from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError, OneirosError
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import find_markers, is_as_written, with_pointers
+from memory_server.layers.ontology import ONTOLOGY
 from memory_server.layers.topics import find_sources, read_text, shortened, topic_heads
+from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import read_memory_settings
 
@@ -197,7 +199,9 @@ def _is_of_layer_1(digest: FileDigest) -> bool:
 
 
 def approved_files(root: MemoryRoot) -> Iterator[str]:
-    """The files of layer 1."""
+    """The files of layer 1, and the ontology, which steers what is put before a model."""
+    if is_plain_file(root.ontology):
+        yield ONTOLOGY
     for source in find_sources(root):
         if source.layer is Layer.TOPIC:
             yield source.path
@@ -254,7 +258,8 @@ class UnapprovedFiles:
         try:
             return frozenset(path for path in paths if self._is_unapproved(path))
         except (OneirosError, OSError):
-            return frozenset()  # an answer is not kept back for it; `oneiros doctor` says what is wrong
+            # an answer is not kept back for it, but nothing steers it; `oneiros doctor` says what is wrong
+            return frozenset({ONTOLOGY}.intersection(paths))
 
     def _is_unapproved(self, path: SourcePath) -> bool:
         places = (self._root.file(path), self._root.decisions, self._root.decisions_head, self._git_folder)

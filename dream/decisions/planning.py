@@ -127,7 +127,8 @@ class Planner:
 
     def arrangement(self, wanted: Callable[[Texts], Arrangement]) -> Arrangement:
         """What would become of the topics."""
-        found = wanted({path: self.text(path) or "" for path in approved_files(self._root)})
+        pages = (path for path in approved_files(self._root) if path.endswith(".md"))
+        found = wanted({path: self.text(path) or "" for path in pages})
         for path, text in found.files.items():
             if path != self._root.index_page.name:
                 self._require_no_doubt(path, is_new=text is not None)

@@ -39,7 +39,8 @@ Quoting = TypeVar("Quoting", Hunk, Rejection)
 
 MODIFIED = "modified:"  # of a frontmatter: every later change writes it anew
 PLAIN = re.compile(r"topics/(?:[^\W_][\w .-]{0,79}/){0,3}[^\W_][\w .-]{0,79}\.md")
-APPROVED = re.compile(r"MEMORY\.md|lessons\.md|topics/(?:[^/.\0][^/\0]*/)*[^/.\0][^/\0]*\.md")  # as sources are found
+# of the approved files; topics as sources are found
+APPROVED = re.compile(r"MEMORY\.md|lessons\.md|ontology\.yaml|topics/(?:[^/.\0][^/\0]*/)*[^/.\0][^/\0]*\.md")
 MAX_TARGET_CHARS = 200
 FOLDER_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
 
@@ -352,7 +353,8 @@ def checked_path(root: MemoryRoot, path: str) -> Path:
     """
     if not APPROVED.fullmatch(path):
         raise ContentError(
-            f"{shown_line(path)[:100]!r} is no file of layer 1", remedy="Name MEMORY.md, lessons.md or a topic"
+            f"{shown_line(path)[:100]!r} is no file of layer 1",
+            remedy="Name a topic, MEMORY.md, lessons.md or ontology.yaml",
         )
     file = root.path / path
     try:

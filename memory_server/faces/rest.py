@@ -85,6 +85,7 @@ class QuestionBody(Body):
     kind: Several = Field((), description="only these types of frontmatter, such as semantic")
     type: Several = Field((), description=f"only what sessions said of it: {', '.join(TYPES)}")
     tag: Several = ()
+    entity: Several = Field((), description="only of what names these things in `entity` or `entities`")
     after: Day = ""
     before: Day = ""
     as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")

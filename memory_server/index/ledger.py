@@ -172,9 +172,9 @@ class Ledger:
         old = self.connection.execute("select id from source where path = ?", (document.path,)).fetchone()
         self.connection.execute("delete from source where path = ?", (document.path,))
         [(number,)] = self.connection.execute(
-            "insert into source(id, path, layer, title, date, kind, project, machine, agent, namespace, tags,"
+            "insert into source(id, path, layer, title, date, kind, project, machine, agent, namespace, tags, entities,"
             " supersedes, size, modified_ns, content_hash, identity, holds_from, holds_until, body)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning id",
             (
                 old[0] if old else None,
                 document.path,
@@ -187,6 +187,7 @@ class Ledger:
                 document.agent,
                 document.namespace,
                 json.dumps(document.tags, ensure_ascii=False),
+                json.dumps(document.entities, ensure_ascii=False),
                 json.dumps(document.supersedes, ensure_ascii=False),
                 state.size,
                 state.modified_ns,
@@ -480,6 +481,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
     any_of("kind = ?", [name.casefold() for name in wanted.kinds])
     any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
+    any_of("exists (select 1 from json_each(entities) where value = ?)", [name.casefold() for name in wanted.entities])
     if wanted.after:
         clauses.append("date >= ?")
         values.append(wanted.after.isoformat())

@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
 """
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 SCHEMA = """
 create table note(key text primary key, value text not null) without rowid;
@@ -21,6 +21,7 @@ create table source(
     agent text not null,
     namespace text not null,
     tags text not null,
+    entities text not null,
     supersedes text not null,
     size integer not null,
     modified_ns integer not null,
@@ -30,7 +31,7 @@ create table source(
     holds_until text,
     body text not null
 );
-create index source_filter on source(layer, path, project, machine, agent, namespace, kind, date, tags);
+create index source_filter on source(layer, path, project, machine, agent, namespace, kind, date, tags, entities);
 
 create table chunk(
     id integer primary key,

@@ -2,6 +2,7 @@
 
     sessions/<id>/_meta.json          session_id, project, started, ended, status
     sessions/<id>/session-notes.md    what it said so far; beside it active-tasks.md and shared-context.md
+    sessions/<id>/told-<kind>.md      what its assistant wrote for the others: status, handoff or context
     handoff/handoff-<id>.md           what was accomplished, is in progress, blocked, next; one a session
     handoff/latest-handoff.md         a copy of the newest
     .archive/                         folders of sessions that ended long ago
@@ -20,12 +21,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memory_server.machine.files import move, replace_file
+from memory_server.errors import UsageError
+from memory_server.machine.files import is_plain_file, move, replace_file
 from memory_server.root.paths import MemoryRoot
 
 FLAT_FILES = ("active-tasks.md", "session-notes.md", "shared-context.md")
 KEPT_DAYS = 14
 SHOWN_HANDOFFS = 3
+NOTE_KINDS = ("status", "handoff", "context")
+MAX_NOTE_BYTES = 4_000
 MAX_HANDOFF_CHARS = 3_000  # of one, as shown
 SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
@@ -71,6 +75,17 @@ class SessionNotes:
     context: Sequence[str] = field(default=())
 
 
+@dataclass(frozen=True, slots=True)
+class NoteForSessions:
+    """What the assistant of a session wrote for the others, of one kind. It is data: a session may have been misled."""
+
+    path: str  # from the memory root
+    session_id: str
+    kind: str
+    age: str  # in words
+    text: str
+
+
 class Blackboard:
     """The blackboard of one memory."""
 
@@ -94,6 +109,34 @@ class Blackboard:
             if lines:
                 replace_file(folder / name, "".join(f"- {' '.join(line.split())}\n" for line in lines))
 
+    def tell(self, session_id: str, kind: str, text: str, now: dt.datetime) -> None:
+        """Replaces what a session tells of one kind; an empty text takes it back.
+
+        Raises UsageError for an id or kind that is none, and for a text of more than MAX_NOTE_BYTES.
+        """
+        if kind not in NOTE_KINDS:
+            raise UsageError(f"{kind[:40]!r} is no kind", remedy=f"Name one of {', '.join(NOTE_KINDS)}")
+        if not SESSION_ID.fullmatch(session_id):
+            raise UsageError(f"{session_id[:40]!r} is no id of a session", remedy="Name your session as `session`")
+        if (size := len(text.encode())) > MAX_NOTE_BYTES:
+            raise UsageError(f"the note has {size:,} bytes, the limit is {MAX_NOTE_BYTES:,}", remedy="Shorten it")
+        file = self._session(session_id) / f"told-{kind}.md"
+        if not text.strip():
+            file.unlink(missing_ok=True)
+            return
+        if not self._meta(session_id):
+            self.begin(session_id, "", now)
+        replace_file(file, f"{_stamp(now)}\n{text.strip()}\n")
+
+    def told(self, now: dt.datetime) -> list[NoteForSessions]:
+        """What the assistants of sessions wrote for the others, the newest first."""
+        found = []
+        for file in filter(is_plain_file, self.folder.glob("sessions/*/told-*.md")):
+            stamp, _, text = file.read_text(encoding="utf-8", errors="replace")[: 2 * MAX_NOTE_BYTES].partition("\n")
+            kind, path = file.stem.removeprefix("told-"), file.relative_to(self.folder.parent).as_posix()
+            found.append((stamp, NoteForSessions(path, file.parent.name, kind, _age(stamp, now), text.strip())))
+        return [note for _, note in sorted(found, key=lambda one: one[0], reverse=True)]
+
     def end(self, handoff: Handoff) -> None:
         """Notes that a session is over, and what it leaves."""
         started = self._meta(handoff.session_id).get("started", "")
@@ -109,7 +152,8 @@ class Blackboard:
 
     def handoffs(self) -> list[Path]:
         """The handoffs, the newest first."""
-        found = [(_ended_of(file), file.name, file) for file in self.folder.glob("handoff/handoff-*.md")]
+        files = filter(is_plain_file, self.folder.glob("handoff/handoff-*.md"))
+        found = [(_ended_of(file), file.name, file) for file in files]
         return [file for _, _, file in sorted(found, reverse=True)]
 
     def active(self) -> list[dict[str, Any]]:
@@ -118,13 +162,19 @@ class Blackboard:
         return [meta for meta in metas if meta.get("status") == "active"]
 
     def text(self, now: dt.datetime) -> str:
-        """The last handoffs and the running sessions, each with its age, for a reader of the next session."""
+        """Notes, the last handoffs and the running sessions, each with its age, for a reader of the next session."""
         parts = []
+        room = MAX_NOTE_BYTES  # the newest note whole, others as far as they fit
+        for note in self.told(now):
+            if room > 0:
+                lines = "".join(f"  | {line}\n" for line in note.text[:room].splitlines())
+                parts.append(f"Session {note.session_id} tells the others ({note.kind}, {note.age}):\n{lines}")
+                room -= len(note.text)
         for file in self.handoffs()[:SHOWN_HANDOFFS]:
             parts.append(f"({_age(_ended_of(file), now)})\n{file.read_text(encoding='utf-8')[:MAX_HANDOFF_CHARS]}")
         for meta in self.active():
             notes = self.folder / "sessions" / meta["session_id"] / "session-notes.md"
-            said = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if notes.exists() else ""
+            said = notes.read_text(encoding="utf-8")[:MAX_HANDOFF_CHARS] if is_plain_file(notes) else ""
             begun = _age(str(meta.get("started", "")), now)
             parts.append(f"Session {meta['session_id']} of {meta.get('project', '')}, begun {begun}\n{said}")
         return "\n\n".join(parts) or "No session has left a handoff yet."

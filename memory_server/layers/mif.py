@@ -32,6 +32,7 @@ KEY_LINE = re.compile(r"(?:\A|(?<=[\r\n]))[ \t]*[\w\"'@?{][^:\r\n]*:(?=\s|\Z)")
 DURATION = re.compile(r"P(?=[0-9T])(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T[\dHMS.]+)?")
 WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null"})  # not text to other readers
 FREE_SUBTREES = frozenset({"extensions", "properties", "entity", "metadata"})  # their keys belong to others
+FRONTMATTER = "the frontmatter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,16 @@ def parse_frontmatter(text: str) -> Frontmatter:
     if len(source) > MAX_FRONTMATTER_CHARS:
         raise ContentError(f"the frontmatter has {len(source)} characters", line=1, remedy="Move text into the body")
     node = _compose(source)
-    fields, lines = _view(node, source)
+    fields, lines = _view(node, _View(source))
     return Frontmatter(text[: closing.end()], text[closing.end() :], MappingProxyType(fields), MappingProxyType(lines))
+
+
+def parse_yaml(text: str, named: str) -> Frontmatter:
+    """A whole file of YAML, all of it block, its keys as they are written. Raises ContentError as the above does."""
+    if len(text) > MAX_FRONTMATTER_CHARS:
+        raise ContentError(f"{named} has {len(text)} characters", line=1, remedy="Shorten it")
+    fields, lines = _view(_compose(text, named, 1), _View(text, named, 1, keeps_keys=True))
+    return Frontmatter(text, "", MappingProxyType(fields), MappingProxyType(lines))
 
 
 def _plain(text: str) -> Frontmatter:
@@ -176,60 +185,63 @@ def days_after(day: dt.date, duration: str) -> dt.date | None:
 
 
 @lru_cache(maxsize=512)  # each change of a file that is shown looks at its block again; nodes are only read
-def _compose(source: str) -> yaml.MappingNode | None:
+def _compose(source: str, named: str = FRONTMATTER, first: int = 2) -> yaml.MappingNode | None:
+    """The nodes of a block that begins on the line `first` of its file."""
+
+    def broken(reason: str, index: int) -> ContentError:
+        what, line = f"{named} is not valid YAML ({reason})", _line_at(source, index, first)
+        return ContentError(what, line=line, remedy="Mend the line, then `oneiros validate`")
+
     try:
         node = yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _broken(error.problem or "syntax", _line_at(source, mark.index if mark else 0)) from error
+        raise broken(error.problem or "syntax", mark.index if mark else 0) from error
     except yaml.reader.ReaderError as error:
-        raise _broken(f"it holds the character {error.character!r}", _line_at(source, error.position)) from error
+        raise broken(f"it holds the character {error.character!r}", error.position) from error
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise _broken(type(error).__name__, 2) from error
+        raise broken(type(error).__name__, 0) from error
     if node is None:
         return None
     if not isinstance(node, yaml.MappingNode):
-        raise ContentError("the frontmatter is not a list of `key: value` lines", line=2, remedy="Write it as such")
+        raise ContentError(f"{named} is not a list of `key: value` lines", line=first, remedy="Write it as such")
     return node
 
 
-def _broken(reason: str, line: int) -> ContentError:
-    return ContentError(
-        f"the frontmatter is not valid YAML ({reason})", line=line, remedy="Mend the line, then `oneiros validate`"
-    )
-
-
-def _line_at(source: str, index: int) -> int:
+def _line_at(source: str, index: int, first: int = 2) -> int:
     """The line of the file at a place of the YAML; YAML's own count takes U+2028 and U+0085 for ends of lines."""
-    return 2 + len(LINE_BREAK.findall(source[:index]))
+    return first + len(LINE_BREAK.findall(source[:index]))
 
 
-def _view(node: yaml.MappingNode | None, source: str) -> tuple[dict[str, Value], dict[str, int]]:
-    view = _View(source)
+def _view(node: yaml.MappingNode | None, view: "_View") -> tuple[dict[str, Value], dict[str, int]]:
     fields = view.value(node, "", ()) if node is not None else {}
     assert isinstance(fields, dict)
     return fields, view.lines
 
 
 class _View:
-    """Builds the fields of a frontmatter from its nodes, and notes on which line each stands."""
+    """Builds the fields of a block from its nodes, and notes on which line each stands."""
 
-    def __init__(self, source: str):
+    def __init__(self, source: str, named: str = FRONTMATTER, first: int = 2, *, keeps_keys: bool = False):
         self.lines: dict[str, int] = {}
+        self._named = named
+        self._first = first  # line of the file on which the block begins
+        self._keeps_keys = keeps_keys
         self._starts = [match.end() for match in LINE_BREAK.finditer(source)]
         self._values = 0
 
     def _line(self, mark: yaml.Mark) -> int:
-        return 2 + bisect_right(self._starts, mark.index)
+        return self._first + bisect_right(self._starts, mark.index)
 
     def value(self, node: yaml.Node, path: str, above: tuple[int, ...]) -> Value:
         """What a node holds; `above` are the nodes around it, by which an alias of itself is known."""
         line = self._line(node.start_mark)
         self._values += 1
         if id(node) in above:
-            raise ContentError("an alias in the frontmatter contains itself", line=line, remedy="Write the value out")
+            what = f"an alias in {self._named} contains itself"
+            raise ContentError(what, line=line, remedy="Write the value out")
         if self._values > MAX_VALUES or len(above) > MAX_DEPTH:
-            raise ContentError("the frontmatter holds too much", line=line, remedy="Move it into the body")
+            raise ContentError(f"{self._named} holds too much", line=line, remedy="Shorten it")
         above = (*above, id(node))
         if isinstance(node, yaml.ScalarNode):
             return str(node.value)
@@ -243,15 +255,16 @@ class _View:
         return self.value(node, path, above)
 
     def _mapping(self, node: yaml.MappingNode, path: str, above: tuple[int, ...]) -> Mapping[str, Value]:
-        free = not FREE_SUBTREES.isdisjoint(part.partition("[")[0] for part in path.split("."))
+        parts = (part.partition("[")[0] for part in path.split("."))
+        free = self._keeps_keys or not FREE_SUBTREES.isdisjoint(parts)
         found: dict[str, Value] = {}
         for key_node, value_node in node.value:
             line = self._line(key_node.start_mark)
             if not isinstance(key_node, yaml.ScalarNode):
-                raise ContentError("a key of the frontmatter is no word", line=line, remedy="Write it as `key: value`")
+                raise ContentError(f"a key of {self._named} is no word", line=line, remedy="Write it as `key: value`")
             key = str(key_node.value) if free else camel_case(str(key_node.value))
             if key in found:
-                raise ContentError(f"the frontmatter names {key!r} twice", line=line, remedy="Keep one of them")
+                raise ContentError(f"{self._named} names {key!r} twice", line=line, remedy="Keep one of them")
             dotted = f"{path}.{key}" if path else key
             self.lines[dotted] = line
             found[key] = self.value(value_node, dotted, above)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_server.layers.mif import Frontmatter
+from memory_server.layers.mif import FRONTMATTER, Frontmatter
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -27,14 +27,15 @@ class Violation:
 
 
 class FrontmatterSchema:
-    """The schema, read once for many files."""
+    """A schema, read once for many files; `named` is what its messages call the whole of one."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path = SCHEMA_FILE, named: str = FRONTMATTER) -> None:
         from jsonschema import Draft202012Validator, FormatChecker  # noqa: PLC0415  45 ms that other commands save
 
         dates = FormatChecker(formats=())
         dates.checks("iso-date")(is_iso_date)
-        schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
+        schema = json.loads(file.read_text(encoding="utf-8"))
+        self._named = named
         self._validator = Draft202012Validator(schema, format_checker=dates)
 
     def violations(self, parsed: Frontmatter) -> list[Violation]:
@@ -44,7 +45,7 @@ class FrontmatterSchema:
         found = [
             violation
             for error in self._validator.iter_errors(dict(parsed.fields))
-            for violation in _violations(error, parsed)
+            for violation in _violations(error, parsed, self._named)
         ]
         return list(dict.fromkeys(found))
 
@@ -58,9 +59,9 @@ def is_iso_date(value: object) -> bool:
     return True
 
 
-def _violations(error: "ValidationError", parsed: Frontmatter) -> Iterator[Violation]:
+def _violations(error: "ValidationError", parsed: Frontmatter, named: str) -> Iterator[Violation]:
     path = _dotted(error)
-    place = path or "the frontmatter"
+    place = path or named
     line = _line_of(path, parsed)
     known = error.schema if isinstance(error.schema, dict) else {}
     if error.validator == "required":
@@ -69,7 +70,7 @@ def _violations(error: "ValidationError", parsed: Frontmatter) -> Iterator[Viola
     elif error.validator == "additionalProperties":
         fields = sorted(known.get("properties", ()))
         for name in [name for name in error.instance if name not in fields]:
-            at = _line_of(f"{path}.{name}", parsed)
+            at = _line_of(f"{path}.{name}" if path else name, parsed)
             yield Violation(at, f"{place} has a field {name!r}", "unknown", f"Known ones: {', '.join(fields)}")
     elif error.validator == "anyOf":
         names = " or ".join(option["required"][0] for option in error.validator_value)

@@ -9,7 +9,7 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from memory_server.chunking import split_lines
 from memory_server.document import ALWAYS, CLAUDE, Document, Interval, Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import first_sentence
-from memory_server.layers.mif import Frontmatter, parse_date, parse_frontmatter
+from memory_server.layers.mif import Frontmatter, Value, parse_date, parse_frontmatter
 from memory_server.layers.sessions import superseded_files
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
@@ -224,6 +224,7 @@ def as_document(source: SourceFile, parsed: Frontmatter) -> Document:
         agent=parsed.text("agent") or agent_of(source.path),
         namespace=parsed.text("namespace") or folder_of(source.path),
         tags=tuple(tag.casefold() for tag in parsed.texts("tags")),
+        entities=names_of_entities(parsed),
         supersedes=tuple(superseded_by(parsed).values()),
         summary=" ".join((parsed.text("summary") or parsed.text("description")).split())[:MAX_SUMMARY_CHARS],
         head=parsed.block.strip("-.\r\n \ufeff")[:MAX_HEAD_CHARS],
@@ -249,6 +250,21 @@ def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:
         return stated
     named = DATE_IN_NAME.search(Path(source.path).name)
     return parse_date(named[0]) if named else None
+
+
+def entities_of(parsed: Frontmatter) -> Iterator[tuple[str, Mapping[str, Value]]]:
+    """What a document says that it speaks of, by its place: `entity` or `entities[0]`."""
+    listed = parsed.fields.get("entities", ())
+    places = {f"entities[{place}]": one for place, one in enumerate(listed if isinstance(listed, list) else ())}
+    for place, one in {"entity": parsed.fields.get("entity"), **places}.items():
+        if isinstance(one, Mapping):
+            yield place, one
+
+
+def names_of_entities(parsed: Frontmatter) -> tuple[str, ...]:
+    """Their names, case-folded, each once."""
+    named = (one.get("name") for _, one in entities_of(parsed))
+    return tuple(dict.fromkeys(name.casefold() for name in named if name and isinstance(name, str)))
 
 
 def superseded_by(parsed: Frontmatter) -> dict[str, str]:

@@ -8,7 +8,7 @@ import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,11 +20,14 @@ from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
-from memory_server.layers.mif import Frontmatter, parse_frontmatter
+from memory_server.layers.mif import Frontmatter, Value, parse_frontmatter
+from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
     SourceFile,
+    as_document,
     as_named,
+    entities_of,
     find_sources,
     is_editors_file,
     is_utf8,
@@ -33,6 +36,7 @@ from memory_server.layers.topics import (
     read_text,
     superseded_by,
     topic_heads,
+    topic_name,
 )
 from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
@@ -72,6 +76,9 @@ class ValidationRule(StrEnum):
     FILE_IGNORED = "file-ignored"  # lies among the sources and is none
     SYMLINK = "symlink"
     SETTINGS = "settings"
+    ONTOLOGY = "ontology"  # the file is not what it should be, or names what there is not
+    NAMESPACE_UNKNOWN = "namespace-unknown"  # to the ontology
+    ENTITY = "entity"  # of a type that the ontology does not have, or without a field of its type
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +110,7 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
     problems += _ids(sources)
     problems += _superseded(sources, {file.path for file in files} | revisions)
     problems += _index_page(root, settings, {file.path for file in files})
+    problems += _ontology(root, [source for source in sources if source.file.layer is Layer.TOPIC])
     return sorted(problems, key=lambda problem: (problem.path, problem.line, problem.rule, problem.what))
 
 
@@ -130,7 +138,7 @@ def _settings(root: MemoryRoot) -> Iterator[Problem]:
 
 def _left_out(root: MemoryRoot) -> Iterator[Problem]:
     """Files among the sources that are not read, and why."""
-    for page in (root.index_page, root.lessons):
+    for page in (root.index_page, root.lessons, root.ontology):
         if page.is_symlink():
             yield _symlink(root, page)
     for folder in (root.topics, root.sessions, root.episodes):
@@ -244,6 +252,55 @@ def _superseded(sources: Sequence[_Source], paths: set[SourcePath]) -> Iterator[
                 what = f"it supersedes {target[:100]!r}, which is not in this memory"
                 remedy = "Name a path below the memory root, or an id"
                 yield Problem(source.path, line, what, remedy, ValidationRule.SUPERSEDES_UNKNOWN)
+
+
+# -- the ontology -----------------------------------------------------------------------------------------------
+
+
+def _ontology(root: MemoryRoot, topics: Sequence[_Source]) -> Iterator[Problem]:
+    """What is wrong with the ontology, and with topics by it; nothing in a memory that has none."""
+    try:
+        ontology = read_ontology(root)
+    except ContentError as error:
+        yield Problem(ONTOLOGY, error.line or 1, error.what, error.remedy, ValidationRule.ONTOLOGY)
+        return
+    if ontology is None:
+        return
+    known = {topic_name(source.path) for source in topics}
+    for area in ontology.areas:
+        unknown = [f"the namespace {name!r}" for name in area.namespaces if name not in ontology.namespaces]
+        unknown += [f"the topic {name!r}" for name in area.topics if name not in known]
+        for name in unknown:
+            what = f"the area {area.name!r} points to {name}, which is not there"
+            yield Problem(ONTOLOGY, area.line, what, "Correct the name, or take it out", ValidationRule.ONTOLOGY)
+    for source in topics:
+        yield from _filed(source, ontology)
+        for where, entity in entities_of(source.parsed):
+            yield from _entity(source, where, entity, ontology)
+
+
+def _filed(source: _Source, ontology: Ontology) -> Iterator[Problem]:
+    namespace = as_document(source.file, source.parsed).namespace
+    if namespace and ontology.namespaces and namespace not in ontology.namespaces:
+        what, remedy = f"the ontology has no namespace {namespace!r}", f"Correct it, or add it to {ONTOLOGY}"
+        line = source.parsed.lines.get("namespace", 1)
+        yield Problem(source.path, line, what, remedy, ValidationRule.NAMESPACE_UNKNOWN)
+
+
+def _entity(source: _Source, where: str, entity: Mapping[str, Value], ontology: Ontology) -> Iterator[Problem]:
+    """What an entity's type misses; fields stand in `entity`, while `entities` only refer."""
+    named = entity.get("entity_type") or entity.get("entityType")  # MIF writes the one so and the other so
+    kind, line = named if isinstance(named, str) else "", source.parsed.lines[where]
+    fields = ontology.types.get(kind.casefold())
+    if fields is None:
+        if kind and ontology.types and kind.casefold() not in MIF_TYPES:
+            what, remedy = f"the ontology has no entity type {kind!r}", f"Correct it, or add it to {ONTOLOGY}"
+            yield Problem(source.path, line, what, remedy, ValidationRule.ENTITY)
+        return
+    for name in fields if where == "entity" else ():
+        if not entity.get(name):
+            what = f"the entity has no {name}, which a {kind} must have"
+            yield Problem(source.path, line, what, f"Add `{name}:` below `entity:`", ValidationRule.ENTITY)
 
 
 # -- the index page ---------------------------------------------------------------------------------------------

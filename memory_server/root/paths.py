@@ -31,6 +31,11 @@ class MemoryRoot:
         return self.path / "lessons.md"
 
     @property
+    def ontology(self) -> Path:
+        """What kinds of things the memory speaks of, and which topics bear on which paths."""
+        return self.path / "ontology.yaml"
+
+    @property
     def topics(self) -> Path:
         return self.path / "topics"
 

@@ -15,7 +15,7 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import make_state, tracked_paths
 
 WRITTEN = (".oneiros", "sessions", "episodes", "proposals", "reports", ".blackboard")
-PAGES = ("MEMORY.md", "lessons.md", "oneiros.toml", ".gitignore")
+PAGES = ("MEMORY.md", "lessons.md", "ontology.yaml", "oneiros.toml", ".gitignore")
 
 
 def require_memory(root: MemoryRoot) -> MemoryRoot:

@@ -17,6 +17,7 @@ KNOWN = {  # field of the query syntax -> the values that sources have
     "agent": "select distinct agent from source where agent != ''",
     "type": "select distinct kind from source where kind != ''",
     "tag": "select distinct value from source, json_each(source.tags)",
+    "entity": "select distinct value from source, json_each(source.entities)",
 }
 
 

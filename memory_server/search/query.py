@@ -5,6 +5,7 @@ r"""What a person or a model typed, parsed.
     prefix*         any word that starts so
     a AND b, a OR b, NOT a, ( ... )    operators in capitals; words side by side are joined by AND in an exact search
     layer:topic  topic:mail  namespace:decisions  project:shop  machine:laptop  agent:codex  type:semantic  tag:dns
+    entity:"mail relay"
     after:2026-01-31  before:2026-03
     as_of:2026-03    topics as git had them at the end of that month, and sessions up to then
     project:"a ""b"" c"    a value with blanks, or with quotation marks, each written twice
@@ -40,7 +41,7 @@ MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond
 
 TOKEN = re.compile(
     r"""\s*(?:
-        (?P<field>layer|topic|namespace|project|machine|agent|type|tag|after|before|as_of):
+        (?P<field>layer|topic|namespace|project|machine|agent|type|tag|entity|after|before|as_of):
             (?:"(?P<quoted_value>(?:[^"]|"")*)"|(?P<value>[^\s()]+))
       | "(?P<phrase>[^"]*)"(?P<phrase_prefix>\*?)
       | (?P<open>\() | (?P<close>\))

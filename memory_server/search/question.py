@@ -22,6 +22,7 @@ LISTS = {  # fields of the query syntax that hold alternatives, each with its na
     "agent": "agents",
     "type": "kinds",
     "tag": "tags",
+    "entity": "entities",
 }
 DAYS = ("after", "before", "as_of")
 

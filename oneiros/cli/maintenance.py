@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from oneiros import doctor as checks
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, progress_shown, styled, talk
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
+from oneiros.lifecycle.health import Health
 from oneiros.opening import open_memory
 
 STEP_SECONDS = 1.0  # how often the progress of the daemon is shown
@@ -22,7 +24,7 @@ def add_commands(app: typer.Typer) -> None:
     """Adds the commands of this group."""
     app.command(epilog="\b\nExample: oneiros validate --json")(validate)
     app.command(epilog="\b\nExample: oneiros reindex --dry-run")(reindex)
-    app.command(epilog="\b\nExample: oneiros doctor")(doctor)
+    app.command(epilog="\b\nExample: oneiros doctor --health")(doctor)
 
 
 def validate(context: typer.Context, as_json: AsJson = False) -> None:
@@ -92,9 +94,21 @@ def brought_level(environment: Environment, *, rebuild: bool = False) -> dict[st
     return report
 
 
-def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = False) -> None:
+def doctor(
+    context: typer.Context,
+    health: Annotated[bool, typer.Option("--health", help="a score: with validate, report and gc's dry run")] = False,
+    as_json: AsJson = False,
+    no_color: NoColor = False,
+) -> None:
     """Prove by doing that everything works, or name the repair."""
     environment: Environment = context.obj
+    if health:
+        found = checks.health_of(environment)
+        if as_json:
+            data_json({"score": found.score, **dataclasses.asdict(found)})
+        else:
+            data("\n".join(health_lines(found)))
+        return
     findings = list(checks.examine(environment))
     if as_json:
         data_json({"checks": [{"check": name, **dataclasses.asdict(finding)} for name, finding in findings]})
@@ -107,3 +121,15 @@ def doctor(context: typer.Context, as_json: AsJson = False, no_color: NoColor = 
                 console.print(f"         {finding.repair}")
     if any(finding.state == "failed" for _, finding in findings):
         raise typer.Exit(3)
+
+
+def health_lines(health: Health) -> Iterator[str]:
+    """The score, then what was taken off it, each with its reason and what to do."""
+    yield f"health  {health.score} of 100"
+    for one in health.deductions:
+        yield f"{-one.points:>6}  {one.what}"
+        if one.step:
+            yield f"        {one.step}"
+    if not health.deductions:
+        yield "        nothing was found to take off"
+    yield f"    gc  {health.fading} of {health.sources} sessions and episodes would fade: oneiros gc --dry-run"

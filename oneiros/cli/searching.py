@@ -43,7 +43,7 @@ SYNTAX = """\b
 Query syntax:
   "a phrase"  prefix*  a AND b  a OR b  NOT a  ( ... )
   layer:topic topic:NAME namespace:NAME project:NAME machine:NAME agent:NAME
-  type:semantic tag:NAME after:2026-01-31 before:2026-03
+  entity:NAME type:semantic tag:NAME after:2026-01-31 before:2026-03
 """
 
 
@@ -84,6 +84,7 @@ def search(
     agent: Narrow = None,
     kind: Kinds = None,
     tag: Narrow = None,
+    entity: Narrow = None,
     after: Day = None,
     before: Day = None,
     raw: Raw = False,
@@ -95,7 +96,7 @@ def search(
     """Asks, by the search that the command's name means."""
     types = recorded_types(kind or ())
     lists = {"layer": layer, "topic": topic, "namespace": namespace, "project": project, "machine": machine}
-    lists |= {"agent": agent, "tag": tag}
+    lists |= {"agent": agent, "tag": tag, "entity": entity}
     fields = {"type": () if types else kind, **lists, "after": after and [after], "before": before and [before]}
     question = parse_query(
         " ".join(words),

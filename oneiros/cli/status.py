@@ -10,11 +10,13 @@ from typing import Any
 import typer
 
 from memory_server.errors import Problem
+from memory_server.escaping import shown_line
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import AsJson, data, data_json
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment
 
+MOST_NOTES, NOTE_CHARS = 5, 100  # of what sessions told each other
 ANSWER_SECONDS = 30.0  # of a daemon on a busy machine; beyond, its memory is opened here
 
 
@@ -75,6 +77,9 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"queries   {found['queries_logged']} in the local log"
     if used := found.get("used"):  # which an older daemon does not tell
         yield f"use       {used['found']} sources found, {used['opened']} opened, {used['drilled']} drilled into"
+    for note in found.get("notes", ())[:MOST_NOTES]:
+        said = shown_line(note["text"][:NOTE_CHARS])
+        yield f"note      {note['kind']}, {note['age']}, in {shown_line(note['path'])}: {said}"
     for receipt in found["hooks"][:1]:
         yield f"hooks     {receipt['tokens']} tokens put into the last session, {receipt['injections']} times"
     yield from (f"lost      {loss}: oneiros report" for loss in found.get("losses", ()))

@@ -1,30 +1,37 @@
-"""The tools by which the running assistant takes part in dream, on the memory that the daemon serves."""
+"""The tools by which the running assistant takes part: in dream, and in what sessions tell each other."""
 
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Annotated, Any
 
+from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
+from pydantic import Field
 
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
-from dream.mcp_tools import DreamDoor, dream_tools
+from dream.mcp_tools import WRITES, DreamDoor, dream_tools
 from dream.progress import DreamProgress
 from dream.proposals.store import ProposalStore
 from dream.records import Candidate
 from dream.run import Dream, Suggested
 from dream.topics import read_topics
+from memory_server.faces.mcp_server import strict_tool
+from memory_server.layers.blackboard import NOTE_KINDS
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from oneiros.dreaming import decisions_on
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of, over_when
 
+SESSION_KEY = "oneiros/session"  # of a call's _meta: the session that it comes from; `light/relay.py` puts it there
+
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
-    """The tools that read evidence and propose."""
+    """The tools that read evidence, propose, and tell other sessions something."""
     archive = archive_of(memory.root)
 
     def suggest(candidate: Candidate, wrong: str) -> Suggested:
@@ -42,4 +49,22 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         return [name for name in progress.serve(archive, now()) if is_over(name)]
 
     evidence, progress = Evidence(archive), DreamProgress(memory.root)
-    return dream_tools(DreamDoor(evidence, archive.session_ids, waiting, progress.note_shown, suggest, check))
+    door = DreamDoor(evidence, archive.session_ids, waiting, progress.note_shown, suggest, check)
+    return [*dream_tools(door), note_tool(memory)]
+
+
+def note_tool(memory: Memory) -> Tool:
+    """The tool by which a session tells others something. The session is the one that the client names, if it does."""
+
+    def note_for_sessions(
+        context: Context[Any, Any],
+        text: Annotated[str, Field(description="takes the place of your last one of this kind; empty takes it back")],
+        kind: Annotated[str, Field(description=", ".join(NOTE_KINDS))] = NOTE_KINDS[0],
+        session: Annotated[str, Field(description="your session's id, where your client does not tell it")] = "",
+    ) -> str:
+        """Leaves a note of at most 4 kB for other sessions, which read it as read_memory("handoff")."""
+        own = (context.request_context.meta or {}).get(SESSION_KEY)
+        memory.note_for_sessions(str(own or session), kind, text)
+        return "Told. The person sees it in `oneiros status`." if text.strip() else "Taken back."
+
+    return strict_tool(note_for_sessions, WRITES)

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 from memory_server.faces.memory_text import status_json
+from memory_server.layers.blackboard import Blackboard
 from memory_server.memory import Memory
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
@@ -23,5 +24,6 @@ def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
         "recorded": recorded(memory.root, memory.typed_lines) | {"recorder": memory.person.recorder},
         "machines": machines_json(dataclasses.replace(environment), memory.root, now()),
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
+        "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).told(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],
     }

@@ -3,27 +3,33 @@
 Whether the tool may is not decided here: `protected.py` does that without a daemon.
 """
 
+import os
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import PurePosixPath
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
+from memory_server.escaping import shown_line
+from memory_server.layers.index_page import pointer
+from memory_server.layers.topics import is_topic, topic_heads
 from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall
-from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
+from oneiros.hooks.injection import NOTHING, HookAnswer, safe, tagged
 from oneiros.hooks.pointers import Pointer, holding
-from oneiros.hooks.whereabouts import whereabouts
+from oneiros.hooks.whereabouts import branch_and_top, whereabouts
 
 MAX_PATHS = 4  # of one call
 MAX_POINTERS = 2
 COMMON = 3  # a name that stands in more sources than that says little about this file
 LEAST_NAME_CHARS = 4
+SUMMARY_CHARS = 120
+AREA_HEAD = "Approved topics about %s, which this file belongs to (rank 1):"
 HEAD = "Approved topics that name this file (rank 1):"
 PATH = re.compile(r"[\w./~+-]*(?:/[\w.+-]+|\.[A-Za-z]\w{0,7})")
 
 
 def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], max_bytes: int) -> HookAnswer:
-    """Pointers to what names a file of the call, once a session."""
+    """Pointers to what names a file of the call or bears on its area, once a session."""
     found: list[Pointer] = []
     project = whereabouts(call.folder, memory.person).project
     for path in list(paths_of(call))[:MAX_PATHS]:
@@ -34,10 +40,47 @@ def answer_before_tool(memory: Memory, call: HookCall, shown_before: set[str], m
                 found += [hint for hint in hints if hint.key not in seen]
                 break
     found = found[:MAX_POINTERS]
+    seen = shown_before | {pointer.key for pointer in found}
+    named = area_pointers(memory, call, seen, project, MAX_POINTERS - len(found))
+    lines = [*([HEAD] if found else []), *(pointer.line for pointer in found)]
+    for area, pointers in named.items():
+        lines += [AREA_HEAD % shown_line(area), *(pointer.line for pointer in pointers)]
+        found += pointers
     if not found:
         return NOTHING
-    context = tagged([HEAD, *(pointer.line for pointer in found)], max_bytes)
+    context = tagged(lines, max_bytes)
     return HookAnswer(context, keys=tuple(pointer.key for pointer in found if pointer.line in context))
+
+
+def area_pointers(
+    memory: Memory, call: HookCall, seen: set[str], project: str, most: int
+) -> Mapping[str, Sequence[Pointer]]:
+    """Approved topics that the ontology says bear on the areas of the call's files, by the area; none of `seen`."""
+    ontology = memory.ontology() if most else None
+    if ontology is None:
+        return {}
+    paths = [_below_top(call.folder, path) for path in list(paths_of(call))[:MAX_PATHS]]
+    areas = dict.fromkeys(area for path in paths if path for area in ontology.areas_of(path))
+    left_out = {*seen, *memory.topics_elsewhere(project)} if areas else seen
+    found: dict[str, list[Pointer]] = {}
+    for head in topic_heads(memory.root) if areas else ():
+        area = next((area for area in areas if area.points_to(head)), None)
+        if area is None or head.path in left_out or not is_topic(head.path) or head.interval.outside(memory.today):
+            continue
+        if not memory.unapproved([head.path]):
+            found.setdefault(area.name, []).append(Pointer(head.path, safe(pointer(head, SUMMARY_CHARS))))
+            if sum(map(len, found.values())) == most:
+                break
+    return found
+
+
+def _below_top(folder: str, path: str) -> str:
+    """A path from the top of the work tree that a folder lies in; empty where it lies elsewhere."""
+    if not Path(folder).is_absolute():
+        return ""
+    top = branch_and_top(Path(folder))[1] or Path(folder)
+    whole = Path(os.path.normpath(Path(folder, path)))
+    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else ""
 
 
 def paths_of(call: HookCall) -> Iterator[str]:

@@ -92,7 +92,7 @@ def looked_up(
 ) -> Answer:
     """What layer 1 answers to the words of somebody who does not know the query syntax.
 
-    Without what does not hold today, and what belongs to another project than this one.
+    Without what does not hold today, what nobody approved, and what belongs to another project than this one.
     """
     is_phrase = search is Search.EXACT
     terms = tuple(Term(word, is_phrase=is_phrase) for word in words if any(map(str.isalnum, word)))
@@ -102,7 +102,8 @@ def looked_up(
     answer = memory.look_up(Question(text, AllOf(terms), wanted, search, limit=limit))
     # the lines of MEMORY.md point to the topics and say nothing themselves
     left_out = {"MEMORY.md", *memory.topics_elsewhere(project)}
-    return replace(answer, hits=tuple(hit for hit in answer.hits if hit.path not in left_out and not hit.outside))
+    kept = (hit for hit in answer.hits if hit.path not in left_out and not hit.outside and not hit.unapproved)
+    return replace(answer, hits=tuple(kept))
 
 
 def pointer_line(hit: Hit, line: int, statement: str) -> str:

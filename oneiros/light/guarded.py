@@ -13,7 +13,8 @@ from fnmatch import fnmatchcase
 from oneiros.light.endpoint import settings_folder, states_folder
 from oneiros.light.shell import AS_WRITTEN, PATTERN, as_written
 
-APPROVED = ("topics", "lessons.md", "MEMORY.md", "proposals")  # below a memory root; a person's yes alone changes them
+# below a memory root; a person's yes alone changes them
+APPROVED = ("topics", "lessons.md", "MEMORY.md", "ontology.yaml", "proposals")
 KEPT = ("sessions", ".git")  # what they said, and what they decided
 OURS = re.compile(r"\.oneiros\b|\bONEIROS_ROOT\b|\boneiros/config\.toml")
 BETWEEN = re.compile(r"[=:,;@|<>&()'\"\[\]{}\s]+")

@@ -46,7 +46,7 @@ MAX_CALL = 1 << 24  # of a tool call that is to be judged: with the whole text o
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
 MAX_LOG_BYTES = 200_000
 GUARDED = (  # what a denial can be about: our names, and what removes or moves whole folders; as in bin/oneiros-guard
-    *(b"topics", b"lessons", b"MEMORY", b"memory", b"proposals", b"sessions/", b".git/", b"oneiros"),
+    *(b"topics", b"lessons", b"MEMORY", b"memory", b"ontology", b"proposals", b"sessions/", b".git/", b"oneiros"),
     *(b"rm -", b"mv ", b"-delete", b"git clean", b"~/.", b"HOME"),
 )
 NOT_JUDGED = "This may touch the person's memory, and {why}. Do it in smaller steps, with full paths."

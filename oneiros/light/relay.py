@@ -28,16 +28,19 @@ START_WINDOW = 10.0
 ENDING_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # how long a daemon that was killed may take to be gone
 SERVER_ERROR = -32000  # the first of JSON-RPC's range for a server's own errors
 
+SPEAKS_FOR_SESSION = "note_for_sessions"
+
 GONE = "oneiros: the daemon went away during this request and is being started again. Ask once more."
 
 
 class Relay:
     """One client's connection, across as many daemons as it takes."""
 
-    def __init__(self, root: str, stdin: int, stdout: int) -> None:
+    def __init__(self, root: str, stdin: int, stdout: int, session_id: str = "") -> None:
         self._root = root
         self._stdin = stdin
         self._stdout = stdout
+        self._session_id = session_id
         self._daemon: socket.socket | None = None
         self._from_client = b""  # the beginning of a line
         self._from_daemon = b""
@@ -112,6 +115,8 @@ class Relay:
             request_id = message.get("id")
             if method == "initialize":
                 self._initialize, self._initialized = line, None
+            elif method == "tools/call":
+                line = _of_session(line, message, self._session_id)
             elif method == "notifications/initialized":
                 self._initialized = line
             elif method == "notifications/cancelled" and isinstance(message.get("params"), dict):
@@ -239,13 +244,23 @@ class Relay:
             self._daemon.sendall(self._initialized + b"\n")
 
 
+def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
+    """A call of the tool that speaks for a session, with the session that it comes from; every other line as it is."""
+    params = message.get("params")
+    if not session_id or not isinstance(params, dict) or params.get("name") != SPEAKS_FOR_SESSION:
+        return line
+    known = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
+    told = {**message, "params": {**params, "_meta": {**known, "oneiros/session": session_id}}}
+    return json.dumps(told).encode()
+
+
 def serve(root: str = "") -> None:
     """Relays stdin and stdout of this process until the client goes. Where no root is named, the one that is meant."""
     os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     with contextlib.suppress(BrokenPipeError):  # the client went without waiting for its answers
-        Relay(root, 0, 1).run()
+        Relay(root, 0, 1, os.environ.get("CLAUDE_CODE_SESSION_ID", "")).run()
 
 
 def run() -> None:

@@ -49,7 +49,16 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 )
 EVENTS = ("SessionEnd", "UserPromptSubmit", "PreToolUse")
 PLACES = (
-    *("MEMORY.md", "lessons.md", "oneiros.toml", ".gitignore", "topics", "topics/mail.md", "topics/new.md"),
+    *(
+        "MEMORY.md",
+        "lessons.md",
+        "ontology.yaml",
+        "oneiros.toml",
+        ".gitignore",
+        "topics",
+        "topics/mail.md",
+        "topics/new.md",
+    ),
     *(".oneiros", ".oneiros/ledger.db", ".oneiros/ledger.db-wal", ".oneiros/vectors", ".oneiros/semantic"),
     *(".oneiros/raw.db", ".oneiros/digest.db", ".oneiros/ingest.sqlite", ".oneiros/lock", ".oneiros/owner"),
     *(".oneiros/dream.lock", ".oneiros/daemon.lock", ".oneiros/dream.json", ".oneiros/mistakes.json"),

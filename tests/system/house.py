@@ -111,9 +111,9 @@ class House:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in settings.items()), encoding="utf-8")
 
-    def relay(self) -> "RelayClient":
-        """A new MCP client over the relay, not initialised."""
-        relay = RelayClient(self)
+    def relay(self, **variables: str) -> "RelayClient":
+        """A new MCP client over the relay, not initialised, with some more environment."""
+        relay = RelayClient(self, variables=variables)
         self.relays.append(relay)
         return relay
 
@@ -195,10 +195,15 @@ class House:
 class RelayClient:
     """Speaks MCP with a relay process, one request at a time or many."""
 
-    def __init__(self, house: House, command: tuple[str, ...] = ("-m", "oneiros.light.relay")):
+    def __init__(
+        self,
+        house: House,
+        command: tuple[str, ...] = ("-m", "oneiros.light.relay"),
+        variables: Mapping[str, str] | None = None,
+    ):
         self.process = subprocess.Popen(
             [sys.executable, *command],
-            env=dict(house.variables),
+            env={**house.variables, **(variables or {})},
             cwd=house.folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -290,3 +290,17 @@ def test_doctor_has_the_daemon_compare_what_a_query_returns_with_the_ledger(serv
     assert [check["detail"] for check in checks if check["check"] == "meaning"] == [
         "all 2 vectors are held, and sampled ones find themselves"
     ]
+
+
+def test_a_note_for_sessions_comes_from_the_session_that_the_client_names(house: House) -> None:
+    for session in ("11111111-aaaa", "22222222-bbbb"):
+        relay = house.relay(CLAUDE_CODE_SESSION_ID=session).initialize()
+        relay.text("note_for_sessions", text=f"I am {session}.", session="somebody-else")
+
+    said = relay.text("read_memory", name="handoff")
+    status = house.command("status").stdout
+
+    for session in ("11111111-aaaa", "22222222-bbbb"):
+        assert f"Session {session} tells the others (status, 0 minutes ago):\n  | I am {session}." in said
+        assert f"note      status, 0 minutes ago, in .blackboard/sessions/{session}/told-status.md" in status
+    assert "somebody-else" not in said

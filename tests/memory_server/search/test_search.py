@@ -297,6 +297,25 @@ def allowed_names(memory: Memory, query: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ('gasket entity:"Mail Relay"', ["one", "several"]),
+        ("gasket entity:postgres", ["several"]),
+        ("gasket entity:mail", []),
+        ("gasket entity:POSTGRES topic:one", []),
+    ],
+)
+def test_an_entity_filters_by_the_things_that_a_topic_names(memory: Memory, query: str, names: list[str]) -> None:
+    write_topic(memory, "one", "A gasket.", entity={"name": "Mail relay", "entity_type": "service"})
+    listed = [{"entityType": "Technology", "name": "Postgres"}, {"name": "mail relay"}, {"entityType": "Concept"}]
+    write_topic(memory, "several", "Another gasket.", entities=listed)
+    write_topic(memory, "none", "A gasket of the mail relay.", entities="postgres", entity="postgres")
+    memory.reindex()
+
+    assert sorted(hit.path for hit in search_exact(memory, query).hits) == [f"topics/{name}.md" for name in names]
+
+
+@pytest.mark.parametrize(
     ("query", "stems"),
     [
         ("gasket namespace:decisions", ["flat", "deep"]),

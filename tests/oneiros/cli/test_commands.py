@@ -163,7 +163,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "losses", "used"),
-        *("not_archived", "expiring", "recorded", "machines"),
+        *("not_archived", "expiring", "recorded", "machines", "notes"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]

@@ -1,0 +1,111 @@
+"""The health score: 100 for a memory in which nothing is found, and each deduction with its reason, counted once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dream.report.findings import Finding, Part
+from memory_server.errors import Problem
+from memory_server.layers.validate import ValidationRule
+from oneiros.claude.checks import failed, ok, warning
+from oneiros.cli.main import main
+from oneiros.cli.maintenance import health_lines
+from oneiros.environment import Environment
+from oneiros.lifecycle.health import COSTS, Deduction, Health, deductions_for
+from tests.conftest import MakeEngine
+from tests.dream.builders import decisions_on
+from tests.memories import new_root, open_memory, without_daemon, write_topic
+
+HEAD = {"id": "0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "type": "semantic", "created": "2026-11-01"}
+
+
+def test_a_memory_without_findings_has_100() -> None:
+    taken = deductions_for([("model", ok("embeds")), ("memory", ok("as it should be"))], [], [])
+
+    assert taken == () and Health(taken).score == 100
+    assert next(health_lines(Health(taken))) == "health  100 of 100"
+
+
+def test_each_kind_is_one_deduction_with_its_first_reason_and_step_the_largest_first() -> None:
+    problems = [Problem(f"topics/{n}.md", 3, "x has no created", "Add `created:`", "field-missing") for n in "ab"]
+    findings = [Finding(Part.CONTRADICTION, "topics/a.md", 7, "“1” against “2”", "say which holds")]
+
+    taken = deductions_for([("model", failed("no vectors", "reinstall"))], problems, findings)
+
+    assert taken == (
+        Deduction(25, "1 failed checks: model: no vectors", "reinstall"),
+        Deduction(3, "1 contradictions: topics/a.md:7: “1” against “2”", "say which holds"),
+        Deduction(2, "2 problems of files: topics/a.md:3: x has no created", "Add `created:`"),
+    )
+    assert Health(taken).score == 70
+
+
+def test_what_two_of_them_tell_is_counted_once() -> None:
+    dead = Problem("MEMORY.md", 4, "there is no topics/x.md", "Correct the link", ValidationRule.POINTER_DEAD)
+    unlisted = Problem("MEMORY.md", 1, "topics/y.md has no pointer", "reindex", ValidationRule.TOPIC_UNLISTED)
+    findings = [
+        Finding(Part.LINKS, "MEMORY.md", 4, dead.what, dead.remedy),
+        Finding(Part.PAGE, "MEMORY.md", 1, unlisted.what, unlisted.remedy),
+        Finding(Part.OUTSIDE, "topics/z.md", 1, "changed", "look at it"),
+        Finding(Part.INDEX, "", 0, "the indices are 3 files behind", "oneiros reindex"),
+    ]
+    checks = [
+        ("memory", warning("2 problems", "oneiros validate")),
+        ("disk", warning("3 files differ", "oneiros reindex")),
+        ("approval", warning("Changed without your acceptance: topics/z.md", "oneiros review")),
+    ]
+
+    taken = deductions_for(checks, [dead, unlisted], findings)
+
+    assert sorted(one.points for one in taken) == [1, 1, 5, 5]
+
+
+def test_no_number_of_findings_brings_it_below_0_nor_one_kind_beyond_its_most() -> None:
+    many = [Finding(Part.STALE, f"topics/{n}.md", 1, "old", "look") for n in range(500)]
+
+    assert Health(deductions_for([], [], many)).score == 95
+    assert Health((Deduction(80, "a", ""), Deduction(80, "b", ""))).score == 0
+    assert all(each <= most for each, most in COSTS.values())
+
+
+def test_what_a_file_holds_stays_on_its_line() -> None:
+    evil = Finding(Part.STALE, "topics/a.md", 1, "x\nhealth  100 of 100\x1b[2J" + "y" * 999, "step\nmore\u202e")
+
+    lines = [*health_lines(Health(deductions_for([], [], [evil])))]
+
+    assert len(lines) == 4 and not any("\x1b" in line or "\u202e" in line or "\n" in line for line in lines)
+    assert max(map(len, lines)) < 200
+
+
+def test_the_command_shows_the_page_of_a_memory_and_writes_nothing_into_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine
+) -> None:
+    monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
+    root = new_root(tmp_path / "home" / ".oneiros" / "memory")
+    write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n", **HEAD)
+    with open_memory(root, make_engine) as memory:
+        memory.reindex()
+    decisions_on(root, dream_commit=False).unexplained()
+    variables = {"HOME": str(tmp_path / "home"), "HF_HUB_CACHE": "/x", "XDG_STATE_HOME": str(root.states.parent)}
+    environment = Environment(variables, tmp_path / "home", tmp_path)
+
+    assert main(without_daemon(["doctor", "--health"]), environment) == 0
+    sound = capsys.readouterr().out
+    root.ontology.write_text("namespaces: {decisions: what was chosen}\nentitys: []\n", encoding="utf-8")
+    before = {
+        file: file.read_bytes()
+        for file in root.path.rglob("*.*")
+        if file.is_file() and ".oneiros/" not in str(file.relative_to(root.path))
+    }
+    assert main(without_daemon(["doctor", "--health", "--json"]), environment) == 0
+    told = json.loads(capsys.readouterr().out)
+
+    assert sound.startswith("health  100 of 100\n        nothing was found to take off\n    gc  0 of 0 sessions"), sound
+    assert sorted(told) == ["deductions", "fading", "score", "sources"]
+    assert [(one["points"], one["what"].split(":")[0]) for one in told["deductions"]] == [
+        (5, "1 doubts about approved files"),
+        (1, "1 problems of files"),
+    ]
+    assert "ontology.yaml" in told["deductions"][0]["what"] and told["score"] == 94
+    assert {file: file.read_bytes() for file in before} == before and not (root.path / "reports").exists()
