@@ -95,10 +95,10 @@ class Searched(Protocol):
 
     def snapshot(self) -> Snapshot: ...
 
-    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
-        """The ids nearest to a question (d,) by a graph; None where the caller must scan."""
-
-    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]: ...
+    def nearest_rows(
+        self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
+    ) -> list[int] | None:
+        """Rows near a question (d,), of some layers and of these sources, None for all; None where the caller scans."""
 
 
 class Retriever:
@@ -229,7 +229,7 @@ class Retriever:
         return list(unknown_values(self._indices.ledger.values_of, question.filter))
 
     def _nearest(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
-        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(likeness, scope, limit)
+        return SemanticArm(self._indices.nearest_rows).find(likeness, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
         wanted = question.filter

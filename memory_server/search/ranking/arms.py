@@ -4,13 +4,13 @@ An arm takes what is asked and a filter as data, and answers with places in the 
 What these mean beside each other is the business of `scoring.py`; nothing here knows precedence or how a hit is shown.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
 from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import Snapshot
@@ -18,8 +18,7 @@ from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
 from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_postings
 
-NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
-RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
+NearestRows = Callable[[Sequence[Layer], Collection[int] | None, Vectors, int], list[int] | None]
 
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 10_000  # rows read for the words of whole sources, the rarest words first
@@ -54,34 +53,23 @@ class Nearest:
 class SemanticArm:
     """Nearest vectors: by the graph where every passage of a layer of a large memory may answer, else by a scan."""
 
-    nearest: NearestIds  # answers None where there is no graph, or another process owns it: then the scan is exact
-    rows_of_ids: RowsOfIds
+    nearest: NearestRows  # answers None where there is no graph, or another process owns it: then the scan is exact
 
     def find(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
         """The `limit` passages nearest to a question, by cosine."""
         snapshot, question = likeness.snapshot, likeness.question.vector
-        # candidates: without a filter by the graph, where the memory is so large that it has one, else by a scan
-        by_graph = scope.sources is None
-        ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
-        if ids is None:
+        # candidates, by a graph where there is one that knows the filter, else by a scan
+        rows = self.nearest(scope.layers, scope.sources, question, limit + OVERFETCH)
+        if rows is None:
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
-            places = snapshot.passages.places(self.rows_of_ids(ids))
+            places = snapshot.passages.places(rows)
         # their exact cosines (n,), and the best of them; equals stand in the order of reading
         cosines = likeness.cosines(places)
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
         order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]
         return Nearest(places[order], cosines[order])
-
-    def _nearest_ids(self, question: Vectors, scope: Scope, limit: int) -> list[ChunkId] | None:
-        found: list[ChunkId] = []
-        for layer in scope.layers:
-            ids = self.nearest(layer, question, limit)
-            if ids is None:
-                return None
-            found += ids
-        return found
 
 
 @dataclass(frozen=True, slots=True)
