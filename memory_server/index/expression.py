@@ -70,7 +70,7 @@ def fts_query(expression: Expression, *, as_prefix: bool = False) -> str:
     unwanted = [
         query
         for part in expression.parts
-        if isinstance(part, Not) and not _has_identifier(part.part) and (query := fts_query(part.part))
+        if isinstance(part, Not) and not has_identifier(part.part) and (query := fts_query(part.part))
     ]
     joined = f"({' AND '.join(wanted)})" if wanted else ""
     return f"({joined} NOT ({' OR '.join(unwanted)}))" if joined and unwanted else joined
@@ -81,18 +81,24 @@ def quoted(text: str) -> str:
     return '"' + text.replace("\0", "").replace('"', '""') + '"'
 
 
-def _fts_term(term: Term, as_prefix: bool) -> str:
+def phrases_of(term: Term, *, as_prefix: bool = False) -> list[tuple[str, bool]]:
+    """The phrases that must all occur for a term, each with whether its last word may go on; none without a word."""
     text = written(term)
-    pairs = list(cjk_pairs(text))
-    if pairs:
-        return f"({' AND '.join(quoted(pair) + ('*' if len(pair) == 1 else '') for pair in pairs)})"
+    if pairs := list(cjk_pairs(text)):
+        return [(pair, len(pair) == 1) for pair in pairs]
     if not WORD.search(text.replace("_", "")):
-        return ""
-    return quoted(text) + ("*" if term.is_prefix or (as_prefix and is_identifier(term)) else "")
+        return []
+    return [(text, term.is_prefix or (as_prefix and is_identifier(term)))]
 
 
-def _has_identifier(expression: Expression) -> bool:
+def _fts_term(term: Term, as_prefix: bool) -> str:
+    phrases = [quoted(text) + "*" * is_prefix for text, is_prefix in phrases_of(term, as_prefix=as_prefix)]
+    return f"({' AND '.join(phrases)})" if len(phrases) > 1 else "".join(phrases)
+
+
+def has_identifier(expression: Expression) -> bool:
+    """Whether a term of an expression is compared letter by letter."""
     if isinstance(expression, Term):
         return is_identifier(expression)
     parts = (expression.part,) if isinstance(expression, Not) else expression.parts
-    return any(_has_identifier(part) for part in parts)
+    return any(has_identifier(part) for part in parts)

@@ -482,7 +482,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
             values.extend(alternatives)
 
     any_of("layer = ?", wanted.layers)
-    any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
+    any_of("folded(path) = ?", [f"{topic_file(name)}.md" for name in wanted.topics])
     any_of(
         "folded(namespace) || '/' like ? escape '\\'",
         [f"{escaped_like(name.casefold().strip('/'))}/%" for name in wanted.namespaces],
@@ -501,6 +501,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     return clauses, values
 
 
-def _topic_file(name: str) -> str:
+def topic_file(name: str) -> str:
+    """The path of a topic by its name as people write it, folded, without its ending."""
     name = name.casefold().removesuffix(".md")
     return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"
