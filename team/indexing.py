@@ -1,7 +1,7 @@
 """Brings the index of a tenant level with the newest commit of its repository.
 
-What is checked out and indexed on the way lies in a folder of the tenant, is derived, and keeps the vectors of every text,
-so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of: a kill
+What is checked out and indexed on the way lies in a folder of the tenant, is derived, and keeps the vectors of every
+text, so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of: a kill
 at any point leaves the index of the commit before, and the next look begins again. Git decides, not what was queued.
 """
 

@@ -5,8 +5,8 @@
     the commit               only while the row is there
     the row names it
 
-The indexer (`indexing.py`) takes rows away under the same lock, where the index stands at the newest commit. So a row that
-is there says that the index may be behind, and git alone says what is true.
+The indexer (`indexing.py`) takes rows away under the same lock, where the index stands at the newest commit. So a row
+that is there says that the index may be behind, and git alone says what is true.
 """
 
 import logging
