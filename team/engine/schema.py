@@ -132,6 +132,24 @@ grant select, insert, update, delete on source, passage, posting, embedding to o
 create table migration(number integer primary key, applied timestamptz not null default now());
 grant select on migration to oneiros_app;
 """,
+    # What was accepted and is not indexed yet. No foreign key: its check would wait for the load that holds the tenant.
+    20: """
+create table outbox(
+    tenant integer not null,
+    id bigint not null generated always as identity,
+    queued timestamptz not null default now(),
+    commit text not null default '',        -- empty until it is in the repository
+    primary key(tenant, id)
+);
+alter table outbox enable row level security;
+alter table outbox force row level security;
+create policy own on outbox using (tenant = current_setting('app.tenant')::int)
+    with check (tenant = current_setting('app.tenant')::int);
+grant select, insert, update, delete on outbox to oneiros_app;
+create function head_of(whose integer, indexed text) returns text language sql stable as $$
+    select coalesce((select commit from outbox where tenant = whose and commit <> '' order by id desc limit 1), indexed)
+$$;
+""",
 }
 
 
