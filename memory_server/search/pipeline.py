@@ -23,9 +23,9 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
+from memory_server.index.expression import is_identifier
 from memory_server.index.typed_lines import TypedLines
 from memory_server.search.certainty import fit, with_certainty
-from memory_server.search.literal import is_identifier
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
