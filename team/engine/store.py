@@ -26,7 +26,9 @@ CHUNK = (
 )
 # the inner product with the sign changed: vectors are of length 1
 NEAR = "select id from embedding where tenant = %s and layer = %s order by vector <#> %s limit %s"
-NEAR_BY_GRAPH = "select id from embedding where tenant = %s and layer = %s order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
+NEAR_BY_GRAPH = (
+    "select id from embedding where tenant = %s and layer = %s order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
+)
 NEAR_OF_SOURCES = (
     "with some as materialized (select id, vector from embedding where tenant = %s and layer = %s and source = any(%s))"
     " select id from some order by vector <#> %s limit %s"
