@@ -92,6 +92,7 @@ def start(owner_dsn: str, app_dsn: str, request: pytest.FixtureRequest) -> Itera
     with contextlib.ExitStack() as stack:
 
         def started(**changed: object) -> Served:
+            """Another process would share with the first what this one does: the database."""
             files = {ants: {"topics/hill.md": "the hill is warm"}, bees: {"topics/hive.md": "the hive is warm"}}
             settings = replace(TeamSettings(public_url="http://team.test"), **changed)
             memory, metrics, listening = Standin(files), Metrics(), socket.create_server(("127.0.0.1", 0))
