@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from memory_server.chunking import split_lines
 from memory_server.document import Answer, Layer
-from memory_server.embedding.engine import Embedded
+from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import Stemmer
 from memory_server.search.question import Question
 from team.engine.database import Database
 from team.engine.heads import HeadsCache
 from team.engine.keywords import Tokenizer
+from team.engine.loading import made_by
 from team.engine.store import pipeline
-from team.errors import NotFound
+from team.errors import NotFound, Unfit
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +71,9 @@ class TeamStatus:
 class TeamMemory:
     """Answers questions of tenants. Safe to share between threads; every question is one transaction."""
 
-    def __init__(
-        self,
-        database: Database,
-        embed_query: Callable[[str], Embedded],
-        now: Callable[[], dt.datetime] = dt.datetime.now,
-    ):
+    def __init__(self, database: Database, model: ModelInUse, now: Callable[[], dt.datetime] = dt.datetime.now):
         self._database = database
-        self._embed_query = embed_query
+        self._model = model
         self._now = now
         self._heads = HeadsCache()
         self._tokenizer = Tokenizer()
@@ -86,13 +82,16 @@ class TeamMemory:
     def search(self, tenant: int, question: Question) -> TeamAnswer:
         """The answer to a question, from what the tenant's index holds at one moment.
 
-        Raises UsageError for a question as of a day: that is git's to answer, where the repository is.
+        Raises UsageError for a question as of a day, which is git's to answer, and Unfit where another model than this
+        process has made the index.
         """
         if question.filter.as_of:
             raise UsageError("as_of is not answered by a team's memory", remedy="Ask the repository's history by git")
         with self._database.tenant(tenant) as connection:
             heads = self._heads.of(connection, tenant)
-            parts = (self._tokenizer, self._stemmer, self._embed_query, self._now().date())
+            if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
+                raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
+            parts = (self._tokenizer, self._stemmer, self._model.embed_query, self._now().date())
             answer = pipeline(connection, tenant, heads, *parts).answer(question)
             head = connection.execute("select head from tenant where id = %s", (tenant,)).fetchone()
         return TeamAnswer(answer, heads.commit, head[0] if head else "")
@@ -129,8 +128,9 @@ class TeamMemory:
         """What a tenant holds. Raises NotFound."""
         with self._database.tenant(tenant) as connection:
             row = connection.execute(
-                "select name, (select count(*) from source where source.tenant = tenant.id), (select count(*) from embedding where"
-                " embedding.tenant = tenant.id), git_rev, head, generation, made_by from tenant where id = %s",
+                "select name, (select count(*) from source where source.tenant = tenant.id),"
+                " (select count(*) from embedding where embedding.tenant = tenant.id), git_rev, head, generation, made_by"
+                " from tenant where id = %s",
                 (tenant,),
             ).fetchone()
         if row is None:

@@ -1,7 +1,7 @@
 """Connections to the database of a team, each of one tenant and one transaction.
 
-`Database.tenant` is the only way to a tenant's rows. Its transaction names the tenant by a setting that ends with it, so
-that a pool or a proxy hands nothing on to the next; the policies of `schema.py` do the rest.
+`Database.tenant` is the only way to a tenant's rows. Its transaction names the tenant by a setting that ends with it,
+so that a pool or a proxy hands nothing on to the next; the policies of `schema.py` do the rest.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from team.engine.schema import MIGRATIONS, ROLE, applied
-from team.errors import NotFound, Unavailable, Unfit
+from team.errors import Unavailable, Unfit
 
 LEAST_SERVER = 160_000  # PostgreSQL 16
 LEAST_VECTOR = (0, 8)  # pgvector 0.8 reads on where a filter took most of what its graph gave
@@ -81,22 +81,22 @@ def check(connection: psycopg.Connection) -> None:
         raise Unfit(f"PostgreSQL {server // 10_000} is too old", remedy="Use PostgreSQL 16 or newer")
     row = connection.execute("select extversion from pg_extension where extname = 'vector'").fetchone()
     if row is None:
-        raise Unfit("pgvector is not there", remedy="Run `oneiros-team migrate` as the owner of the database")
+        raise Unfit("pgvector is not there", remedy="Run `oneiros-team upgrade`")
     if tuple(map(int, row[0].split(".")[:2])) < LEAST_VECTOR:
         raise Unfit(
             f"pgvector {row[0]} is too old: with a filter it silently finds less than there is",
             remedy="Update it to 0.8 or newer",
         )
     if missing := MIGRATIONS.keys() - applied(connection):
-        raise Unfit(f"the tables lack migration {min(missing)}", remedy="Run `oneiros-team migrate`")
+        raise Unfit(f"the tables lack migration {min(missing)}", remedy="Run `oneiros-team upgrade`")
     (role, superuser, bypass, owned) = connection.execute(
         "select current_user, rolsuper, rolbypassrls, exists (select from pg_class where relowner = pg_roles.oid"
         " and relkind in ('r', 'p')) from pg_roles where rolname = current_user"
     ).fetchone() or ("", True, True, True)
     if superuser or bypass or owned:
         raise Unfit(
-            f"the role {role} may read around the walls between tenants: it is a superuser, has BYPASSRLS or owns tables",
-            remedy=f"Connect as {ROLE}, which `oneiros-team migrate` makes",
+            f"the role {role} can read around the walls between tenants: a superuser, one with BYPASSRLS, or an owner",
+            remedy=f"Connect as {ROLE}, which `oneiros-team upgrade` makes",
         )
 
 
@@ -105,12 +105,3 @@ def _configure(connection: psycopg.Connection) -> None:
     connection.execute("select '[1]'::vector")  # loads the library, without which its settings are not known
     for setting in SETTINGS.split("; "):
         connection.execute(setting)
-
-
-def tenant_number(dsn: str, name: str) -> int:
-    """The number of a tenant, by the owner's connection. Raises NotFound."""
-    with psycopg.connect(dsn) as connection:
-        row = connection.execute("select id from tenant where name = %s", (name,)).fetchone()
-    if row is None:
-        raise NotFound(f"there is no tenant {name!r}", remedy="`oneiros-team tenant list` names them")
-    return int(row[0])

@@ -4,7 +4,6 @@ Some fifty bytes a passage, read when a question finds that the tenant's generat
 postings stay in the database.
 """
 
-import datetime as dt
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -45,6 +44,7 @@ class Heads:
     generation: int
     commit: str
     note: str  # of its scales
+    made_by: str
     is_apart: bool  # its vectors have a graph of their own
     snapshot: Snapshot  # without vectors and tokens
     fields: Mapping[int, Fields]
@@ -107,14 +107,14 @@ class HeadsCache:
     def of(self, connection: psycopg.Connection, tenant: int) -> Heads:
         """The heads of a tenant as the transaction of `connection` sees it."""
         row = connection.execute(
-            "select generation, git_rev, calibration, is_apart from tenant where id = %s", (tenant,)
+            "select generation, git_rev, calibration, made_by, is_apart from tenant where id = %s", (tenant,)
         ).fetchone()
-        told = row or (0, "", "", False)
+        told = row or (0, "", "", "", False)
         with self._guard:
             if (kept := self._kept.get(tenant)) is not None and kept.generation == told[0]:
                 self._kept.move_to_end(tenant)
                 return kept
-        found = read_heads(connection, tenant, *told)
+        found = read_heads(connection, tenant, told)
         with self._guard:
             self._kept[tenant] = found
             self._kept.move_to_end(tenant)
@@ -123,14 +123,12 @@ class HeadsCache:
         return found
 
 
-def read_heads(
-    connection: psycopg.Connection, tenant: int, generation: int, commit: str, note: str, is_apart: bool
-) -> Heads:
-    """Reads the heads of all sources of a tenant."""
+def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str, str, str, bool]) -> Heads:
+    """Reads the heads of all sources of a tenant. `told`: generation, commit, scales, maker and whether it is apart."""
     sources: dict[int, StoredSource] = {}
     fields, body_lengths, tables = dict[int, Fields](), dict[int, int](), []
     chunks = tokens = 0
-    rows = connection.execute(f"select {COLUMNS} from source where tenant = %s order by id", (tenant,), binary=True)  # type: ignore[arg-type]  # noqa: S608  columns of our own
+    rows = connection.execute(f"select {COLUMNS} from source where tenant = %s order by id", (tenant,), binary=True)  # noqa: S608  columns of our own
     for number, path, layer, title, date, kind, project, *more in rows:
         machine, agent, namespace, tags, supersedes, identity, first, last, held, words, body, row, layout = more
         rank = Layer(layer).rank
@@ -162,7 +160,7 @@ def read_heads(
         passages, sources, nothing.astype(np.float32), nothing.astype(np.uint8), superseded_by(sources),
         WordTables(MOST_TABLE_BYTES),
     )  # fmt: skip
-    return Heads(generation, commit, note, is_apart, snapshot, fields, columns[5], body_lengths, chunks, tokens)
+    return Heads(*told, snapshot, fields, columns[5], body_lengths, chunks, tokens)
 
 
 def _is_any(value: str, wanted: tuple[str, ...]) -> bool:

@@ -183,7 +183,7 @@ class TeamKeywords:
             return Weighted(np.zeros(0, dtype=np.int64), np.zeros(0))
         rows, back = np.unique(keys >> 32, return_inverse=True)
         fields = (keys & 0xFFFF_FFFF) // FIELD
-        return Weighted(rows, np.bincount(back, np.array(FIELD_WEIGHTS)[fields], len(rows)))
+        return Weighted(rows, np.bincount(back, np.array(FIELD_WEIGHTS)[fields], len(rows)).astype(np.float64))
 
     def _of_sources(self, word: str) -> Weighted:
         words = self.tokenizer.words(word)
@@ -218,7 +218,7 @@ class TeamKeywords:
         if or_longer:
             is_term, named = "term >= %s and term < %s", (*named, term + LAST)
         rows = self.connection.execute(
-            f"select places from posting where tenant = %s and block = any(%s) and {is_term} order by block",  # type: ignore[arg-type]  # noqa: S608
+            f"select places from posting where tenant = %s and block = any(%s) and {is_term} order by block",  # noqa: S608
             named,
             binary=True,
         ).fetchall()
@@ -245,7 +245,7 @@ def _bm25(
     mean = words / max(texts, 1)
     for phrase in phrases:
         idf = max(float(np.log((texts - len(phrase.rows) + 0.5) / (len(phrase.rows) + 0.5))), LEAST_IDF)
-        held, at, of_phrase = np.intersect1d(rows, phrase.rows, assume_unique=True, return_indices=True)
+        _, at, of_phrase = np.intersect1d(rows, phrase.rows, assume_unique=True, return_indices=True)
         counts = phrase.counts[of_phrase]
         scores[at] += idf * counts * (K1 + 1) / (counts + K1 * (1 - B + B * lengths[at] / max(mean, 1e-9)))
     return scores

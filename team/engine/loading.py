@@ -1,7 +1,7 @@
 """A memory's index as it is moved into the rows of a tenant, and compared with them.
 
-The index is made by memory_server in a folder, as that of every memory: what is cut, stemmed and embedded is the same to
-the last word. Only what changed is moved: a source whose file has the same hash stays.
+The index is made by memory_server in a folder, as that of every memory: what is cut, stemmed and embedded is the same
+to the last word. Only what changed is moved: a source whose file has the same hash stays.
 """
 
 import datetime as dt
@@ -82,10 +82,9 @@ def load(
     `model`: the fingerprint of the one that made the vectors. `commit`: what the memory's files are of.
     """
     connection.execute("select pg_advisory_xact_lock(1, %s)", (tenant,))
-    made_by = f"{SCHEMA_VERSION}/{model}"
     hashes = {str(path): state.content_hash for path, state in indices.ledger.sources().items()}
     rows = connection.execute("select path, content_hash, id from source where tenant = %s", (tenant,)).fetchall()
-    is_same = connection.execute("select made_by = %s from tenant where id = %s", (made_by, tenant)).fetchone()
+    is_same = connection.execute("select made_by = %s from tenant where id = %s", (made_by(model), tenant)).fetchone()
     stale = {path: number for path, digest, number in rows if hashes.get(path) != digest or is_same != (True,)}
     fresh = sorted(hashes.keys() - ({path for path, *_ in rows} - stale.keys()))
     changes = PostingChanges(connection, tenant)
@@ -96,13 +95,18 @@ def load(
     Writer(connection, tenant, root, indices, changes).write(fresh)
     connection.execute(
         "update tenant set git_rev = %s, generation = generation + 1, calibration = %s, made_by = %s where id = %s",
-        (commit, indices.ledger.note(NOTE), made_by, tenant),
+        (commit, indices.ledger.note(NOTE), made_by(model), tenant),
     )
     passages = connection.execute("select count(*) from embedding where tenant = %s", (tenant,)).fetchone()
     return Loaded(len(hashes), len(fresh), len(stale.keys() - hashes.keys()), passages[0] if passages else 0)
 
 
-def differences(connection: psycopg.Connection, tenant: int, root: MemoryRoot, indices: Indices) -> list[str]:
+def made_by(model: str) -> str:
+    """What an index is made by: the format of the ledger and the fingerprint of the model."""
+    return f"{SCHEMA_VERSION}/{model}"
+
+
+def differences(connection: psycopg.Connection, tenant: int, indices: Indices) -> list[str]:
     """What of a tenant's rows is not what an indexed memory holds; empty where all is level. Compares every text."""
     found = []
     ledger = indices.ledger.connection
@@ -135,7 +139,7 @@ def _digest(rows: Iterable[Sequence[str]]) -> str:
 
 def _clear(connection: psycopg.Connection, tenant: int) -> None:
     for table in ("embedding", "posting", "passage", "source"):
-        connection.execute(f"delete from {table} where tenant = %s", (tenant,))  # type: ignore[arg-type]  # noqa: S608
+        connection.execute(f"delete from {table} where tenant = %s", (tenant,))  # noqa: S608
     connection.execute("update tenant set next_source = 1, next_row = 1 where id = %s", (tenant,))
 
 

@@ -48,7 +48,7 @@ class Cut:
         with closing(sqlite3.connect(":memory:")) as index:
             index.executescript(CUTTER)
             for table in ("stems", "words"):
-                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)  # noqa: S608  names of our own
+                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)
             index.executemany("insert into bodies(rowid, title, body) values(?, ?, ?)", sources)
             self.terms = dict(self._cut(index))
 
@@ -147,14 +147,14 @@ def copy_in(
     They go through a table of this transaction alone: COPY refuses a table with policies, INSERT asks them.
     """
     names, staged = ", ".join(columns), f"staged_{table}"
-    connection.execute(f"create temp table if not exists {staged}(like {table}) on commit drop")  # type: ignore[arg-type]
+    connection.execute(f"create temp table if not exists {staged}(like {table}) on commit drop")
     copied = f"copy {staged}({names}) from stdin (format binary)"
-    with connection.cursor() as cursor, cursor.copy(copied) as copy:  # type: ignore[arg-type]
+    with connection.cursor() as cursor, cursor.copy(copied) as copy:
         copy.set_types(list(columns.values()))
         for row in rows:
             copy.write_row(row)
-    connection.execute(f"insert into {table}({names}) select {names} from {staged}")  # type: ignore[arg-type]  # noqa: S608
-    connection.execute(f"truncate {staged}")  # type: ignore[arg-type]
+    connection.execute(f"insert into {table}({names}) select {names} from {staged}")  # noqa: S608
+    connection.execute(f"truncate {staged}")
 
 
 def numbers_of(term: str, places: Places) -> Places:

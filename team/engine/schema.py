@@ -6,10 +6,9 @@ switch that off nor read around it.
 
 - `source` and `passage` are the ledger; `source.layout` holds what search keeps in memory of each passage, so that a
   tenant is read in as many rows as it has sources.
-- `posting` has one row a term and block of BLOCK passages, with all of its places in one value: some 60 bytes a distinct
-  word and passage less than a row a posting, and read in one piece into the arrays that rank. Terms stand there as text,
-  behind a letter that says of which index, since beginnings of words are asked for; text comparison is leakproof, so the
-  policy does not keep the planner from the key.
+- `posting` has one row a term and block of BLOCK passages, with all of its places in one value, read in one piece into
+  the arrays that rank. Terms stand there as text, behind a letter that says of which index, since beginnings of words
+  are asked for; text comparison is leakproof, so the policy does not keep the planner from the key.
 - `embedding` is partitioned by tenant: small ones share a partition and are scanned exactly, a large one has its own,
   with a graph of its own, so that no neighbour of another tenant takes a place in it.
 """

@@ -27,7 +27,8 @@ CHUNK = (
 # the inner product with the sign changed: vectors are of length 1
 NEAR = "select id from embedding where tenant = %s and layer = %s order by vector <#> %s limit %s"
 NEAR_BY_GRAPH = (
-    "select id from embedding where tenant = %s and layer = %s order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
+    "select id from embedding where tenant = %s and layer = %s"
+    " order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
 )
 NEAR_OF_SOURCES = (
     "with some as materialized (select id, vector from embedding where tenant = %s and layer = %s and source = any(%s))"
@@ -52,7 +53,7 @@ class TeamLedger:
         found = self._chunks("source = %s and first_line = %s order by ordinal limit 1", source, line)
         return found[0] if found else None
 
-    def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:
+    def last_reply(self, chunk: StoredChunk) -> StoredChunk | None:  # noqa: ARG002
         """None: what was said in sessions stays on the machines of those who said it."""
         return None
 
@@ -68,13 +69,13 @@ class TeamLedger:
     def values_of(self, field: str) -> set[str]:
         return self.heads.values_of(field)
 
-    def note(self, key: str) -> str:
+    def note(self, key: str) -> str:  # noqa: ARG002
         """Of all that is noted, the scales."""
         return self.heads.note
 
     def _chunks(self, where: str, *values: object) -> list[StoredChunk]:
         select = f"select {CHUNK} from passage where tenant = %s and {where}"  # noqa: S608  columns and clauses of our own
-        return [_stored_chunk(row) for row in self.connection.execute(select, (self.tenant, *values))]  # type: ignore[arg-type]
+        return [_stored_chunk(row) for row in self.connection.execute(select, (self.tenant, *values))]
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class TeamSnapshot(Snapshot):
     def cosines(self, question: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Snapshot`; compared where the vectors are."""
         rows = self.passages.rows[places]
-        named = (written(question), self.tenant, rows.tolist())
+        named: tuple[object, ...] = (written(question), self.tenant, rows.tolist())
         if len(places) == len(self.passages):
             named = named[:2]
         select = "select id, -(vector <#> %s) from embedding where tenant = %s" + " and id = any(%s)" * (
@@ -125,7 +126,8 @@ class TeamSnapshot(Snapshot):
     def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
         """What a statement finds, in the transaction of this question."""
         assert self.connection is not None
-        return self.connection.execute(select, values, binary=True).fetchall()  # type: ignore[arg-type]
+        found: list[tuple[Any, ...]] = self.connection.execute(select, values, binary=True).fetchall()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
