@@ -1,1 +1,1 @@
-"""Who asks: the scope that a verified token carries, and how much it may ask."""
+"""Who asks, read off a verified token, and how much they may ask."""

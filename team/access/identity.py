@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from mcp.server.auth.provider import TokenVerifier
 
 from memory_server.errors import NeedsRepair
-from team.access.scope import Right, Scope, ScopedToken, scoped
+from team.access.asker import Asker, AskerToken, Right, asker_token
 from team.settings import TeamSettings
 
 logger = logging.getLogger(__name__)
@@ -54,13 +54,13 @@ class IdentityTokens(TokenVerifier):
         self._limiter = CapacityLimiter(FETCHERS)
         self._jwt = jwt.PyJWT({"enforce_minimum_key_length": True})
 
-    async def verify_token(self, token: str) -> ScopedToken | None:
-        """The token with its scope; None for one that fails any check, whichever it is."""
+    async def verify_token(self, token: str) -> AskerToken | None:
+        """The token with its asker; None for one that fails any check, whichever it is."""
         if len(token) > MAX_TOKEN_CHARS:
             return None
         return await run_sync(self._verified, token, limiter=self._limiter)
 
-    def _verified(self, token: str) -> ScopedToken | None:
+    def _verified(self, token: str) -> AskerToken | None:
         try:
             claims = self._claims(token)
         except jwt.PyJWKClientConnectionError:
@@ -74,8 +74,8 @@ class IdentityTokens(TokenVerifier):
         if tenant is None or not isinstance(person, str) or not person:
             return None
         key = hashlib.sha256(f"{told.identity_issuer}\n{claims['sub']}".encode()).digest()
-        scope = Scope(tenant, person, _rights(claims, told.scope_prefix), key)
-        return scoped(token, scope, int(claims["exp"]), {"iss": told.identity_issuer})
+        asker = Asker(tenant, person, _rights(claims, told.scope_prefix), key)
+        return asker_token(token, asker, int(claims["exp"]))
 
     def _claims(self, token: str) -> dict[str, Any]:
         key = self._key_of(str(jwt.get_unverified_header(token).get("kid", "")))

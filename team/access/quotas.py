@@ -1,6 +1,6 @@
 """How much a token may ask and a tenant may hold, the same whichever server is asked: the database counts."""
 
-from team.access.scope import Scope
+from team.access.asker import Asker
 from team.engine.database import Database
 from team.errors import QuotaExceeded
 from team.settings import TeamSettings
@@ -13,12 +13,12 @@ class Quotas:
         self._database = database
         self._settings = settings
 
-    def count_question(self, scope: Scope) -> None:
+    def count_question(self, asker: Asker) -> None:
         """Counts one more in this minute of the database's clock. Raises QuotaExceeded, with the seconds to wait."""
         most = self._settings.questions_a_minute
         with self._database.untold() as connection:
             row = connection.execute(
-                "select * from count_question(%s, %s, %s)", [scope.key, scope.tenant, most]
+                "select * from count_question(%s, %s, %s)", [asker.key, asker.tenant, most]
             ).fetchone()
         allowed, wait = row or (0, 60)
         if wait:
@@ -28,9 +28,9 @@ class Quotas:
                 retry_seconds=wait,
             )
 
-    def check_room(self, scope: Scope) -> None:
+    def check_room(self, asker: Asker) -> None:
         """Raises QuotaExceeded where the tenant holds as many passages as it may; asked before each write."""
-        with self._database.tenant(scope.tenant) as connection:
+        with self._database.tenant(asker.tenant) as connection:
             row = connection.execute(
                 "select coalesce(most_passages, %s), (select count(*) from passage) from tenant",
                 [self._settings.passages],

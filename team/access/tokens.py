@@ -21,7 +21,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from psycopg.rows import class_row
 
 from memory_server.errors import UsageError
-from team.access.scope import Right, Scope, ScopedToken, scoped
+from team.access.asker import Asker, AskerToken, Right, asker_token
 from team.engine.database import Database
 from team.errors import NotFound
 from team.tenants import tenant_named
@@ -68,18 +68,18 @@ class MadeTokens(TokenVerifier):
     def __init__(self, database: Database):
         self._database = database
 
-    async def verify_token(self, token: str) -> ScopedToken | None:
-        """The token with its scope; None where it is unknown, expired or revoked, which looks the same from outside."""
+    async def verify_token(self, token: str) -> AskerToken | None:
+        """The token with its asker; None where it is unknown, expired or revoked: from outside the same."""
         key = token_hash(token)
         return await run_sync(self._found, token, key) if key else None
 
-    def _found(self, token: str, key: bytes) -> ScopedToken | None:
+    def _found(self, token: str, key: bytes) -> AskerToken | None:
         with self._database.untold() as connection:
             row = connection.execute("select tenant, person, may, expires from token_scope(%s)", [key]).fetchone()
         if row is None:
             return None
         tenant, person, may, expires = row
-        return scoped(token, Scope(tenant, person, frozenset(may), key), int(expires.timestamp()))
+        return asker_token(token, Asker(tenant, person, frozenset(may), key), int(expires.timestamp()))
 
     def tenant_named(self, name: str) -> int | None:
         """The number of a tenant that a provider's token names."""
@@ -96,7 +96,7 @@ class EitherTokens(TokenVerifier):
         self._provided = provided
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The token with its scope; None for one that is neither."""
+        """The token with its asker; None for one that is neither."""
         return await (self._made if token.startswith(PREFIX) else self._provided).verify_token(token)
 
 

@@ -151,7 +151,7 @@ create table token(
     last_used timestamptz                   -- to the hour
 );
 create unlogged table question_count(
-    key bytea primary key,                  -- of a token, see team/access/scope.py
+    key bytea primary key,                  -- of a token, see team/access/asker.py
     tenant integer not null references tenant on delete cascade,
     minute timestamptz not null,
     questions integer not null

@@ -27,7 +27,7 @@ from team.engine.database import Database
 from team.errors import TeamError, Unfit
 from team.memory import TeamMemory
 from team.server.desk import Desk
-from team.server.gate import Gate
+from team.server.entrance import Entrance
 from team.server.mcp import create_mcp
 from team.server.metrics import Metrics
 from team.server.routes import create_api
@@ -40,11 +40,13 @@ KEEP_ALIVE_SECONDS = 30
 BACKLOG = 256
 
 
-def create_app(database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics) -> Gate:
-    """REST, MCP at `/mcp`, health and readiness, behind the gate. Closes the database when it ends."""
+def create_app(
+    database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
+) -> Entrance:
+    """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
     desk = Desk(memory, Quotas(database, settings), metrics)
     api, mcp = create_api(desk, version), create_mcp(desk, version)
-    # the gate has checked Origin, and a token is asked for that no browser sends by itself
+    # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=security, max_request_body_size=settings.write_bytes
@@ -62,7 +64,7 @@ def create_app(database: Database, memory: TeamMemory, settings: TeamSettings, v
         database.close()
 
     api.router.lifespan_context = lifespan
-    return Gate(api, verifier_of(database, settings), settings, metrics)
+    return Entrance(api, verifier_of(database, settings), settings, metrics)
 
 
 def verifier_of(database: Database, settings: TeamSettings) -> TokenVerifier:

@@ -11,8 +11,8 @@ from memory_server.document import Layer, LineRange, SourcePath
 from memory_server.errors import OneirosError
 from memory_server.reading import Reading
 from memory_server.search.question import Question
+from team.access.asker import Asker, Right
 from team.access.quotas import Quotas
-from team.access.scope import Right, Scope
 from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus, TopicLine
 from team.server.metrics import Metrics
 
@@ -20,34 +20,34 @@ Found = TypeVar("Found")
 
 
 class Desk:
-    """What a verified asker may ask."""
+    """What an asker may ask. Every method raises Forbidden, QuotaExceeded, and what the door raises."""
 
     def __init__(self, memory: TeamMemory, quotas: Quotas, metrics: Metrics):
         self._memory = memory
         self._quotas = quotas
         self._metrics = metrics
 
-    def search(self, scope: Scope, question: Question) -> TeamAnswer:
-        """Raises Forbidden, QuotaExceeded, and what the door raises; so do the others."""
-        return self._asked(question.search.value, scope, lambda: self._memory.search(scope.tenant, question))
+    def search(self, asker: Asker, question: Question) -> TeamAnswer:
+        """The answer to a question."""
+        return self._asked(question.search.value, asker, lambda: self._memory.search(asker.tenant, question))
 
-    def read(self, scope: Scope, path: str, first: int, last: int | None) -> TeamReading:
+    def read(self, asker: Asker, path: str, first: int, last: int | None) -> TeamReading:
         """Lines of a source."""
-        return self._asked("read", scope, lambda: self._memory.read(scope.tenant, path, first, last))
+        return self._asked("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
 
-    def topics(self, scope: Scope) -> Sequence[TopicLine]:
+    def topics(self, asker: Asker) -> Sequence[TopicLine]:
         """The topics of the tenant."""
-        return self._asked("topics", scope, lambda: self._memory.topics(scope.tenant))
+        return self._asked("topics", asker, lambda: self._memory.topics(asker.tenant))
 
-    def status(self, scope: Scope) -> TeamStatus:
+    def status(self, asker: Asker) -> TeamStatus:
         """What the tenant's memory holds, and which commit it stands at."""
-        return self._asked("status", scope, lambda: self._memory.status(scope.tenant))
+        return self._asked("status", asker, lambda: self._memory.status(asker.tenant))
 
-    def _asked(self, kind: str, scope: Scope, found: Callable[[], Found]) -> Found:
-        outcome = "error"
+    def _asked(self, kind: str, asker: Asker, found: Callable[[], Found]) -> Found:
+        outcome = "unforeseen"
         try:
-            scope.require(Right.READ)
-            self._quotas.count_question(scope)
+            asker.require(Right.READ)
+            self._quotas.count_question(asker)
             answer = found()
             outcome = "answered"
             return answer
@@ -60,13 +60,5 @@ class Desk:
 
 def reading_of(found: TeamReading) -> Reading:
     """Lines that were read, as the faces of a personal memory show them."""
-    lines = tuple(split_lines(found.text))
-    return Reading(
-        SourcePath(found.path),
-        Layer(found.layer),
-        found.title,
-        None,
-        LineRange(found.first, found.last),
-        found.last_line,
-        lines,
-    )
+    lines, parts = LineRange(found.first, found.last), tuple(split_lines(found.text))
+    return Reading(SourcePath(found.path), Layer(found.layer), found.title, None, lines, found.last_line, parts)

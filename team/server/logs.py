@@ -1,7 +1,7 @@
 """The log of a server: a JSON object a line on stderr, without a word of any memory.
 
 Our own messages hold ids, counts and places alone. A library's may quote what it was given, and so may the text of any
-exception: of those the log has the place in the code, and of an exception its class and the functions it went through.
+exception: of those the log has the place in the code, and of an exception its class and the lines it went through.
 """
 
 import json
@@ -19,29 +19,23 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without its end."""
-        line: dict[str, Any] = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "from": record.name,
-        }
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"time": time, "level": record.levelname.lower(), "from": record.name}
+        line |= {key: value for key in BESIDE if (value := getattr(record, key, None)) is not None}
         if record.name.startswith(OWN):
             line["says"] = record.getMessage()
         else:
             line["at"] = f"{record.pathname}:{record.lineno}"
-        line |= {key: value for key in BESIDE if (value := getattr(record, key, None)) is not None}
-        if record.exc_info and record.exc_info[1] is not None:
+        if record.exc_info and record.exc_info[1]:
             error = record.exc_info[1]
             line["error"] = type(error).__name__
-            line["went"] = [
-                f"{step.filename}:{step.lineno} {step.name}" for step in traceback.extract_tb(error.__traceback__)
-            ]
+            line["through"] = [f"{one.filename}:{one.lineno}" for one in traceback.extract_tb(error.__traceback__)]
         return json.dumps(line, ensure_ascii=False)
 
 
-def configure_logs(level: str) -> None:
-    """Has every logger of the process write such lines, ours from `level` on, those of libraries from warnings on."""
+def configure_logs() -> None:
+    """Has every logger of the process write such lines: ours whatever they do, those of libraries warnings."""
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for name in ("team", "uvicorn"):
-        logging.getLogger(name).setLevel(level.upper())
+    logging.getLogger("team").setLevel(logging.INFO)

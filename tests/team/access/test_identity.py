@@ -12,8 +12,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from memory_server.errors import NeedsRepair
+from team.access.asker import AskerToken
 from team.access.identity import IdentityTokens, keys_of
-from team.access.scope import ScopedToken
 from team.settings import TeamSettings
 
 pytestmark = pytest.mark.team
@@ -49,7 +49,7 @@ def signed(told: dict[str, Any], key: Any = KEY, kid: str = "one", algorithm: st
     return jwt.encode(told, key, algorithm=algorithm, headers={"kid": kid})
 
 
-def verified(settings: TeamSettings, token: str) -> ScopedToken | None:
+def verified(settings: TeamSettings, token: str) -> AskerToken | None:
     return asyncio.run(IdentityTokens(settings, keys_of(settings), TENANTS.get).verify_token(token))
 
 
@@ -57,7 +57,7 @@ def test_a_signed_token_carries_the_scope_of_its_claims(settings: TeamSettings) 
     found = verified(settings, signed(claims()))
 
     assert found is not None
-    assert (found.scope.tenant, found.scope.person, found.scope.may) == (1, "ada", {"read"})
+    assert (found.asker.tenant, found.asker.person, found.asker.may) == (1, "ada", {"read"})
 
 
 def test_the_claims_that_say_tenant_person_and_rights_can_be_named(settings: TeamSettings) -> None:
@@ -66,7 +66,7 @@ def test_the_claims_that_say_tenant_person_and_rights_can_be_named(settings: Tea
     found = verified(settings, signed(claims(org="bees", email="ada@example.org", scope=None, scp=["read", "publish"])))
 
     assert found is not None
-    assert (found.scope.tenant, found.scope.person, found.scope.may) == (2, "ada@example.org", {"read", "publish"})
+    assert (found.asker.tenant, found.asker.person, found.asker.may) == (2, "ada@example.org", {"read", "publish"})
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_token_without_rights_may_nothing(settings: TeamSettings) -> None:
     found = verified(settings, signed(claims(scope="openid profile oneiros:everything read")))
 
     assert found is not None
-    assert found.scope.may == frozenset()
+    assert found.asker.may == frozenset()
 
 
 def test_one_person_has_one_key_for_quotas_whatever_the_token(settings: TeamSettings) -> None:
@@ -131,7 +131,7 @@ def test_one_person_has_one_key_for_quotas_whatever_the_token(settings: TeamSett
     )
 
     assert first and second and other
-    assert first.scope.key == second.scope.key != other.scope.key
+    assert first.asker.key == second.asker.key != other.asker.key
 
 
 def test_keys_that_no_file_holds_stop_the_server(settings: TeamSettings, tmp_path: Path) -> None:

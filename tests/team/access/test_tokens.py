@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.errors import UsageError
 from memory_server.redaction.redactor import redact
-from team.access.scope import ScopedToken
+from team.access.asker import AskerToken
 from team.access.tokens import MadeTokens, create_token, list_tokens, new_token, revoke_token, token_hash
 from team.engine.database import Database
 from team.errors import NotFound
@@ -22,7 +22,7 @@ def tenant(owner_dsn: str, request: pytest.FixtureRequest) -> str:
     return create_tenant(owner_dsn, request.node.name).name
 
 
-def verified(database: Database, token: str) -> ScopedToken | None:
+def verified(database: Database, token: str) -> AskerToken | None:
     return asyncio.run(MadeTokens(database).verify_token(token))
 
 
@@ -32,8 +32,8 @@ def test_a_token_carries_the_scope_that_it_was_made_with(owner_dsn: str, tenant:
     found = verified(database, token)
 
     assert found is not None
-    assert (found.scope.tenant, found.scope.person) == (tenant_named(owner_dsn, tenant).id, "ada@example.org")
-    assert found.scope.may == {"read", "publish"}
+    assert (found.asker.tenant, found.asker.person) == (tenant_named(owner_dsn, tenant).id, "ada@example.org")
+    assert found.asker.may == {"read", "publish"}
 
 
 def test_no_column_holds_the_token(owner_dsn: str, tenant: str, database: Database) -> None:

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import httpx
 import pytest
@@ -17,7 +18,7 @@ from memory_server.search.question import Question
 from team.access.tokens import create_token
 from team.engine.database import Database
 from team.errors import NotFound
-from team.memory import TeamAnswer, TeamReading, TeamStatus, TopicLine
+from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus, TopicLine
 from team.server.app import create_app
 from team.server.metrics import Metrics
 from team.settings import TeamSettings
@@ -27,7 +28,7 @@ COMMIT = "c0ffee0123456789"
 
 
 @dataclass
-class Standin:
+class Standin(TeamMemory):
     """The door over files in memory: a file answers where it holds every word of the question."""
 
     files: dict[int, dict[str, str]]
@@ -71,9 +72,13 @@ class Served:
     bees_name: str
     ants: str
     bees: str
-    server: uvicorn.Server
-    thread: threading.Thread
     metrics: Metrics
+    database: Database
+    server: uvicorn.Server
+
+    def tell_to_end(self) -> None:
+        """As SIGTERM does to a process."""
+        self.server.should_exit = True
 
     def client(self, token: str = "") -> httpx.Client:
         headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -91,7 +96,7 @@ def start(owner_dsn: str, app_dsn: str, request: pytest.FixtureRequest) -> Itera
     tokens = [create_token(owner_dsn, name, f"{name[:3]}@example.org", ["read"], 1) for name in names]
     with contextlib.ExitStack() as stack:
 
-        def started(**changed: object) -> Served:
+        def started(**changed: Any) -> Served:
             """Another process would share with the first what this one does: the database."""
             files = {ants: {"topics/hill.md": "the hill is warm"}, bees: {"topics/hive.md": "the hive is warm"}}
             settings = replace(TeamSettings(public_url="http://team.test"), **changed)
@@ -110,7 +115,7 @@ def start(owner_dsn: str, app_dsn: str, request: pytest.FixtureRequest) -> Itera
                 assert not thread.is_alive()
 
             stack.callback(end)
-            return Served(url, memory, settings, *names, *tokens, server, thread, metrics)
+            return Served(url, memory, settings, names[0], names[1], tokens[0], tokens[1], metrics, database, server)
 
         yield started
 

@@ -1,13 +1,20 @@
 """One tenant at every route of the other: no row, and no error that tells a thing of the other from one that is not."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 import httpx
 import pytest
 from fastapi.routing import APIRoute
 
-from tests.team.server.conftest import Served
-from tests.team.server.test_mcp import tool
+from team.access.quotas import Quotas
+from team.server.desk import Desk
+from team.server.metrics import Metrics
+from team.server.routes import create_api
+from tests.team.server.conftest import Served, Standin
+from tests.team.server.test_mcp import Mode, tool
 
 pytestmark = pytest.mark.team
 
@@ -56,12 +63,40 @@ def test_whatever_a_request_names_its_tenant_is_that_of_the_token(served: Served
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_no_tool_tells_a_thing_of_another_tenant_from_one_that_is_not(served: Served, mode: str) -> None:
-    forbidden = tool(served, served.ants, "read_memory", mode, name=THERE)  # type: ignore[arg-type]
-    missing = tool(served, served.ants, "read_memory", mode, name=NOT_THERE)  # type: ignore[arg-type]
+def test_no_tool_tells_a_thing_of_another_tenant_from_one_that_is_not(served: Served, mode: Mode) -> None:
+    forbidden = tool(served, served.ants, "read_memory", mode, name=THERE)
+    missing = tool(served, served.ants, "read_memory", mode, name=NOT_THERE)
 
     assert forbidden[0] is missing[0] is True
     assert forbidden[1].replace("hive", "void") == missing[1]
 
 
-def test_two_tenants_asking_at_once_never_get_each_others_rows(served: Served) -> None: ...
+def test_tenants_who_ask_at_once_get_rows_of_their_own_alone(served: Served) -> None:
+    everyone = threading.Barrier(8)
+
+    def ask(number: int) -> list[tuple[int, list[str]]]:
+        token = served.ants if number % 2 else served.bees
+        everyone.wait(30)
+        with served.client(token) as client:
+            answers = [client.get("/api/recall", params={"query": "warm"}).json() for _ in range(10)]
+        return [(number % 2, [hit["path"] for hit in answer["hits"]]) for answer in answers]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [one for many in pool.map(ask, range(8)) for one in many]
+
+    assert len(found) == 80
+    assert {(one, tuple(paths)) for one, paths in found} == {(1, ("topics/hill.md",)), (0, ("topics/hive.md",))}
+
+
+def test_every_route_is_asked_here() -> None:
+    """A new route is to be added to these tests."""
+    api = create_api(Desk(Standin({}), cast(Quotas, None), Metrics()), "1.0")
+
+    assert sorted({route.path for route in api.routes if isinstance(route, APIRoute)}) == [
+        "/api/exact",
+        "/api/read",
+        "/api/recall",
+        "/api/search",
+        "/api/status",
+        "/api/topics",
+    ]

@@ -20,9 +20,9 @@ Mode = Literal["auto", "legacy"]
 def called(served: Served, token: str, mode: Mode, asks: Callable[[Client], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         headers = {"authorization": f"Bearer {token}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
-            async with Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client:
-                return await asks(client)
+        http = httpx2.AsyncClient(headers=headers, timeout=30)
+        async with http, Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client:
+            return await asks(client)
 
     return asyncio.run(run())
 
@@ -92,4 +92,4 @@ def test_a_quota_is_said_as_a_sentence(start: Start) -> None:
     failed, text = tool(served, served.ants, "recall", query="warm")
 
     assert failed
-    assert text.startswith("This token has asked its 0 questions of this minute.")
+    assert text.startswith("this token has asked its 0 questions of this minute. Ask again in")

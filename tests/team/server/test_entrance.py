@@ -72,7 +72,7 @@ def test_a_body_beyond_the_quota_is_refused_with_the_number(start: Start) -> Non
         pieces = client.post("/api/recall", content=(b"x" * 1_000 for _ in range(4)))
 
     assert (answer.status_code, pieces.status_code) == (413, 413)
-    assert "2000 bytes" in answer.json()["error"]["remedy"]
+    assert "2000 bytes" in answer.json()["error"]["what"]
     assert served.memory.asked == []
 
 
