@@ -50,7 +50,7 @@ def read_settings(file: Path | None = None) -> TeamSettings:
     for name in known:
         if value := os.environ.get(f"ONEIROS_TEAM_{name.upper()}"):
             told[name] = value
-    return TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})
+    return TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})  # type: ignore[arg-type]
 
 
 def _fitting(name: str, value: object) -> object:

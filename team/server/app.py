@@ -8,7 +8,7 @@ import contextlib
 import ipaddress
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import uvicorn
 from anyio import move_on_after
@@ -20,6 +20,7 @@ from mcp.server.auth.routes import create_protected_resource_routes
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 
+from memory_server.embedding.in_use import ModelInUse
 from team.access.identity import IdentityTokens, keys_of
 from team.access.quotas import Quotas
 from team.access.tokens import EitherTokens, MadeTokens
@@ -101,7 +102,7 @@ def _ask(database: Database) -> None:
         connection.execute("select 1")
 
 
-def serve(settings: TeamSettings, memory_of: Callable[[Database], TeamMemory], version: str) -> None:
+def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
     """Serves until SIGTERM or SIGINT. Raises Unfit for an address that would lay tokens and answers open."""
     listening = bound(settings)
     database = Database(settings.dsn, connections=settings.connections)
@@ -109,7 +110,7 @@ def serve(settings: TeamSettings, memory_of: Callable[[Database], TeamMemory], v
     if settings.metrics_listen:
         metrics.serve(*address(settings.metrics_listen))
     config = uvicorn.Config(
-        create_app(database, memory_of(database), settings, version, metrics),
+        create_app(database, TeamMemory(database, model), settings, version, metrics),
         ws="none",
         log_config=None,
         access_log=False,

@@ -31,7 +31,7 @@ class Metrics:
 
     def text(self) -> str:
         """The figures as Prometheus reads them."""
-        return generate_latest(self.registry).decode()
+        return str(generate_latest(self.registry), "utf-8")
 
     def serve(self, host: str, port: int) -> None:
         """Shows the figures at an address of their own, until the process ends."""
