@@ -129,8 +129,8 @@ class TeamMemory:
         with self._database.tenant(tenant) as connection:
             row = connection.execute(
                 "select name, (select count(*) from source where source.tenant = tenant.id),"
-                " (select count(*) from embedding where embedding.tenant = tenant.id), git_rev, head, generation, made_by"
-                " from tenant where id = %s",
+                " (select count(*) from embedding where embedding.tenant = tenant.id), git_rev, head, generation,"
+                " made_by from tenant where id = %s",
                 (tenant,),
             ).fetchone()
         if row is None:

@@ -21,7 +21,6 @@ from memory_server.language.words import extra_words
 from team.engine.schema import BLOCK
 
 FIELD = 1 << 24  # of a word's place; no passage has so many words
-FIELDS = ("context", "passage", "extra")
 AT_ONCE = 5_000  # terms in one statement
 
 Places = NDArray[np.int32]
@@ -33,10 +32,15 @@ CUTTER = f"""
 create virtual table stems using fts5(context, passage, extra, content='', tokenize='{STEMS}');
 create virtual table words using fts5(context, passage, extra, content='', tokenize='{WORDS}');
 create virtual table bodies using fts5(title, body, content='', tokenize='{WORDS}');
-create virtual table stem_places using fts5vocab('stems', 'instance');
-create virtual table word_places using fts5vocab('words', 'instance');
-create virtual table body_places using fts5vocab('bodies', 'instance');
 """
+PLACES = {  # of each kind: its table, and an occurrence as one whole number, rising
+    "s": ("stems", "doc * 2 + (col = 'context')"),
+    "w": (
+        "words",
+        f"doc * {1 << 32} + case col when 'context' then 0 when 'passage' then {FIELD} else {2 * FIELD} end + offset",
+    ),
+    "b": ("bodies", "doc"),
+}
 
 
 class Cut:
@@ -45,36 +49,54 @@ class Cut:
     def __init__(self, sources: Iterable[Text], passages: Iterable[Text]):
         """Cuts them at once. The numbers of each kind rise."""
         rows = [(row, context, passage, extra_words(passage)) for row, context, passage in passages]
+        self.terms: dict[str, Places] = {}  # with the letter of its kind before each
         with closing(sqlite3.connect(":memory:")) as index:
             index.executescript(CUTTER)
             for table in ("stems", "words"):
-                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)
+                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)  # noqa: S608  names of our own
             index.executemany("insert into bodies(rowid, title, body) values(?, ?, ?)", sources)
-            self.terms = dict(self._cut(index))
-
-    def _cut(self, index: sqlite3.Connection) -> Iterator[tuple[str, Places]]:
-        """Each term, with the letter of its kind before it, and its places."""
-        stems = "select term, group_concat(doc * 2 + (col = 'context')) from stem_places group by term"
-        for term, text in index.execute(stems):
-            yield f"s{term}", np.sort(_numbers(text)).astype("<i4")
-        field = " ".join(f"when '{name}' then {number}" for number, name in enumerate(FIELDS))
-        words = f"select term, group_concat(doc * {1 << 32} + case col {field} end * {FIELD} + offset) from word_places"  # noqa: S608  the same
-        for term, text in index.execute(f"{words} group by term"):
-            both = np.sort(_numbers(text))
-            yield f"w{term}", np.stack([both >> 32, both & 0xFFFF_FFFF], axis=1).astype("<i4")
-        for term, text in index.execute("select term, group_concat(doc) from body_places group by term"):
-            yield f"b{term}", np.stack(np.unique(_numbers(text), return_counts=True), axis=1).astype("<i4")
+            for kind in PLACES:
+                self.terms |= _cut(index, kind)
 
     def lengths(self, kind: str, numbers: Sequence[int]) -> list[int]:
         """How many words passages (kind `w`) or sources (`b`) have, in the order of their numbers."""
-        if not numbers:
-            return []
-        first = min(numbers)
-        counts = np.zeros(max(numbers) - first + 1, dtype=np.int64)
-        for term, places in self.terms.items():
-            if term[0] == kind:
-                np.add.at(counts, places[:, 0] - first, 1 if kind == "w" else places[:, 1])
-        return [int(counts[number - first]) for number in numbers]
+        places = [found for term, found in self.terms.items() if term[0] == kind]
+        if not places:
+            return [0] * len(numbers)
+        held = np.concatenate(places)
+        counts = np.bincount(held[:, 0], None if kind == "w" else held[:, 1], max(numbers, default=0) + 1)
+        return [int(counts[number]) for number in numbers]
+
+
+def _cut(index: sqlite3.Connection, kind: str) -> dict[str, Places]:
+    """The terms of a kind, each with its places.
+
+    All occurrences come as one text, in the order of the terms, which takes a tenth of the time of a row each.
+    """
+    table, place = PLACES[kind]
+    index.executescript(
+        f"create virtual table {kind}_term using fts5vocab({table}, row);"
+        f"create virtual table {kind}_place using fts5vocab({table}, instance);"
+    )
+    rows = index.execute(f"select term, cnt from {kind}_term order by term").fetchall()  # noqa: S608  names of our own
+    (text,) = index.execute(f"select group_concat({place}) from {kind}_place").fetchone()  # noqa: S608  the same
+    found = np.fromstring(text or "", dtype=np.int64, sep=",")
+    counts = np.array([count for _, count in rows], dtype=np.int64)
+    if kind == "b":  # each source of a term once, with its count
+        of_term = np.repeat(np.arange(len(rows)), counts)
+        both, numbers = np.unique((of_term << 32) + found, return_counts=True)
+        counts = np.bincount(both >> 32, minlength=len(rows))
+        places = np.stack([both & 0xFFFF_FFFF, numbers], axis=1)
+    elif kind == "w":
+        places = np.stack([found >> 32, found & 0xFFFF_FFFF], axis=1)
+    else:
+        places = found
+    ends = np.cumsum(counts).tolist()
+    whole = places.astype("<i4")
+    return {
+        f"{kind}{term}": whole[end - size : end]
+        for (term, _), end, size in zip(rows, ends, counts.tolist(), strict=True)
+    }
 
 
 class PostingChanges:
@@ -112,14 +134,15 @@ class PostingChanges:
         for key in changed:
             places = self._merged(key, held.get(key))
             if len(places):
-                holders = len(np.unique(numbers_of(key[1], places)))
+                holders = 1 + int(np.count_nonzero(np.diff(numbers_of(key[1], places))))
                 yield self._tenant, *key, holders, places.tobytes()
 
     def _merged(self, key: Key, held: Places | None) -> Places:
         parts = [] if held is None else [held]
         for gone in self._gone.get(key, ()):
             parts = [part[~np.isin(numbers_of(key[1], part), gone)] for part in parts]
-        return np.concatenate([shaped(key[1], b""), *parts, *self._new.get(key, ())])
+        parts += self._new.get(key, ())
+        return parts[0] if len(parts) == 1 else np.concatenate([shaped(key[1], b""), *parts])
 
     def _take(self, keys: Sequence[Key]) -> dict[Key, Places]:
         """Takes the rows of some keys out of the table."""
@@ -168,11 +191,14 @@ def shaped(term: str, data: bytes) -> Places:
     return found if term[0] == "s" else found.reshape(-1, 2)
 
 
-def _numbers(text: str) -> NDArray[np.int64]:
-    return np.fromstring(text, dtype=np.int64, sep=",")
-
-
 def _in_blocks(term: str, places: Places) -> Iterator[tuple[int, Places]]:
-    blocks = numbers_of(term, places) // BLOCK
-    for block in np.unique(blocks).tolist():
-        yield block, places if blocks[0] == blocks[-1] else places[blocks == block]
+    """Places by the blocks that they belong to."""
+    numbers = numbers_of(term, places)
+    first, last = int(numbers[0]) // BLOCK, int(numbers[-1]) // BLOCK
+    if first == last:
+        yield first, places
+        return
+    ends = np.searchsorted(numbers, np.arange(first, last + 2) * BLOCK)
+    for block, start, end in zip(range(first, last + 1), ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        if start < end:
+            yield block, places[start:end]
