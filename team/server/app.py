@@ -17,8 +17,8 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import create_protected_resource_routes
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 
 from memory_server.embedding.in_use import ModelInUse
 from team.access.identity import IdentityTokens, keys_of
@@ -55,8 +55,11 @@ def create_app(
     api.router.routes.extend(served.routes)
     _add_health(api, database)
     if settings.identity_issuer:
-        resource, issuer = AnyHttpUrl(f"{settings.public_url}/mcp"), AnyHttpUrl(settings.identity_issuer)
-        api.router.routes.extend(create_protected_resource_routes(resource, [issuer]))
+        # AuthSettings leaves an issuer as it was written, slash or none: clients compare it letter by letter
+        told = {"issuer_url": settings.identity_issuer, "resource_server_url": f"{settings.public_url}/mcp"}
+        auth = AuthSettings.model_validate({**told, "validate_token_resource": False})
+        assert auth.resource_server_url
+        api.router.routes.extend(create_protected_resource_routes(auth.resource_server_url, [auth.issuer_url]))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -105,12 +108,18 @@ def _ask(database: Database) -> None:
 def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
     """Serves until SIGTERM or SIGINT. Raises Unfit for an address that would lay tokens and answers open."""
     listening = bound(settings)
-    database = Database(settings.dsn, connections=settings.connections)
-    metrics = Metrics()
+    database, metrics = Database(settings.dsn, connections=settings.connections), Metrics()
     if settings.metrics_listen:
         metrics.serve(*address(settings.metrics_listen))
+    server = server_of(create_app(database, TeamMemory(database, model), settings, version, metrics), settings)
+    logger.info("listening at %s:%d", *listening.getsockname()[:2])
+    server.run([listening])
+
+
+def server_of(app: Entrance, settings: TeamSettings) -> uvicorn.Server:
+    """What listens. Whatever stands in front of it is not believed about who asks: the token says that."""
     config = uvicorn.Config(
-        create_app(database, TeamMemory(database, model), settings, version, metrics),
+        app,
         ws="none",
         log_config=None,
         access_log=False,
@@ -121,8 +130,7 @@ def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
         ssl_certfile=settings.tls_certificate or None,
         ssl_keyfile=settings.tls_key or None,
     )
-    logger.info("listening at %s:%d", *listening.getsockname()[:2])
-    uvicorn.Server(config).run([listening])
+    return uvicorn.Server(config)
 
 
 def bound(settings: TeamSettings) -> socket.socket:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import ssl
 import time
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from memory_server.errors import NeedsRepair
 from team.access.asker import AskerToken
 from team.access.identity import IdentityTokens, keys_of
 from team.settings import TeamSettings
+from tests.loopback import served
+from tests.team.certificates import loopback_certificate
 
 pytestmark = pytest.mark.team
 
@@ -66,7 +70,11 @@ def test_the_claims_that_say_tenant_person_and_rights_can_be_named(settings: Tea
     found = verified(settings, signed(claims(org="bees", email="ada@example.org", scope=None, scp=["read", "publish"])))
 
     assert found is not None
-    assert (found.asker.tenant, found.asker.person, found.asker.may) == (2, "ada@example.org", frozenset({"read", "publish"}))
+    assert (found.asker.tenant, found.asker.person, found.asker.may) == (
+        2,
+        "ada@example.org",
+        frozenset({"read", "publish"}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,3 +148,40 @@ def test_keys_that_no_file_holds_stop_the_server(settings: TeamSettings, tmp_pat
     for name in ("none.json", "missing.json"):
         with pytest.raises(NeedsRepair, match="keys of the identity provider"):
             keys_of(replace(settings, identity_keys=str(tmp_path / name)))
+
+
+def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(
+    settings: TeamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class Provider(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(302 if self.path == "/moved" else 200)
+            self.send_header("location", "/keys")
+            self.end_headers()
+            self.wfile.write(Path(settings.identity_keys).read_bytes() if self.path == "/keys" else b"<html>")
+
+    certificate, private = loopback_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, private)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with served(Provider, context) as url:
+        found, unknown, moved, broken = (
+            verified(replace(settings, identity_keys=f"{url}/{page}"), token)
+            for page, token in [
+                ("keys", signed(claims())),
+                ("keys", signed(claims(), kid="two")),
+                ("moved", signed(claims())),
+                ("page", signed(claims())),
+            ]
+        )
+
+    assert found is not None
+    assert (unknown, moved, broken) == (None, None, None)
+    assert asked == ["/keys", "/keys", "/moved", "/page"]
+
+
+def test_a_provider_that_cannot_be_reached_lets_nobody_in(settings: TeamSettings) -> None:
+    assert verified(replace(settings, identity_keys="https://127.0.0.1:1/keys"), signed(claims())) is None

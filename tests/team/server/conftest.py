@@ -19,7 +19,7 @@ from team.access.tokens import create_token
 from team.engine.database import Database
 from team.errors import NotFound
 from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus, TopicLine
-from team.server.app import create_app
+from team.server.app import create_app, server_of
 from team.server.metrics import Metrics
 from team.settings import TeamSettings
 from team.tenants import create_tenant
@@ -100,13 +100,12 @@ def start(owner_dsn: str, app_dsn: str, request: pytest.FixtureRequest) -> Itera
             """Another process would share with the first what this one does: the database."""
             files = {ants: {"topics/hill.md": "the hill is warm"}, bees: {"topics/hive.md": "the hive is warm"}}
             settings = replace(TeamSettings(public_url="http://team.test"), **changed)
-            memory, metrics, listening = Standin(files), Metrics(), socket.create_server(("127.0.0.1", 0))
-            database = Database(app_dsn, connections=4)
-            app = create_app(database, memory, settings, "1.0", metrics)
-            config = uvicorn.Config(app, ws="none", log_config=None, timeout_graceful_shutdown=settings.stop_seconds)
-            server = uvicorn.Server(config)
+            memory, metrics, database = Standin(files), Metrics(), Database(app_dsn, connections=4)
+            stack.callback(database.close)
+            server = server_of(create_app(database, memory, settings, "1.0", metrics), settings)
+            listening = socket.create_server(("127.0.0.1", 0))
             thread = threading.Thread(target=server.run, args=([listening],))
-            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            url = f"http{'s' if settings.tls_key else ''}://127.0.0.1:{listening.getsockname()[1]}"
             thread.start()
 
             def end() -> None:

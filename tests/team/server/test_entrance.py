@@ -1,11 +1,17 @@
 """Who gets in, and what is refused before the memory is asked."""
 
 import json
+import ssl
+from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 
 from team.access.tokens import create_token, list_tokens, new_token, revoke_token
+from team.errors import Unfit
+from tests.team.access.test_identity import AUDIENCE, ISSUER, KEY, claims, public_jwk, signed
+from tests.team.certificates import loopback_certificate
 from tests.team.server.conftest import Served, Start
 
 pytestmark = pytest.mark.team
@@ -136,3 +142,39 @@ def test_an_error_of_ours_says_nothing_of_what_went_wrong(served: Served) -> Non
     assert "warm" not in answer.text
     assert answer.headers["x-request-id"]
     json.loads(answer.text)
+
+
+def test_tokens_of_a_provider_and_of_an_admin_are_taken_side_by_side(start: Start, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"keys": [public_jwk(KEY, "one")]}), encoding="utf-8")
+    served = start(identity_issuer=ISSUER, identity_audience=AUDIENCE, identity_keys=str(keys))
+    provided = signed(claims(tenant=served.bees_name, sub="bob"))
+
+    with served.client(served.ants) as ant, served.client(provided) as bee, served.client(provided + "x") as eve:
+        answers = [one.get("/api/topics") for one in (ant, bee, eve)]
+        metadata = ant.get("/.well-known/oauth-protected-resource/mcp").json()
+
+    assert [answer.status_code for answer in answers] == [200, 200, 401]
+    assert answers[0].json()["topics"][0]["path"] == "topics/hill.md"
+    assert answers[1].json()["topics"][0]["path"] == "topics/hive.md"
+    assert answers[2].headers["www-authenticate"] == (
+        'Bearer resource_metadata="http://team.test/.well-known/oauth-protected-resource/mcp"'
+    )
+    assert metadata["authorization_servers"] == [ISSUER]
+    assert metadata["resource"] == "http://team.test/mcp"
+
+
+def test_a_provider_that_is_half_named_stops_the_server(start: Start) -> None:
+    with pytest.raises(Unfit, match="identity_issuer stands alone"):
+        start(identity_issuer=ISSUER)
+
+
+def test_tls_is_spoken_where_a_certificate_is_named(start: Start, tmp_path: Path) -> None:
+    certificate, key = loopback_certificate(tmp_path)
+    served = start(tls_certificate=str(certificate), tls_key=str(key))
+
+    answer = httpx.get(f"{served.url}/health", verify=ssl.create_default_context(cafile=str(certificate)))
+
+    assert answer.json() == {"alive": True}
+    with pytest.raises(httpx.TransportError):
+        httpx.get(served.url.replace("https", "http") + "/health")
