@@ -72,7 +72,6 @@ class Entrance:
                 receive = await self._let_in(scope, receive)
             await self._app(scope, receive, sent)
         except Refused as refused:
-            await drain(receive)
             await refuse(sent, *refused.args)
         finally:
             self._under_way -= 1
@@ -84,6 +83,22 @@ class Entrance:
 
     async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive) -> Receive:
         """What the request's body is received by, once it is whole. Raises Refused."""
+        try:
+            scope[ASKER] = await self._asker(scope)
+        except Refused:
+            await drain(receive)
+            raise
+        most = self._settings.write_bytes
+        body = await whole_body(receive, most)
+        if body == 408:
+            raise Refused(408, "the body did not come in time", "Send it at once")
+        if body == 413:
+            raise Refused(413, f"the body has more than {most} bytes", "Send less at a time")
+        assert isinstance(body, bytes)
+        return replayed(body, receive)
+
+    async def _asker(self, scope: MutableMapping[str, Any]) -> Asker:
+        """Whose request it is. Raises Refused."""
         if self._under_way > self._settings.most_requests:
             what = f"this server answers {self._settings.most_requests} requests at a time"
             raise Refused(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))
@@ -97,12 +112,4 @@ class Entrance:
             raise Refused(error.status, error.what, error.remedy) from error
         if not isinstance(verified, AskerToken):
             raise Refused(401, UNKNOWN, GET_ONE, self._challenge)
-        scope[ASKER] = verified.asker
-        most = self._settings.write_bytes
-        body = await whole_body(receive, most)
-        if body == 408:
-            raise Refused(408, "the body did not come in time", "Send it at once")
-        if body == 413:
-            raise Refused(413, f"the body has more than {most} bytes", "Send less at a time")
-        assert isinstance(body, bytes)
-        return replayed(body, receive)
+        return verified.asker
