@@ -93,7 +93,7 @@ class TeamMemory:
                 raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
             parts = (self._tokenizer, self._stemmer, self._model.embed_query, self._now().date())
             answer = pipeline(connection, tenant, heads, *parts).answer(question)
-            head = connection.execute("select head from tenant where id = %s", (tenant,)).fetchone()
+            head = connection.execute("select head_of(id, git_rev) from tenant where id = %s", (tenant,)).fetchone()
         return TeamAnswer(answer, heads.commit, head[0] if head else "")
 
     def read(self, tenant: int, path: str, first: int = 1, last: int | None = None) -> TeamReading:
@@ -129,8 +129,8 @@ class TeamMemory:
         with self._database.tenant(tenant) as connection:
             row = connection.execute(
                 "select name, (select count(*) from source where source.tenant = tenant.id),"
-                " (select count(*) from embedding where embedding.tenant = tenant.id), git_rev, head, generation,"
-                " made_by from tenant where id = %s",
+                " (select count(*) from embedding where embedding.tenant = tenant.id), git_rev,"
+                " head_of(id, git_rev), generation, made_by from tenant where id = %s",
                 (tenant,),
             ).fetchone()
         if row is None:

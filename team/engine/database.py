@@ -48,11 +48,13 @@ class Database:
         self.pool.close()
 
     @contextmanager
-    def tenant(self, number: int) -> Iterator[psycopg.Connection]:
-        """A transaction that sees the rows of one tenant, all of one moment. Raises Unavailable."""
+    def tenant(
+        self, number: int, level: psycopg.IsolationLevel = psycopg.IsolationLevel.REPEATABLE_READ
+    ) -> Iterator[psycopg.Connection]:
+        """A transaction that sees the rows of one tenant, by default all of one moment. Raises Unavailable."""
         try:
             with self.pool.connection(timeout=WAIT_SECONDS) as connection:
-                connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+                connection.isolation_level = level
                 with connection.transaction():
                     connection.execute("select set_config('app.tenant', %s, true)", (str(number),))
                     yield connection

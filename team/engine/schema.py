@@ -31,7 +31,6 @@ create table tenant(
     name text not null unique,
     created timestamptz not null default now(),
     git_rev text not null default '',       -- the commit that the index stands at
-    head text not null default '',          -- the newest commit that was accepted
     generation bigint not null default 0,   -- rises with every change of the index
     next_source integer not null default 1,
     next_row integer not null default 1,
@@ -190,6 +189,24 @@ create function count_question(asker bytea, whose integer, most integer) returns
 $$;
 revoke all on function token_scope, tenant_named, count_question from public;
 grant execute on function token_scope, tenant_named, count_question to oneiros_app;
+""",
+    # What was accepted and is not indexed yet. No foreign key: its check would wait for the load that holds the tenant.
+    20: """
+create table outbox(
+    tenant integer not null,
+    id bigint not null generated always as identity,
+    queued timestamptz not null default now(),
+    commit text not null default '',        -- empty until it is in the repository
+    primary key(tenant, id)
+);
+alter table outbox enable row level security;
+alter table outbox force row level security;
+create policy own on outbox using (tenant = current_setting('app.tenant')::int)
+    with check (tenant = current_setting('app.tenant')::int);
+grant select, insert, update, delete on outbox to oneiros_app;
+create function head_of(whose integer, indexed text) returns text language sql stable as $$
+    select coalesce((select commit from outbox where tenant = whose and commit <> '' order by id desc limit 1), indexed)
+$$;
 """,
 }
 
