@@ -28,3 +28,19 @@ class NotFound(TeamError):
     """There is no such thing for whoever asks: the same whether it is missing or another tenant's."""
 
     status = 404
+
+
+class Forbidden(TeamError):
+    """The token was not made for this."""
+
+    status = 403
+
+
+class QuotaExceeded(TeamError):
+    """More was asked or written than a quota allows."""
+
+    status = 429
+
+    def __init__(self, what: str, *, remedy: str = "", retry_seconds: int = 0):
+        super().__init__(what, remedy=remedy)
+        self.retry_seconds = retry_seconds  # 0 where waiting does not help

@@ -61,7 +61,7 @@ class Indexer:
         with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
             memory.reindex()
             with self._database.tenant(tenant) as connection:
-                found = differences(connection, tenant, memory.root, memory.indices)
+                found = differences(connection, tenant, memory.indices)
         return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]
 
     def sweep(self, tenants: Sequence[int]) -> None:

@@ -64,6 +64,17 @@ class Database:
                 raise
             raise Unavailable("the database does not answer", remedy="Ask again in a moment") from error
 
+    @contextmanager
+    def untold(self) -> Iterator[psycopg.Connection]:
+        """A connection of no tenant, each statement for itself: it sees no row, and may call the functions that
+        `schema.py` made for what is asked before a tenant is known. Raises Unavailable.
+        """
+        try:
+            with self.pool.connection(timeout=WAIT_SECONDS) as connection:
+                yield connection
+        except (PoolTimeout, psycopg.OperationalError) as error:
+            raise Unavailable("the database does not answer", remedy="Ask again in a moment") from error
+
 
 def check(connection: psycopg.Connection) -> None:
     """Raises Unfit for a server, a pgvector, tables or a role that cannot keep what docs/team.md promises."""

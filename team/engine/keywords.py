@@ -72,7 +72,7 @@ class TeamKeywords:
     def holders(self, stem: str) -> int:
         row = self.connection.execute(
             "select coalesce(sum(holders), 0) from posting where tenant = %s and block = any(%s) and term = %s",
-            (self.tenant, self._blocks(), f"s{stem}"),
+            (self.tenant, self.heads.blocks, f"s{stem}"),
         ).fetchone()
         return int(row[0]) if row else 0
 
@@ -173,17 +173,18 @@ class TeamKeywords:
 
     def _phrase(self, words: Sequence[str], is_prefix: bool) -> Weighted:
         """Where words stand one behind the other in a field; the last may go on where it is a prefix."""
-        keys: Rows | None = None
+        keys = np.zeros(0, dtype=np.int64)
         for place, word in enumerate(words):
-            is_last = place == len(words) - 1
-            places = self._places(f"w{word}", or_longer=is_prefix and is_last).astype(np.int64)
-            starts = np.unique((places[:, 0] << 32) + places[:, 1] - place)
-            keys = starts if keys is None else np.intersect1d(keys, starts, assume_unique=True)
-        if keys is None:
-            return Weighted(np.zeros(0, dtype=np.int64), np.zeros(0))
-        rows, back = np.unique(keys >> 32, return_inverse=True)
-        fields = (keys & 0xFFFF_FFFF) // FIELD
-        return Weighted(rows, np.bincount(back, np.array(FIELD_WEIGHTS)[fields], len(rows)).astype(np.float64))
+            is_open = is_prefix and place == len(words) - 1
+            places = self._places(f"w{word}", or_longer=is_open).astype(np.int64)
+            starts = (places[:, 0] << 32) + places[:, 1] - place
+            starts = np.unique(starts) if is_open else starts
+            keys = np.intersect1d(keys, starts, assume_unique=True) if place else starts
+        # each row once, with the weights of the fields in which the phrase stands
+        rows = keys >> 32
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        weights = np.array(FIELD_WEIGHTS)[(keys & 0xFFFF_FFFF) // FIELD]
+        return Weighted(rows[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights)
 
     def _of_sources(self, word: str) -> Weighted:
         words = self.tokenizer.words(word)
@@ -208,21 +209,21 @@ class TeamKeywords:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def _blocks(self) -> list[int]:
-        return self.heads.blocks
-
     def _places(self, term: str, *, or_longer: bool = False) -> Places:
-        """The places of a term, or of all that begin with it."""
-        named: tuple[object, ...] = (self.tenant, self._blocks(), term)
-        is_term = "term = %s"
+        """The places of a term, or of all that begin with it. Those of frequent words come in most questions."""
         if or_longer:
-            is_term, named = "term >= %s and term < %s", (*named, term + LAST)
+            return shaped(term, self._stored("term >= %s and term < %s", term, term + LAST))
+        return self.heads.snapshot.word_tables.get(
+            "place", term, lambda term: shaped(term, self._stored("term = %s", term))
+        )
+
+    def _stored(self, is_term: str, *named: str) -> bytes:
         rows = self.connection.execute(
-            f"select places from posting where tenant = %s and block = any(%s) and {is_term} order by block",  # noqa: S608
-            named,
+            f"select places from posting where tenant = %s and block = any(%s) and {is_term} order by block",  # noqa: S608  clauses of our own
+            (self.tenant, self.heads.blocks, *named),
             binary=True,
-        ).fetchall()
-        return shaped(term, b"".join(data for (data,) in rows))
+        )
+        return b"".join(places for (places,) in rows)
 
     def _read(self, rows: Rows, scores: NDArray[np.float64]) -> Iterator[Candidate]:
         texts = {

@@ -53,7 +53,7 @@ class Cut:
         with closing(sqlite3.connect(":memory:")) as index:
             index.executescript(CUTTER)
             for table in ("stems", "words"):
-                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)  # noqa: S608  names of our own
+                index.executemany(f"insert into {table}(rowid, context, passage, extra) values(?, ?, ?, ?)", rows)
             index.executemany("insert into bodies(rowid, title, body) values(?, ?, ?)", sources)
             for kind in PLACES:
                 self.terms |= _cut(index, kind)

@@ -132,6 +132,65 @@ grant select, insert, update, delete on source, passage, posting, embedding to o
 create table migration(number integer primary key, applied timestamptz not null default now());
 grant select on migration to oneiros_app;
 """,
+    # Who asks, and how much. The application's role has no right to these tables: only functions of their owner read
+    # them, by the hash of a token that somebody has shown.
+    10: """
+alter table tenant add column most_questions integer;   -- a minute and token; null: as the server's settings say
+alter table tenant add column most_passages integer;    -- the same
+alter policy own on tenant to oneiros_app;
+create policy keeper on tenant to current_user using (true) with check (true);
+create table token(
+    id integer primary key generated always as identity,
+    tenant integer not null references tenant on delete cascade,
+    person text not null,
+    hash bytea not null unique,
+    may text[] not null,
+    created timestamptz not null default now(),
+    expires timestamptz not null,
+    revoked timestamptz,
+    last_used timestamptz                   -- to the hour
+);
+create unlogged table question_count(
+    key bytea primary key,                  -- of a token, see team/access/asker.py
+    tenant integer not null references tenant on delete cascade,
+    minute timestamptz not null,
+    questions integer not null
+) with (fillfactor = 50);
+do $$ declare name text; begin
+    foreach name in array array['token', 'question_count'] loop
+        execute format('alter table %I enable row level security', name);
+        execute format('alter table %I force row level security', name);
+        execute format('create policy keeper on %I to current_user using (true) with check (true)', name);
+    end loop;
+end $$;
+
+create function token_scope(given bytea)
+    returns table(tenant integer, person text, may text[], expires timestamptz)
+    language sql security definer set search_path = pg_catalog, public, pg_temp as $$
+    update token set last_used = now() where hash = given and revoked is null and expires > now()
+        and (last_used is null or last_used < now() - interval '1 hour');
+    select t.tenant, t.person, t.may, t.expires from token t
+        where t.hash = given and t.revoked is null and t.expires > now()
+$$;
+create function tenant_named(wanted text) returns integer
+    language sql stable security definer set search_path = pg_catalog, public, pg_temp as $$
+    select id from tenant where name = wanted
+$$;
+create function count_question(asker bytea, whose integer, most integer) returns table(allowed integer, wait integer)
+    language sql security definer set search_path = pg_catalog, public, pg_temp as $$
+    with own as (select coalesce(t.most_questions, most) as allowed from tenant t where t.id = whose),
+    counted as (
+        insert into question_count as c values (asker, whose, date_trunc('minute', now()), 1)
+        on conflict (key) do update set minute = excluded.minute,
+            questions = case when c.minute = excluded.minute then c.questions + 1 else 1 end
+        returning c.questions
+    )
+    select own.allowed, case when counted.questions > own.allowed then 60 - floor(extract(second from now()))::int
+        else 0 end from own, counted
+$$;
+revoke all on function token_scope, tenant_named, count_question from public;
+grant execute on function token_scope, tenant_named, count_question to oneiros_app;
+""",
     # What was accepted and is not indexed yet. No foreign key: its check would wait for the load that holds the tenant.
     20: """
 create table outbox(
