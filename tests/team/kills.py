@@ -137,7 +137,7 @@ class House:
     def _open(self) -> None:
         """Opens what this process looks with; closed while others are forked, which may take no thread along."""
         self.database = Database(self.settings.dsn, connections=2)
-        self.outbox = Outbox(self.database, Repositories(self.settings.folder / "repositories"))
+        self.outbox = Outbox(self.database, Repositories(self.settings.repositories))
         self.indexer = Indexer(self.database, self.outbox, self.settings)
 
     def close(self) -> None:
@@ -187,7 +187,9 @@ class House:
 
     def _started(self, target: Callable[..., None], strike: Strike | None, told: dict[str, str]) -> Any:
         ours, theirs = mp.Pipe()
-        process = mp.get_context("fork").Process(target=target, args=(self.settings, self.tenant, strike, theirs, told), daemon=True)
+        process = mp.get_context("fork").Process(
+            target=target, args=(self.settings, self.tenant, strike, theirs, told), daemon=True
+        )
         process.start()
         theirs.close()
         return process, ours
@@ -247,7 +249,7 @@ def opened(settings: TeamSettings, strike: Strike | None, pipe: Connection) -> t
     struck.wrap(psycopg.Connection, "execute")
     struck.wrap(psycopg.Cursor, "copy")
     struck.wrap(Repository, "_run")
-    return database, Outbox(database, Repositories(settings.folder / "repositories"))
+    return database, Outbox(database, Repositories(settings.repositories))
 
 
 def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, told: dict[str, str]) -> None:
