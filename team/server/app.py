@@ -19,6 +19,7 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.routing import Route
 
 from memory_server.embedding.in_use import ModelInUse
 from team.access.identity import IdentityTokens, keys_of
@@ -27,10 +28,14 @@ from team.access.tokens import EitherTokens, MadeTokens
 from team.engine.database import Database
 from team.errors import TeamError, Unfit
 from team.memory import TeamMemory
+from team.outbox import Outbox
+from team.publishing import Publishing
+from team.repositories import Repositories
 from team.server.desk import Desk
 from team.server.entrance import Entrance
 from team.server.mcp import create_mcp
 from team.server.metrics import Metrics
+from team.server.published import add_published
 from team.server.routes import create_api
 from team.settings import TeamSettings
 
@@ -45,14 +50,19 @@ def create_app(
     database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
 ) -> Entrance:
     """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
-    desk = Desk(memory, Quotas(database, settings), metrics)
+    quotas = Quotas(database, settings)
+    desk = Desk(memory, quotas, metrics)
     api, mcp = create_api(desk, version), create_mcp(desk, version)
+    publishing = Publishing(Outbox(database, Repositories(settings.repositories)), settings.public_url)
+    add_published(api, publishing, quotas)
     # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=security, max_request_body_size=settings.write_bytes
     )
-    api.router.routes.extend(served.routes)
+    api.router.routes += [
+        Route(one.path, one.endpoint, methods=["POST"]) for one in served.routes if isinstance(one, Route)
+    ]
     _add_health(api, database)
     if settings.identity_issuer:
         # AuthSettings leaves an issuer as it was written, slash or none: clients compare it letter by letter
