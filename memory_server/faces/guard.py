@@ -62,7 +62,6 @@ class Guard:
             return
         body = await whole_body(receive)
         if isinstance(body, int):
-            await drain(receive)
             await refuse(send, body, *REFUSED_BODY[body])
             return
         self._on_request(scope)
@@ -114,7 +113,7 @@ REFUSED_BODY = {
 
 
 async def whole_body(receive: Receive, most_bytes: int = MAX_BODY_BYTES) -> bytes | int:
-    """The whole body, or the status it is refused with."""
+    """The whole body, or the status it is refused with; what is too long has been drained."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -125,6 +124,8 @@ async def whole_body(receive: Receive, most_bytes: int = MAX_BODY_BYTES) -> byte
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
                 if size > most_bytes:
+                    if message.get("more_body", False):
+                        await drain(receive)
                     return 413
                 if not message.get("more_body", False):
                     return b"".join(parts)

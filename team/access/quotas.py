@@ -1,9 +1,12 @@
 """How much a token may ask and a tenant may hold, the same whichever server is asked: the database counts."""
 
+import psycopg
+
 from team.access.asker import Asker
 from team.engine.database import Database
 from team.errors import QuotaExceeded
 from team.settings import TeamSettings
+from team.tenants import tenant_named
 
 
 class Quotas:
@@ -41,3 +44,10 @@ class Quotas:
                 f"this memory holds {held} passages and may hold {most}",
                 remedy="Publish less, take something back, or ask your admin for more room",
             )
+
+
+def set_quotas(owner_dsn: str, tenant: str, questions: int | None, passages: int | None) -> None:
+    """Gives a tenant numbers of its own, by the owner's connection; None: as the settings say. Raises NotFound."""
+    with psycopg.connect(owner_dsn) as connection:
+        told = [questions, passages, tenant_named(owner_dsn, tenant).id]
+        connection.execute("update tenant set most_questions = %s, most_passages = %s where id = %s", told)

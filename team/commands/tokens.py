@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from team.access.asker import Right
+from team.access.quotas import set_quotas
 from team.access.tokens import create_token, list_tokens, revoke_token
 
 Tenant = Annotated[str, typer.Argument(help="name of the tenant")]
@@ -18,6 +19,7 @@ def add(app: typer.Typer) -> None:
     group.command("list")(list_)
     group.command("revoke")(revoke)
     app.add_typer(group, name="token")
+    app.command("quota")(quota)
 
 
 def create(
@@ -52,3 +54,17 @@ def revoke(context: typer.Context, number: Annotated[int, typer.Argument(help="o
     Example: oneiros-team token revoke 7
     """
     typer.echo(f"The token of {revoke_token(context.obj.owner_dsn, number)} is of no use any more.")
+
+
+def quota(
+    context: typer.Context,
+    tenant: Tenant,
+    questions: Annotated[int | None, typer.Option(min=0, help="a minute, of each of its tokens")] = None,
+    passages: Annotated[int | None, typer.Option(min=0, help="that it may hold")] = None,
+) -> None:
+    """Give a tenant numbers of its own; what is left out is as the settings say.
+
+    Example: oneiros-team quota ants --questions 600
+    """
+    set_quotas(context.obj.owner_dsn, tenant, questions, passages)
+    typer.echo(f"Quotas of {tenant} are set.")

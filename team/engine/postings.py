@@ -43,7 +43,7 @@ PLACES = {  # of each kind: its table, and an occurrence as one whole number, ri
 }
 
 
-class Cut:
+class CutTexts:
     """Texts cut into terms."""
 
     def __init__(self, sources: Iterable[Text], passages: Iterable[Text]):
@@ -110,13 +110,13 @@ class PostingChanges:
 
     def forget(self, sources: Sequence[Text], passages: Sequence[Text]) -> None:
         """Takes texts out that were written before."""
-        for term, places in Cut(sources, passages).terms.items():
+        for term, places in CutTexts(sources, passages).terms.items():
             for block, part in _in_blocks(term, places):
                 self._gone.setdefault((block, term), []).append(np.unique(numbers_of(term, part)))
 
-    def add(self, sources: Sequence[Text], passages: Sequence[Text]) -> Cut:
+    def add(self, sources: Sequence[Text], passages: Sequence[Text]) -> CutTexts:
         """Puts texts in, whose numbers were never used."""
-        cut = Cut(sources, passages)
+        cut = CutTexts(sources, passages)
         for term, places in cut.terms.items():
             for block, part in _in_blocks(term, places):
                 self._new.setdefault((block, term), []).append(part)

@@ -31,7 +31,6 @@ create table tenant(
     name text not null unique,
     created timestamptz not null default now(),
     git_rev text not null default '',       -- the commit that the index stands at
-    head text not null default '',          -- the newest commit that was accepted
     generation bigint not null default 0,   -- rises with every change of the index
     next_source integer not null default 1,
     next_row integer not null default 1,

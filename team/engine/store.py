@@ -31,8 +31,9 @@ NEAR_BY_GRAPH = (
     " order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
 )
 NEAR_OF_SOURCES = (
-    "with some as materialized (select id, vector from embedding where tenant = %s and layer = %s and source = any(%s))"
-    " select id from some order by vector <#> %s limit %s"
+    "with named as materialized"
+    " (select id, vector from embedding where tenant = %s and layer = %s and source = any(%s))"
+    " select id from named order by vector <#> %s limit %s"
 )
 
 

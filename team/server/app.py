@@ -19,6 +19,7 @@ from mcp.server.auth.provider import TokenVerifier
 from mcp.server.auth.routes import create_protected_resource_routes
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.routing import Route
 
 from memory_server.embedding.in_use import ModelInUse
 from team.access.identity import IdentityTokens, keys_of
@@ -59,7 +60,9 @@ def create_app(
     served = mcp.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=security, max_request_body_size=settings.write_bytes
     )
-    api.router.routes.extend(served.routes)
+    api.router.routes += [
+        Route(one.path, one.endpoint, methods=["POST"]) for one in served.routes if isinstance(one, Route)
+    ]
     _add_health(api, database)
     if settings.identity_issuer:
         # AuthSettings leaves an issuer as it was written, slash or none: clients compare it letter by letter

@@ -36,7 +36,7 @@ def asker_of(request: Request) -> Asker:
     return asker
 
 
-class Refused(Exception):
+class TurnedAway(Exception):
     """A request that gets no further: the arguments of `guard.refuse` behind `send`."""
 
 
@@ -71,8 +71,7 @@ class Entrance:
             if scope["path"] not in OPEN:
                 receive = await self._let_in(scope, receive)
             await self._app(scope, receive, sent)
-        except Refused as refused:
-            await drain(receive)
+        except TurnedAway as refused:
             await refuse(sent, *refused.args)
         finally:
             self._under_way -= 1
@@ -83,26 +82,34 @@ class Entrance:
             logger.info("%s %s %d, %.1f ms", scope["method"], route, status, seconds * 1e3, extra=who)
 
     async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive) -> Receive:
-        """What the request's body is received by, once it is whole. Raises Refused."""
+        """What the request's body is received by, once it is whole. Raises TurnedAway."""
+        try:
+            scope[ASKER] = await self._asker(scope)
+        except TurnedAway:
+            await drain(receive)
+            raise
+        most = self._settings.write_bytes
+        body = await whole_body(receive, most)
+        if body == 408:
+            raise TurnedAway(408, "the body did not come in time", "Send it at once")
+        if body == 413:
+            raise TurnedAway(413, f"the body has more than {most} bytes", "Send less at a time")
+        assert isinstance(body, bytes)
+        return replayed(body, receive)
+
+    async def _asker(self, scope: MutableMapping[str, Any]) -> Asker:
+        """Whose request it is. Raises TurnedAway."""
         if self._under_way > self._settings.most_requests:
             what = f"this server answers {self._settings.most_requests} requests at a time"
-            raise Refused(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))
+            raise TurnedAway(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))
         headers = Request(scope).headers
         if headers.get("origin", self._settings.public_url) != self._settings.public_url:
-            raise Refused(403, "pages of another origin may not ask here", "Ask from a program")
+            raise TurnedAway(403, "pages of another origin may not ask here", "Ask from a program")
         scheme, _, token = headers.get("authorization", "").partition(" ")
         try:
             verified = await self._verifier.verify_token(token.strip()) if scheme.lower() == "bearer" else None
         except TeamError as error:
-            raise Refused(error.status, error.what, error.remedy) from error
+            raise TurnedAway(error.status, error.what, error.remedy) from error
         if not isinstance(verified, AskerToken):
-            raise Refused(401, UNKNOWN, GET_ONE, self._challenge)
-        scope[ASKER] = verified.asker
-        most = self._settings.write_bytes
-        body = await whole_body(receive, most)
-        if body == 408:
-            raise Refused(408, "the body did not come in time", "Send it at once")
-        if body == 413:
-            raise Refused(413, f"the body has more than {most} bytes", "Send less at a time")
-        assert isinstance(body, bytes)
-        return replayed(body, receive)
+            raise TurnedAway(401, UNKNOWN, GET_ONE, self._challenge)
+        return verified.asker

@@ -1,6 +1,7 @@
 """The team's MCP tools: those of a personal memory by the same names, answered for the tenant of the token.
 
-Each call takes its asker from the HTTP request it came with; there is no session, so any process can answer it.
+Each call takes its asker from the HTTP request it came with; there is neither session nor stream, so any
+process can answer it and nothing stays open.
 """
 
 from dataclasses import asdict
@@ -71,7 +72,14 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
 
     tools = [strict_tool(function) for function in (search_memory, search_exact, recall, read_memory, memory_status)]
     instructions = INSTRUCTIONS.replace("this person's memory", "this team's memory")
-    return MCPServer("oneiros-team", version=version, instructions=instructions, log_level="WARNING", tools=tools)
+    return MCPServer(
+        "oneiros-team",
+        version=version,
+        instructions=instructions,
+        log_level="WARNING",
+        tools=tools,
+        subscriptions=False,
+    )
 
 
 def _asker(call: Call) -> Asker:

@@ -93,3 +93,22 @@ def test_a_quota_is_said_as_a_sentence(start: Start) -> None:
 
     assert failed
     assert text.startswith("this token has asked its 0 questions of this minute. Ask again in")
+
+
+def test_no_stream_stays_open(served: Served) -> None:
+    told = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "a", "version": "1"}, "clientCapabilities": {}}
+    meta = {f"io.modelcontextprotocol/{key}": value for key, value in told.items()}
+    listen = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "subscriptions/listen",
+    }
+
+    with served.client(served.ants) as client:
+        stream = client.get("/mcp", headers={"accept": "text/event-stream"})
+        body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": listen}
+        subscribed = client.post("/mcp", headers=headers, json=body)
+
+    assert stream.status_code == 405
+    assert subscribed.json()["error"]["code"] == -32601
