@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -258,7 +259,7 @@ def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Conn
             return {} if has else {name: text.encode()}
 
         try:
-            patiently(lambda change=change: outbox.accept(tenant, change, "A topic"))
+            patiently(partial(outbox.accept, tenant, change, "A topic"))
         except (OneirosError, psycopg.Error) as error:
             pipe.send(("failed", repr(error)))
             return

@@ -2,7 +2,7 @@
 
 import importlib.util
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def settings(tmp_path: Path, owner_dsn: str, app_dsn: str) -> TeamSettings:
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    return request.node.name
+    return str(request.node.name)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def tenant(owner_dsn: str, settings: TeamSettings, database: Database, name: str
         assert name == "test_nothing_is_left_of_a_purged_tenant_but_what_backups_hold"
 
 
-def accept(database: Database, settings: TeamSettings, tenant: int, texts: dict[str, str | None]) -> str:
+def accept(database: Database, settings: TeamSettings, tenant: int, texts: Mapping[str, str | None]) -> str:
     files = {path: text.encode() if text is not None else None for path, text in texts.items()}
     outbox = Outbox(database, Repositories(settings.repositories))
     return outbox.accept(tenant, lambda _: files, "Topics")

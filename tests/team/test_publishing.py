@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,7 @@ def test_a_second_statement_joins_the_list_of_the_first_which_stays_when_it_goes
     ],
 )
 def test_what_was_not_signed_so_is_not_taken(
-    publishing: Publishing, tenant: int, decisions: Decisions, key: Path, change: dict[str, str], why: str
+    publishing: Publishing, tenant: int, decisions: Decisions, key: Path, change: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(NotTaken, match=why):
         publishing.publish(tenant, "ann", replace(published(decisions, key), **change))
@@ -138,7 +139,11 @@ def test_a_secret_or_another_team_is_refused_even_when_it_is_signed(
 ) -> None:
     publication = published(decisions, key)
 
-    for change in ({"text": "Use password=hunter2hunter2 there."}, {"team": "https://other.example.org"}):
+    changes: tuple[dict[str, Any], ...] = (
+        {"text": "Use password=hunter2hunter2 there."},
+        {"team": "https://other.example.org"},
+    )
+    for change in changes:
         changed = replace(publication, **change)
         with pytest.raises(NotTaken, match=r"secret|signed for"):
             publishing.publish(tenant, "ann", signed_by(changed, partial(sign, key)))

@@ -78,8 +78,8 @@ def _pull(environment: Environment) -> None:
     commit, files = server.copy()
     changes = changes_of(decisions.root, files)
     for path, (old, new) in changes.items():
-        texts = [(text or "").splitlines() for text in (old, new)]
-        for line in difflib.unified_diff(*texts, path, path, lineterm="", n=1):
+        before, after = (old or "").splitlines(), (new or "").splitlines()
+        for line in difflib.unified_diff(before, after, path, path, lineterm="", n=1):
             data(shown_line(line))
     if changes:
         decisions.unexplained()  # what was there before is noted before anything is written
