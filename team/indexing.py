@@ -1,8 +1,9 @@
 """Brings the index of a tenant level with the newest commit of its repository.
 
 What is checked out and indexed on the way lies in a folder of the tenant, is derived, and keeps the vectors of every
-text, so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of: a kill
-at any point leaves the index of the commit before, and the next look begins again. Git decides, not what was queued.
+text, so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of:
+a kill at any point leaves the index of the commit before, and the next look begins again. Git decides, not what was
+queued.
 """
 
 import logging
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 60.0  # between two looks at all tenants; what is told by the database is indexed at once
 
 
-class Indexer:
+class TenantIndexer:
     """The process that indexes. A second one beside it does no harm, and is of no use."""
 
     def __init__(self, database: Database, outbox: Outbox, settings: TeamSettings):

@@ -14,7 +14,7 @@ from memory_server.machine.files import make_folder
 from memory_server.redaction.redactor import Redactor
 from memory_server.root.paths import MemoryRoot
 from team.errors import TeamError
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.outbox import Outbox
 from team.repositories import Files, TeamRepository
 from team.settings import TeamSettings
@@ -36,7 +36,7 @@ class Moved:
 
 
 def move_in(
-    settings: TeamSettings, outbox: Outbox, indexer: Indexer, tenant: int, root: MemoryRoot, *, sessions: bool = False
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: bool = False
 ) -> Moved:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
@@ -57,7 +57,7 @@ def move_in(
     return Moved(len(files), loaded.passages if loaded else 0, commit)
 
 
-def move_out(settings: TeamSettings, outbox: Outbox, indexer: Indexer, tenant: int, folder: Path) -> Moved:
+def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, folder: Path) -> Moved:
     """Writes a tenant's memory into a new folder, as a root that `oneiros` opens.
 
     Raises UsageError where something is there already, NotLevel as `move_in` does.
@@ -99,7 +99,7 @@ def seed_vectors(origin: Path, target: Path) -> None:
         shutil.copytree(origin / VECTORS, target / VECTORS)
 
 
-def require_level(indexer: Indexer, tenant: int) -> None:
+def require_level(indexer: TenantIndexer, tenant: int) -> None:
     """Raises NotLevel where the rows are not what an index made of the newest commit holds."""
     if found := indexer.differences(tenant):
         raise NotLevel("; ".join(found[:5]), remedy="Run `oneiros-team index --rebuild`")

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +24,9 @@ from dream.decisions.repository import SECONDS
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
+from team.engine.schema import ROLE
 from team.errors import Unfit
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
@@ -46,10 +47,10 @@ class Rehearsed:
     faults: tuple[str, ...]  # what is not as it was, or not as git has it
 
 
-def opened(settings: TeamSettings) -> tuple[Database, Indexer]:
+def opened(settings: TeamSettings) -> tuple[Database, TenantIndexer]:
     """The database, to be closed, and who indexes it."""
     database = Database(settings.dsn, connections=settings.connections)
-    return database, Indexer(database, Outbox(database, Repositories(settings.repositories)), settings)
+    return database, TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
 
 
 def export(settings: TeamSettings, name: str, folder: Path) -> Path:
@@ -103,7 +104,7 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     make_folder(folder)
     without = [f"--exclude-table-data={table}" for table in DERIVED]
     dump = ("--format=custom", "--enable-row-security", *without, f"--file={folder / DUMP}")
-    _run(settings, "pg_dump", *dump, dsn=settings.owner_dsn)
+    _run(settings, "pg_dump", *dump)
     found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
     for tenant in found:
         export(settings, tenant.name, folder)
@@ -115,8 +116,12 @@ def restore(settings: TeamSettings, folder: Path) -> None:
 
     Raises NeedsRepair where pg_restore or git fails.
     """
-    _run(settings, "pg_restore", "--no-owner", "--exit-on-error", "--single-transaction",
-         "--dbname", settings.owner_dsn, str(folder / DUMP), dsn="")  # fmt: skip
+    with psycopg.connect(settings.owner_dsn) as connection:
+        name = connection.info.dbname
+        if not connection.execute("select from pg_roles where rolname = %s", (ROLE,)).rowcount:
+            connection.execute(sql.SQL("create role {} login").format(sql.Identifier(ROLE)))
+    whole = ("--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}")
+    _run(settings, "pg_restore", *whole, str(folder / DUMP))
     with psycopg.connect(settings.owner_dsn) as connection:
         connection.execute(
             "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1"
@@ -148,7 +153,7 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
 
 
 def _rehearsed(
-    indexer: Indexer, tenant: Tenant, backup: Path, settings: TeamSettings, there: TeamSettings
+    indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings, there: TeamSettings
 ) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
@@ -176,16 +181,16 @@ def _database_beside(settings: TeamSettings) -> Iterator[tuple[str, str]]:
             connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
 
 
-def _run(settings: TeamSettings, program: str, *arguments: str, dsn: str) -> None:
-    """Runs a program of PostgreSQL; a connection goes as `PGSERVICEFILE` would, never where `ps` shows a password."""
+def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
+    """Runs a program of PostgreSQL as the owner; where to goes by its variables, since `ps` shows what is typed."""
     found = shutil.which(program, path=settings.programs or None)
     if found is None:
         raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
+    told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
+    place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
     try:
-        command: Sequence[str] = (found, *arguments, *((f"--dbname={dsn}",) if dsn else ()))
-        subprocess.run(
-            command, check=True, capture_output=True, timeout=DUMP_SECONDS, env={**os.environ, "LC_ALL": "C"}
-        )
+        command = [found, "--no-password", *arguments]
+        subprocess.run(command, check=True, capture_output=True, timeout=DUMP_SECONDS, env={**os.environ, **place})
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
         raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error

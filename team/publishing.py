@@ -29,7 +29,7 @@ NAMESPACE = uuid.UUID("b1c6f0f2-64a5-5a0e-9d2d-6c1f5a3b7e10")  # for ids of topi
 UNSAFE = re.compile(r"[^\w.@+ -]")  # in the name of a person, as a footnote shows it
 
 
-class Refused(TeamError):
+class NotTaken(TeamError):
     """A publication that the memory does not take."""
 
     status = 422
@@ -54,16 +54,18 @@ class Publishing:
     def publish(self, tenant: int, person: str, publication: Publication) -> str:
         """Commits a statement; returns the newest commit. The same one again changes nothing.
 
-        Raises Refused, Forbidden for another key than the one that this person published with first.
+        Raises NotTaken, Forbidden for another key than the one that this person published with first.
         """
         fault = publication.fault()
-        if not fault and self._team and publication.team != self._team:
+        if not fault and self._team and publication.team.rstrip("/") != self._team.rstrip("/"):
             fault = f"it is signed for {shown_line(publication.team)}, not for {self._team}"
         for words in (publication.text, publication.project):
             if redact(words) != words:
                 fault = "it holds what looks like a secret"
         if fault:
-            raise Refused(f"the publication does not count: {fault}", remedy="Look at it with `oneiros publish --show`")
+            raise NotTaken(
+                f"the publication does not count: {fault}", remedy="Look at it with `oneiros publish --show`"
+            )
         return self._outbox.accept(
             tenant,
             lambda repository: _published(repository, person, publication),
@@ -98,7 +100,7 @@ def _published(repository: TeamRepository, person: str, publication: Publication
     if (known := git.text(place)) is not None:
         if known.encode() == record:
             return {}
-        raise Refused("this decision is published already, in other words", remedy="Take it back first")
+        raise NotTaken("this decision is published already, in other words", remedy="Take it back first")
     if (kept := git.text(key_file)) is not None and kept.split("\n")[0] != key:
         raise Forbidden(
             "this is not the key that you published with before",
@@ -106,7 +108,7 @@ def _published(repository: TeamRepository, person: str, publication: Publication
         )
     text = git.text(publication.topic)
     if text is not None and says_already(text, publication.text):
-        raise Refused(f"{publication.topic} says that already", remedy="There is nothing to do")
+        raise NotTaken(f"{publication.topic} says that already", remedy="There is nothing to do")
     return {
         publication.topic: with_statement(text, person, publication).encode(),
         place: record,

@@ -52,7 +52,7 @@ class Publication:
         return f"p{self.nonce}"
 
     def fault(self) -> str:
-        """Why it does not count; empty where it does. The key is taken as the person's: who holds it is not told here."""
+        """Why it does not count; empty where it does. Whose the key is must be known otherwise."""
         if not NONCE.fullmatch(self.nonce) or not PLAIN.fullmatch(self.topic) or len(self.topic) > MAX_TARGET_CHARS:
             return "it names no decision, or no topic"
         if not self.text.strip() or self.text != " ".join(self.text.split()) or len(self.text) > MAX_TEXT_CHARS:

@@ -1,7 +1,8 @@
 """git, as far as accepting needs it: is the repository at rest, what does HEAD hold, commit these files alone.
 
-The repository lies around a memory, or is a bare one of a team. A commit is built beside the person's index and put on the branch in one step, so that nothing else is taken along, no
-hook of the repository runs, and a kill leaves the branch at the old or the new commit.
+The repository lies around a memory, or is a bare one of a team. A commit is built beside the person's index and put on
+the branch in one step, so that nothing else is taken along, no hook of the repository runs, and a kill leaves the
+branch at the old or the new commit.
 """
 
 import datetime as dt

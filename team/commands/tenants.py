@@ -9,7 +9,7 @@ import typer
 from memory_server.root.paths import MemoryRoot
 from team.engine.database import Database
 from team.engine.schema import migrate as migrate_tables
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.migrating import move_in, move_out
 from team.opening import catalogue
 from team.outbox import Outbox
@@ -61,7 +61,7 @@ def migrate(
     tenant = tenant_named(settings.owner_dsn, name).id
     with closing(Database(settings.dsn, connections=2)) as database:
         outbox = Outbox(database, Repositories(settings.folder / "repositories"))
-        indexer = Indexer(database, outbox, settings)
+        indexer = TenantIndexer(database, outbox, settings)
         if out:
             moved = move_out(settings, outbox, indexer, tenant, folder)
         else:

@@ -13,11 +13,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psycopg
 from psycopg.conninfo import make_conninfo
 
@@ -25,15 +25,15 @@ from dream.decisions.repository import Repository
 from memory_server.errors import OneirosError
 from team.engine.database import Database
 from team.engine.schema import ROLE, migrate
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.outbox import Outbox
 from team.repositories import Files, Repositories, TeamRepository
 from team.settings import TeamSettings
 from team.tenants import create_tenant
-from tests.tiny_models import MARKS, dense_model
+from tests.team.tiny import WORDS, tiny_settings
 
 FAULTS = ("process", "postgres", "connection")
-WORDS = tuple(f"w{number}" for number in range(60))
+DIMENSIONS = 8
 POINTS = {"writer": 24, "indexer": 60}  # some more than an undisturbed run has: a seed may choose none
 TOPICS = 2  # that a writer accepts in one round
 PATIENCE = 60.0  # seconds that a process tries again
@@ -124,12 +124,9 @@ class House:
         self.pg_ctl = pg_ctl
         self.server = PostgresServer(Path(self.place.name, "postgres"), cleanup_mode="delete")
         self.owner = self.server.get_uri()
-        migrate(self.owner, 8)
-        table = np.random.default_rng(0).normal(size=(len(MARKS) + len(WORDS), 8)).astype(np.float32)
-        dense_model(folder / "data" / "models" / "tiny", WORDS, table)
-        self.settings = TeamSettings(
-            dsn=make_conninfo(self.owner, user=ROLE), folder=folder / "data", model="tiny", connections=2
-        )
+        migrate(self.owner, DIMENSIONS)
+        dsn = make_conninfo(self.owner, user=ROLE)
+        self.settings = tiny_settings(folder / "data", self.owner, dsn, DIMENSIONS)
         self.tenant = create_tenant(self.owner, "garden").id
         self.acknowledged: dict[str, str] = {}
         self._open()
@@ -138,7 +135,7 @@ class House:
         """Opens what this process looks with; closed while others are forked, which may take no thread along."""
         self.database = Database(self.settings.dsn, connections=2)
         self.outbox = Outbox(self.database, Repositories(self.settings.repositories))
-        self.indexer = Indexer(self.database, self.outbox, self.settings)
+        self.indexer = TenantIndexer(self.database, self.outbox, self.settings)
 
     def close(self) -> None:
         self.database.close()
@@ -146,7 +143,7 @@ class House:
         self.place.cleanup()
 
     def round(self, strike: Strike, names: list[str], found: Survived) -> int:
-        """Writes some topics while the index is brought level, one of the two struck; returns how many were acknowledged."""
+        """Writes topics while the index is brought level, one of the two struck; returns how many were accepted."""
         self.database.close()
         told = {name: text_of(name) for name in names}
         running = {
@@ -174,7 +171,7 @@ class House:
         found.lost += [name for name, text in self.acknowledged.items() if git.text(name, head) != text]
 
     def standing(self) -> tuple[set[tuple[str, str]], set[tuple[str, str]], str, str, int]:
-        """Files of the index and of the commit that it names, by path and hash; that commit, the newest, rows that wait."""
+        """Files of the index and of the commit it names, by path and hash; that commit, the newest, rows that wait."""
         with self.database.tenant(self.tenant) as connection:
             rows = connection.execute("select path, content_hash from source where path <> 'MEMORY.md'").fetchall()
             (commit,) = connection.execute("select git_rev from tenant").fetchone() or ("",)
@@ -262,7 +259,7 @@ def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Conn
             return {} if has else {name: text.encode()}
 
         try:
-            patiently(lambda change=change: outbox.accept(tenant, change, "A topic"))
+            patiently(partial(outbox.accept, tenant, change, "A topic"))
         except (OneirosError, psycopg.Error) as error:
             pipe.send(("failed", repr(error)))
             return
@@ -272,7 +269,7 @@ def write(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Conn
 def index(settings: TeamSettings, tenant: int, strike: Strike | None, pipe: Connection, told: dict[str, str]) -> None:
     """Brings the index level once what is accepted meanwhile can be seen."""
     database, outbox = opened(settings, strike, pipe)
-    indexer = Indexer(database, outbox, settings)
+    indexer = TenantIndexer(database, outbox, settings)
     for _ in told:
         try:
             patiently(lambda: indexer.level(tenant))

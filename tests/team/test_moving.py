@@ -17,7 +17,7 @@ from team.cli import app
 from team.engine.database import Database
 from team.engine.loading import load
 from team.engine.schema import migrate
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import NotLevel, files_of, move_in, move_out
 from team.outbox import Outbox
@@ -41,8 +41,8 @@ def outbox(database: Database, settings: TeamSettings) -> Outbox:
 
 
 @pytest.fixture
-def indexer(database: Database, outbox: Outbox, settings: TeamSettings) -> Indexer:
-    return Indexer(database, outbox, settings)
+def indexer(database: Database, outbox: Outbox, settings: TeamSettings) -> TenantIndexer:
+    return TenantIndexer(database, outbox, settings)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def small(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
 
 
 def test_what_is_moved_in_comes_out_the_same(
-    settings: TeamSettings, outbox: Outbox, indexer: Indexer, small: Memory, team: TeamMemory, tmp_path: Path
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, team: TeamMemory, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "moved").id
 
@@ -76,7 +76,12 @@ def test_what_is_moved_in_comes_out_the_same(
 
 
 def test_nothing_is_embedded_on_the_way(
-    settings: TeamSettings, outbox: Outbox, indexer: Indexer, small: Memory, make_engine: MakeEngine, tmp_path: Path
+    settings: TeamSettings,
+    outbox: Outbox,
+    indexer: TenantIndexer,
+    small: Memory,
+    make_engine: MakeEngine,
+    tmp_path: Path,
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "cached").id
     move_in(settings, outbox, indexer, tenant, small.root)
@@ -90,7 +95,7 @@ def test_nothing_is_embedded_on_the_way(
 
 
 def test_a_tenant_with_a_memory_takes_no_other(
-    settings: TeamSettings, outbox: Outbox, indexer: Indexer, small: Memory
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "taken").id
     move_in(settings, outbox, indexer, tenant, small.root)
@@ -99,7 +104,7 @@ def test_a_tenant_with_a_memory_takes_no_other(
         move_in(settings, outbox, indexer, tenant, small.root)
 
 
-def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: Indexer, small: Memory) -> None:
+def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory) -> None:
     tenant = create_tenant(settings.owner_dsn, "secret").id
     write_topic(small.root, "keys", "The key is AKIA" + "IOSFODNN7EXAMPLE and aws_secret_access_key=" + "a1B2" * 10)
 
@@ -110,7 +115,7 @@ def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: 
 
 
 def test_a_difference_after_a_move_is_told(
-    settings: TeamSettings, outbox: Outbox, indexer: Indexer, small: Memory, database: Database, tmp_path: Path
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "faulty").id
     move_in(settings, outbox, indexer, tenant, small.root)
