@@ -10,9 +10,8 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 
+import psycopg
 import uvicorn
-from anyio import move_on_after
-from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from mcp.server.auth.provider import TokenVerifier
@@ -22,11 +21,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
 from memory_server.embedding.in_use import ModelInUse
-from team.access.identity import IdentityTokens, keys_of
+from team.access.identity import IdentityTokens
 from team.access.quotas import Quotas
-from team.access.tokens import EitherTokens, MadeTokens
+from team.access.tokens import MadeTokens
 from team.engine.database import Database
-from team.errors import TeamError, Unfit
+from team.errors import Unfit
 from team.memory import TeamMemory
 from team.server.desk import Desk
 from team.server.entrance import Entrance
@@ -79,12 +78,11 @@ def verifier_of(database: Database, settings: TeamSettings) -> TokenVerifier:
 
     Raises Unfit where they say too little of it.
     """
-    made = MadeTokens(database)
     if not settings.identity_issuer:
-        return made
+        return MadeTokens(database)
     if not (settings.identity_audience and settings.identity_keys and settings.public_url):
         raise Unfit("identity_issuer stands alone", remedy="Set identity_audience, identity_keys and public_url too")
-    return EitherTokens(made, IdentityTokens(settings, keys_of(settings), made.tenant_named))
+    return MadeTokens(database, IdentityTokens(settings, database))
 
 
 def _add_health(api: FastAPI, database: Database) -> None:
@@ -94,18 +92,14 @@ def _add_health(api: FastAPI, database: Database) -> None:
         return {"alive": True}
 
     @api.get("/ready")
-    async def ready() -> JSONResponse:
+    def ready() -> JSONResponse:
         """Whether this process can answer, which it cannot without its database."""
-        is_ready = False
-        with move_on_after(READY_SECONDS), contextlib.suppress(TeamError):
-            await run_sync(_ask, database, abandon_on_cancel=True)
-            is_ready = True
-        return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
-
-
-def _ask(database: Database) -> None:
-    with database.untold() as connection:
-        connection.execute("select 1")
+        try:
+            with database.pool.connection(timeout=READY_SECONDS) as connection:
+                connection.execute("select 1")
+        except psycopg.OperationalError:  # also where no connection is free in time
+            return JSONResponse({"ready": False}, 503)
+        return JSONResponse({"ready": True})
 
 
 def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
