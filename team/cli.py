@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import OneirosError
-from team.commands import serve, tenants, tokens
+from team.commands import operations, serve, tenants, tokens
 from team.settings import read_settings
 
 app = typer.Typer(name="oneiros-team", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-GROUPS = (tenants, tokens, serve)  # of commands, in the order of the help
+GROUPS = (tenants, tokens, operations, serve)  # of commands, in the order of the help
 for group in GROUPS:
     group.add(app)
 

@@ -14,7 +14,8 @@ import psycopg
 
 from memory_server.errors import OneirosError
 from memory_server.index.indices import NotOwner
-from memory_server.machine.files import make_folder
+from memory_server.layers.index_page import NEW_PAGE
+from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
 from team.engine.loading import Loaded, differences, load
 from team.opening import work_memory
@@ -107,4 +108,7 @@ class Indexer:
         folder = self._settings.folder / "work" / str(tenant)
         make_folder(folder)
         self._outbox.repositories.of(tenant).check_out(commit, folder)
+        page = folder / "MEMORY.md"
+        if not page.exists():  # a folder without it is no memory
+            replace_file(page, NEW_PAGE)
         return folder

@@ -16,6 +16,7 @@ class TeamSettings:
     owner_dsn: str = ""  # of the role that owns the tables: for migrations and tenants, never for questions
     folder: Path = Path("team-data")  # repositories of the tenants and the folders in which they are indexed
     model: str = ""  # of memory_server's catalogue; empty: its default
+    programs: str = ""  # folder of pg_dump and pg_restore; empty: they are found as any program
     connections: int = 8  # to the database, of one process
     listen: str = "127.0.0.1:8420"  # an IP address and a port; beyond the machine only with TLS, or proxy_has_tls
     tls_certificate: str = ""  # a PEM file; with tls_key
@@ -34,6 +35,11 @@ class TeamSettings:
     tenant_claim: str = "tenant"  # the claim that names the tenant; people must not be able to change theirs
     person_claim: str = "sub"
     scope_prefix: str = "oneiros:"  # before `read` and `publish` among the scopes of a token
+
+    @property
+    def repositories(self) -> Path:
+        """The folder of the tenants' repositories."""
+        return self.folder / "repositories"
 
 
 def read_settings(file: Path | None = None) -> TeamSettings:

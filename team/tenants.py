@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from team.engine.loading import Loaded
 from team.errors import NotFound, TeamError
 
 SHARED_UP_TO = 20_000  # passages of a tenant whose vectors are scanned: exact, and as quick as a graph
@@ -54,20 +53,23 @@ def tenant_named(owner_dsn: str, name: str) -> Tenant:
     raise NotFound(f"there is no tenant {name!r}", remedy="`oneiros-team tenant list` names them")
 
 
-def set_apart(owner_dsn: str, tenant: int, loaded: Loaded | None = None, shared_up_to: int = SHARED_UP_TO) -> bool:
+def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int = SHARED_UP_TO) -> bool:
     """Gives a tenant that has grown a partition with a graph of its own, in one transaction; whether it did.
 
-    Questions go on meanwhile. One that has its own keeps it.
+    One that has its own keeps it.
     """
-    if loaded is not None and loaded.passages <= shared_up_to:
-        return False
     own = sql.Identifier(f"embedding_{tenant}")
     with psycopg.connect(owner_dsn) as connection:
-        row = connection.execute("select is_apart from tenant where id = %s for update", (tenant,)).fetchone()
+        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
+        row = connection.execute(
+            "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s"
+            " from tenant where id = %s for update",
+            (shared_up_to, tenant),
+        ).fetchone()
         dimensions = connection.execute(
             "select atttypmod from pg_attribute where attrelid = 'embedding'::regclass and attname = 'vector'"
         ).fetchone()
-        if row != (False,) or dimensions is None:
+        if row != (True,) or dimensions is None:
             return False
         connection.execute("set local maintenance_work_mem = '512MB'")
         number, size = sql.Literal(tenant), sql.SQL(str(int(dimensions[0])))

@@ -27,10 +27,14 @@ from team.access.tokens import MadeTokens
 from team.engine.database import Database
 from team.errors import Unfit
 from team.memory import TeamMemory
+from team.outbox import Outbox
+from team.publishing import Publishing
+from team.repositories import Repositories
 from team.server.desk import Desk
 from team.server.entrance import Entrance
 from team.server.mcp import create_mcp
 from team.server.metrics import Metrics
+from team.server.published import add_published
 from team.server.routes import create_api
 from team.settings import TeamSettings
 
@@ -45,8 +49,11 @@ def create_app(
     database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
 ) -> Entrance:
     """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
-    desk = Desk(memory, Quotas(database, settings), metrics)
+    quotas = Quotas(database, settings)
+    desk = Desk(memory, quotas, metrics)
     api, mcp = create_api(desk, version), create_mcp(desk, version)
+    publishing = Publishing(Outbox(database, Repositories(settings.repositories)), settings.public_url)
+    add_published(api, publishing, quotas)
     # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(

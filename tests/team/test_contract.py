@@ -116,8 +116,9 @@ def test_the_questions_have_answers_and_none(wide: Memory) -> None:
 def test_answers_stay_the_same_with_a_graph_of_its_own(
     wide: Memory, wide_team: TeamMemory, wide_tenant: int, owner_dsn: str
 ) -> None:
-    assert set_apart(owner_dsn, wide_tenant)
-    assert not set_apart(owner_dsn, wide_tenant)
+    assert not set_apart(owner_dsn, wide_tenant)  # it is small
+    assert set_apart(owner_dsn, wide_tenant, shared_up_to=0)
+    assert not set_apart(owner_dsn, wide_tenant, shared_up_to=0)  # it has its own
 
     for query in QUESTIONS:
         question = parse_query(query)
