@@ -49,11 +49,10 @@ def create_app(
     database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
 ) -> Entrance:
     """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
-    quotas = Quotas(database, settings)
-    desk = Desk(memory, quotas, metrics)
+    desk = Desk(memory, Quotas(database, settings), metrics)
     api, mcp = create_api(desk, version), create_mcp(desk, version)
     publishing = Publishing(Outbox(database, Repositories(settings.repositories)), settings.public_url)
-    add_published(api, publishing, quotas)
+    add_published(api, publishing, desk)
     # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(
