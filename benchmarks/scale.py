@@ -156,7 +156,7 @@ def spread(milliseconds: Sequence[float]) -> dict[str, float]:
 def overlap(memory: Memory, corpus: Corpus) -> float:
     """How much of the exact ten nearest the semantic arm of `search_memory` finds, filtered and not."""
     shares = []
-    arm = SemanticArm(memory.indices.nearest, memory.indices.rows_of_ids)
+    arm = SemanticArm(memory.indices.nearest_rows)
     for text in questions(corpus, 8, 40):
         for query in (text, f"{FILTER} {text}"):
             snapshot = memory.indices.snapshot()

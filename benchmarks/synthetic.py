@@ -43,10 +43,10 @@ class Corpus:
     passages: tuple[str, ...]  # a sample
 
 
-def write_corpus(root: MemoryRoot, chunks: int) -> Corpus:
+def write_corpus(root: MemoryRoot, chunks: int, seed: int = SEED) -> Corpus:
     """Writes topics and sessions of about so many chunks, a third of the files as sessions."""
-    rng = np.random.default_rng(SEED)
-    words = _vocabulary(rng)
+    words = _vocabulary(np.random.default_rng(SEED))
+    rng = np.random.default_rng(seed)
     odds = 1.0 / np.arange(1, VOCABULARY + 1) ** ZIPF
     odds /= odds.sum()
     sample: list[str] = []

@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = ROOT / "plugin" / "lib" / "requirements.txt"
-EXTRAS = ("dev", "page", "wheel", "client", "torch", "trainer")
+EXTRAS = ("dev", "page", "wheel", "client", "team", "team-test", "torch", "trainer")
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BUILD = "\n".join(SETTINGS["build-system"]["requires"])
 TORCH = "2.13.0"

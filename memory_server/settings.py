@@ -139,6 +139,7 @@ class PersonSettings:
     )
     budget_run_usd: Amount = setting(1.0, "dollars that one ingest, or one answer of a chat, may spend at most")
     budget_day_usd: Amount = setting(5.0, "dollars that all ingests and answers of a day may spend at most")
+    team_url: str = setting("", "address of your team's memory, to which `oneiros publish` sends; empty: none")
     reference_roots: tuple[str, ...] = setting((), "project folders whose files are indexed as context")
     reference_endings: tuple[str, ...] = setting(
         REFERENCE_ENDINGS, "endings of the files that are read in reference_roots"

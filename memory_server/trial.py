@@ -5,12 +5,11 @@ scales that are learnt for the model are noted there; the copies go at the end.
 """
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory_server.document import ChunkId
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -19,7 +18,7 @@ from memory_server.further import ChosenModels, FurtherModels
 from memory_server.index.build import Progress
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
-from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.passages import read_passages
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
@@ -39,12 +38,9 @@ class TrialIndex:
     def snapshot(self) -> Snapshot:
         return self.seen
 
-    def nearest(self, *_: object) -> list[ChunkId] | None:
+    def nearest_rows(self, *_: object) -> list[int] | None:
         """None: there is no graph of these vectors, and the caller scans."""
         return None
-
-    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]:
-        return rows_of_ids(self.ledger, ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "chat": {"memory_server", "crawler", "dream"},
     "page": {"memory_server", "crawler", "dream", "chat"},
     "oneiros": {"memory_server", "crawler", "dream", "chat", "page"},
+    "team": {"memory_server", "crawler", "dream"},
     "trainer": set[str](),
 }
 
@@ -38,9 +39,13 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
     "page": """
         served rendering shell diffs markdown search topics sessions chat passkey review overview person routes
     """,
+    "team": """
+        errors settings opening engine tenants repositories outbox indexing memory publishing operations access server
+        commands cli
+    """,
     "oneiros": """
         light hook worker file_events environment client clients claude founding replay judging opening ingest chatting
-        first_steps dreaming lifecycle importing hooks daemon doctor uninstall cli
+        first_steps dreaming lifecycle importing sharing hooks daemon doctor uninstall cli
     """,
 }
 MOST_MODULES = 15  # of one folder

@@ -1,13 +1,14 @@
 """git, as far as accepting needs it: is the repository at rest, what does HEAD hold, commit these files alone.
 
-A commit is built beside the person's index and put on the branch in one step, so that nothing else is taken along, no
-hook of the repository runs, and a kill leaves the branch at the old or the new commit.
+The repository lies around a memory, or is a bare one of a team. A commit is built beside the person's index and put on
+the branch in one step, so that nothing else is taken along, no hook of the repository runs, and a kill leaves the
+branch at the old or the new commit.
 """
 
 import datetime as dt
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,6 +47,7 @@ class Repository:
     top: Path
     git_folder: Path
     prefix: str  # of the folder's paths, from the top
+    is_bare: bool = False
 
     @property
     def is_own(self) -> bool:
@@ -62,12 +64,12 @@ class Repository:
 
     def holds(self, path: str, content: bytes) -> bool:
         """Whether the last commit holds this file with this content."""
-        kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}")
+        kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
     def text(self, path: str, commit: str = "HEAD") -> str | None:
         """What a commit holds under this name, by default the last one; None where it holds nothing, or no text."""
-        done = _git(self.folder, ("cat-file", "blob", f"{commit}:./{path}"), None, {})
+        done = self._run(("cat-file", "blob", f"{commit}:{self.prefix}{path}"))
         try:
             return done.stdout.decode("utf-8") if done.returncode == 0 else None
         except UnicodeDecodeError:
@@ -120,10 +122,26 @@ class Repository:
 
     def has(self, path: str) -> bool:
         """Whether the last commit holds this file."""
-        return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:./{path}") is not None
+        return self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}") is not None
 
     def ignores(self, path: str) -> bool:
         return self._ask("check-ignore", "--no-index", "--", path) is not None
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The ordinary files of a commit by their paths, each as the id of its content."""
+        listed = self._made(("ls-tree", "-r", "-z", "--full-tree", commit)).decode("utf-8", "surrogateescape")
+        rows = (row.partition("\t") for row in listed.split("\0") if row)
+        return {path: what.split(" ")[2] for what, _, path in rows if what.startswith("100")}
+
+    def contents(self, ids: Sequence[str]) -> Iterator[bytes]:
+        """What lies behind some of these ids, in their order; read all at once."""
+        told = self._made(("cat-file", "--batch"), "".join(f"{one}\n" for one in ids).encode()) if ids else b""
+        at = 0
+        for _ in ids:
+            line = told.index(b"\n", at)
+            size = int(told[at:line].split(b" ")[2])
+            yield told[line + 1 : line + 1 + size]
+            at = line + size + 2
 
     def commit_with(self, mark: str) -> str:
         """The commit of this branch in whose message a text stands; empty where there is none."""
@@ -170,15 +188,26 @@ class Repository:
 
     def _ask(self, *arguments: str, data: bytes | None = None) -> str | None:
         """What git prints; None where it exits with anything but 0."""
-        done = _git(self.folder, arguments, data, {})
+        done = self._run(arguments, data)
         return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else None
 
     def _do(self, *arguments: str, data: bytes | None = None, more: Mapping[str, str] | None = None) -> str:
-        done = _git(self.folder, arguments, data, more or {})
+        return self._made(arguments, data, more).decode("utf-8", "replace").strip()
+
+    def _made(
+        self, arguments: Sequence[str], data: bytes | None = None, more: Mapping[str, str] | None = None
+    ) -> bytes:
+        done = self._run(arguments, data, more)
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
             raise NeedsRepair(f"git {arguments[0]} failed ({said})", where=self.top, remedy="Mend that, then try again")
-        return done.stdout.decode("utf-8", "replace").strip()
+        return done.stdout
+
+    def _run(
+        self, arguments: Sequence[str], data: bytes | None = None, more: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        place = {"GIT_DIR": str(self.git_folder)} if self.is_bare else {}  # git finds a bare one only where it is told
+        return _git(self.folder, arguments, data, {**place, **(more or {})})
 
 
 def find_repository(folder: Path) -> Repository | None:

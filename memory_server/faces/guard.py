@@ -10,7 +10,7 @@ import asyncio
 import hmac
 import json
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, TypeAlias
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -57,16 +57,15 @@ class Guard:
             return
         refusal = self._refusal(scope)
         if refusal is not None:
-            await _drain(receive)
-            await _refuse(send, *refusal)
+            await drain(receive)
+            await refuse(send, *refusal)
             return
-        body = await _body(receive)
+        body = await whole_body(receive)
         if isinstance(body, int):
-            await _drain(receive)
-            await _refuse(send, body, *REFUSED_BODY[body])
+            await refuse(send, body, *REFUSED_BODY[body])
             return
         self._on_request(scope)
-        await self._app(scope, _replayed(body, receive), send)
+        await self._app(scope, replayed(body, receive), send)
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str, str] | None:
         """Status, sentence and remedy where a request may not pass."""
@@ -113,8 +112,8 @@ REFUSED_BODY = {
 }
 
 
-async def _body(receive: Receive) -> bytes | int:
-    """The whole body, or the status it is refused with."""
+async def whole_body(receive: Receive, most_bytes: int = MAX_BODY_BYTES) -> bytes | int:
+    """The whole body, or the status it is refused with; what is too long has been drained."""
     parts, size = [], 0
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -124,7 +123,9 @@ async def _body(receive: Receive) -> bytes | int:
                     return 408
                 parts.append(message.get("body", b""))
                 size += len(parts[-1])
-                if size > MAX_BODY_BYTES:
+                if size > most_bytes:
+                    if message.get("more_body", False):
+                        await drain(receive)
                     return 413
                 if not message.get("more_body", False):
                     return b"".join(parts)
@@ -132,7 +133,7 @@ async def _body(receive: Receive) -> bytes | int:
         return 408
 
 
-async def _drain(receive: Receive) -> None:
+async def drain(receive: Receive) -> None:
     """Reads what a refused client still sends, for a while: closing on it would take the answer from it."""
     size = 0
     try:
@@ -146,26 +147,30 @@ async def _drain(receive: Receive) -> None:
         return
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: bytes, receive: Receive) -> Receive:
     """Hands a body that was read on as one message; then whatever comes."""
     waiting = [body]
 
-    async def replayed() -> Message:
+    async def received() -> Message:
         if waiting:
             return {"type": "http.request", "body": waiting.pop(), "more_body": False}
         return await receive()
 
-    return replayed
+    return received
 
 
-async def _refuse(send: Send, status: int, what: str, remedy: str) -> None:
+async def refuse(
+    send: Send, status: int, what: str, remedy: str, more_headers: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
+    """Answers with an error in the shape of `rest.py`, and ends the connection."""
     text = json.dumps({"error": {"kind": "Refused", "what": what, "where": None, "line": None, "remedy": remedy}})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(text)).encode()),
         (b"connection", b"close"),
+        *more_headers,
     ]
-    if status == 401:
+    if status == 401 and not more_headers:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text.encode()})

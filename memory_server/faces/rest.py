@@ -69,7 +69,7 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class QuestionBody(Body):
+class AskedBody(Body):
     """A question, with what it is to be filtered by beside it; values of one key are alternatives."""
 
     query: str = Field(max_length=20_000)
@@ -89,10 +89,7 @@ class QuestionBody(Body):
     after: Day = ""
     before: Day = ""
     as_of: Day = Field("", description="as things were then: topics as git had them, sessions up to that day")
-    fresh: bool = Field(False, description="index a small change of the disk before the answer")
     explain: bool = Field(False, description="with the words looked up and the score of every part")
-    both: bool = Field(False, description="the account's memory too, where this one is a project's")
-    quiet: bool = Field(False, description="wait for no run, and note the question nowhere")
 
     def question(self, search: Search) -> Question:
         """The question as data. Raises UsageError where it is none."""
@@ -107,6 +104,14 @@ class QuestionBody(Body):
             per_source=self.per_source,
             include_raw=self.include_raw,
         )
+
+
+class QuestionBody(AskedBody):
+    """A question to a memory whose files lie on the disk of the one who answers."""
+
+    fresh: bool = Field(False, description="index a small change of the disk before the answer")
+    both: bool = Field(False, description="the account's memory too, where this one is a project's")
+    quiet: bool = Field(False, description="wait for no run, and note the question nowhere")
 
 
 class Reindex(Body):
@@ -188,7 +193,7 @@ def create_api(
     async def waited(ticket: int, seconds: float) -> bool:
         return await run_sync(indexing.wait, ticket, seconds, limiter=waiters)
 
-    _add_errors(api)
+    add_errors(api)
     _add_searches(api, memory, door or memory, indexing, waited)
     _add_reading(api, memory, door or memory)
     _add_episodes(api, memory, indexing)
@@ -209,7 +214,9 @@ def create_api(
     return api
 
 
-def _add_errors(api: FastAPI) -> None:
+def add_errors(api: FastAPI) -> None:
+    """Has every error answered as one JSON object."""
+
     @api.exception_handler(OneirosError)
     async def foreseen(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, OneirosError)

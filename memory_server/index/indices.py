@@ -10,7 +10,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -214,9 +214,18 @@ class Indices:
                 logger.warning("%s", error)
                 return None
 
-    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]:
+    def nearest_rows(
+        self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
+    ) -> list[int] | None:
+        """The rows nearest to a question by the graph, which knows no filter: None where `sources` are named, too."""
+        found: list[int] = []
         with self._guard:
-            return rows_of_ids(self.ledger, ids)
+            for layer in layers if sources is None else ():
+                ids = self.nearest(layer, question, limit)
+                if ids is None:
+                    return None
+                found += rows_of_ids(self.ledger, ids)
+        return found if sources is None else None
 
     # -- writing ------------------------------------------------------------------------------------------------
 

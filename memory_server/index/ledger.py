@@ -29,6 +29,7 @@ from memory_server.document import (
 )
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
+from memory_server.index.keywords import SqliteKeywords, escaped_like
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, erase_deleted, transaction, version_of
@@ -90,6 +91,11 @@ class Ledger:
         except sqlite3.DatabaseError as error:
             raise _damaged(file, error) from error
         self._identity = file_identity(file)
+
+    @property
+    def keywords(self) -> SqliteKeywords:
+        """The keyword index, as this connection sees it."""
+        return SqliteKeywords(self.connection)
 
     @property
     def is_current(self) -> bool:
@@ -300,13 +306,6 @@ class Ledger:
         row = self.connection.execute(select, place).fetchone()
         return _stored_chunk(row) if row else None
 
-    def passages_of(self, source: int) -> list[tuple[int, str]]:
-        """The searchable passages of a source in their order, each with its row."""
-        rows = self.connection.execute(
-            "select id, passage from chunk where source = ? and text_hash is not null order by ordinal", (source,)
-        )
-        return [(int(row), str(passage)) for row, passage in rows]
-
     def sample(self, count: int) -> list[tuple[ChunkId, str]]:
         """Some searchable passages, by an order that has nothing to do with what they say."""
         rows = self.connection.execute(
@@ -342,6 +341,10 @@ class Ledger:
         clauses, values = _conditions(wanted)
         rows = self.connection.execute(f"select id from source where {' and '.join(clauses)}", values)  # noqa: S608  clauses of our own, values bound
         return {row[0] for row in rows}
+
+    def values_of(self, field: str) -> set[str]:
+        """What the sources have in a field of the query syntax: of topics their paths."""
+        return {str(row[0]) for row in self.connection.execute(KNOWN_VALUES[field])}
 
     def counts(self) -> Mapping[str, int]:
         """Sources, chunks, searchable chunks, and how many of these the semantic index holds."""
@@ -388,6 +391,16 @@ class Ledger:
 
 
 WORD = re.compile(r"\w+")
+KNOWN_VALUES = {  # field of the query syntax -> the values that sources have
+    "topic": "select path from source where layer = 'topic'",
+    "namespace": "select distinct namespace from source where namespace != ''",
+    "project": "select distinct project from source where project != ''",
+    "machine": "select distinct machine from source where machine != ''",
+    "agent": "select distinct agent from source where agent != ''",
+    "type": "select distinct kind from source where kind != ''",
+    "tag": "select distinct value from source, json_each(source.tags)",
+    "entity": "select distinct value from source, json_each(source.entities)",
+}
 CHUNK_COLUMNS = (
     "id, chunk_id, source, ordinal, first_line, last_line, headings, passage, context, standing, settled_at,"
     " person_chars"
@@ -471,7 +484,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
             values.extend(alternatives)
 
     any_of("layer = ?", wanted.layers)
-    any_of("folded(path) = ?", [f"{_topic_file(name)}.md" for name in wanted.topics])
+    any_of("folded(path) = ?", [f"{topic_file(name)}.md" for name in wanted.topics])
     any_of(
         "folded(namespace) || '/' like ? escape '\\'",
         [f"{escaped_like(name.casefold().strip('/'))}/%" for name in wanted.namespaces],
@@ -491,11 +504,7 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
     return clauses, values
 
 
-def escaped_like(text: str) -> str:
-    """A text as LIKE finds it, with `\\` as its escape: `_` and `%` stand for themselves."""
-    return re.sub(r"([\\%_])", r"\\\1", text)
-
-
-def _topic_file(name: str) -> str:
+def topic_file(name: str) -> str:
+    """The path of a topic by its name as people write it, folded, without its ending."""
     name = name.casefold().removesuffix(".md")
     return name if name in ("memory", "lessons") or name.startswith("topics/") else f"topics/{name}"

@@ -6,7 +6,10 @@ are external-content tables: the text is stored once, and triggers hand SQLite t
 
 SCHEMA_VERSION = 9
 
-SCHEMA = """
+STEMS = "porter unicode61 remove_diacritics 2"  # how the keyword index cuts a text, into stems
+WORDS = "unicode61 remove_diacritics 2"  # and as it is written
+
+SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
 
 create table source(
@@ -60,11 +63,11 @@ create table problem(path text not null, line integer not null, what text not nu
     rule text not null);
 
 create virtual table stems using fts5(context, passage, extra, content='chunk', content_rowid='id',
-    tokenize='porter unicode61 remove_diacritics 2');
+    tokenize='{STEMS}');
 create virtual table words using fts5(context, passage, extra, content='chunk', content_rowid='id',
-    tokenize='unicode61 remove_diacritics 2', prefix='2 3');
+    tokenize='{WORDS}', prefix='2 3');
 create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
-    tokenize='unicode61 remove_diacritics 2');
+    tokenize='{WORDS}');
 create trigger chunk_added after insert on chunk begin
     insert into stems(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
     insert into words(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.index.ledger import StoredSource
-from memory_server.index.passages import Passages
+from memory_server.index.passages import Passages, ranges
 from memory_server.layers.topics import as_named, names_of
 
 ROWS_A_BLOCK = 256  # 0.4 MB of vectors
@@ -74,6 +74,15 @@ class Snapshot:
         elif known.any():
             found[known] = _picked_cosines(np.asarray(self.vectors), rows[known], question)
         return found
+
+    def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors (n, d) of passages that have one."""
+        return np.array(self.vectors[self.passages.vectors[places]])
+
+    def tokens_at(self, places: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The packed token vectors of some passages, those of one behind those of the other."""
+        firsts, counts = self.passages.first_tokens[places], self.passages.token_counts[places]
+        return self.tokens[ranges(firsts, firsts + counts)]
 
     def exact_cosines(self, questions: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """The cosines of some questions (q, d) with some passages (n,) that have vectors, (q, n).

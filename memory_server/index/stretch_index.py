@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from memory_server.document import Chunk, ChunkId, Document
+from memory_server.document import Chunk, Document
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.embedding.model import ModelFiles
@@ -19,7 +19,7 @@ from memory_server.embedding.workers import EmbeddingControl
 from memory_server.index.build import Progress, fill_cache
 from memory_server.index.indices import remove_other_folders
 from memory_server.index.ledger import Ledger, embedded_text
-from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.passages import read_passages
 from memory_server.index.raw import ArchivedTurn, RawIndex, SessionStore, chunk_id
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.stretches import stretches_of
@@ -79,12 +79,9 @@ class StretchIndex:
                 self._seen = state
             return self._snapshot
 
-    def nearest(self, *_: object) -> list[ChunkId] | None:
+    def nearest_rows(self, *_: object) -> list[int] | None:
         """None: there is no graph to ask, and the caller scans."""
         return None
-
-    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]:
-        return rows_of_ids(self.ledger, ids)
 
     # -- writing ------------------------------------------------------------------------------------------------
 

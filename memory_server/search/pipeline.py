@@ -23,9 +23,8 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
-from memory_server.index.typed_lines import TypedLines
+from memory_server.index.expression import is_identifier
 from memory_server.search.certainty import fit, with_certainty
-from memory_server.search.literal import is_identifier
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
@@ -42,7 +41,7 @@ from memory_server.search.ranking.ranking import FLOOR, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
 from memory_server.search.spoken import SPOKEN, reads_spoken, spoken_hits, with_spoken
-from memory_server.search.typed import Typing
+from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
 FEW_TOPICS = 3  # of which the first that is no index page answers
@@ -82,7 +81,7 @@ class Pipeline:
         retriever: Retriever,
         stretches: Retriever | None,
         turns: RawSearcher | None,
-        typed_lines: TypedLines,
+        typed_lines: LinesOfTypes,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
         *,
         floor: float = SILENCE,

@@ -22,19 +22,8 @@ from typing import Any
 
 from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
-from memory_server.search.question import (
-    DEFAULT_LIMIT,
-    LISTS,
-    NO_FILTER,
-    AllOf,
-    AnyOf,
-    Expression,
-    Not,
-    Question,
-    Search,
-    Term,
-    wanted_terms,
-)
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
+from memory_server.search.question import DEFAULT_LIMIT, LISTS, NO_FILTER, Question, Search
 
 MAX_QUERY_CHARS = 10_000  # what is beyond is cut, and the answer says so
 MAX_DEPTH = 10  # of brackets; SQLite's own parser gives up somewhat beyond

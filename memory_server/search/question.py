@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeAlias
 
 from memory_server.document import TYPES, Filter, Layer
 from memory_server.errors import UsageError
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, wanted_terms
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
@@ -45,33 +45,6 @@ def with_commands(text: str) -> str:
     for search in Search:
         text = text.replace(search.value, search.command)
     return text
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One thing to look for: a word, a phrase or the start of a word."""
-
-    text: str
-    is_phrase: bool = False
-    is_prefix: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    parts: "tuple[Expression, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    parts: "tuple[Expression, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    part: "Expression"
-
-
-Expression: TypeAlias = Term | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +95,6 @@ class Question:
     def excluded(self) -> tuple[Term, ...]:
         """The things behind NOT."""
         return tuple(_excluded_terms(self.expression))
-
-
-def wanted_terms(expression: Expression | None) -> Iterator[Term]:
-    """The terms of an expression that are not behind NOT."""
-    if isinstance(expression, Term):
-        yield expression
-    elif isinstance(expression, AllOf | AnyOf):
-        for part in expression.parts:
-            yield from wanted_terms(part)
 
 
 def _excluded_terms(expression: Expression) -> Iterator[Term]:

@@ -13,11 +13,12 @@ from itertools import islice
 import numpy as np
 
 from memory_server.document import Answer, Hit, Layer, Reason
+from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.literal import Where, find_literal, holds, quoted
+from memory_server.search.literal import Where, find_literal, holds
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
@@ -56,10 +57,10 @@ class RawSearcher:
     def exact(self, question: Question, limit: int) -> list[Hit]:
         """Sessions that hold every word, with the passage that does."""
         with self._index.guard:
-            connection = self._index.ledger.connection
             sources, wanted = set(self._allowed(question)), limit * max(5, question.per_source)
             in_parts = len(question.terms()) == 1  # a lone identifier is worth reading all turns, a sentence is not
-            matches = find_literal(Where(connection, sources), question.expression, wanted, in_parts=in_parts)
+            where = Where(self._index.ledger.keywords, sources)
+            matches = find_literal(where, question.expression, wanted, in_parts=in_parts)
             matches.sort(key=lambda match: (match.is_spread, match.closeness))
             found = self._hits([literal_candidate(match, SPREAD) for match in matches])
             words = [part for term in question.terms() for part in WORD.findall(term.text)]
@@ -83,10 +84,10 @@ class RawSearcher:
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
-        connection, snapshot = self._index.ledger.connection, self._index.snapshot()
+        keywords, snapshot = self._index.ledger.keywords, self._index.snapshot()
         table = snapshot.passages
-        terms = question_terms(connection, self._stemmer, question.text)
-        words = KeywordArm(connection).find(snapshot, terms)
+        terms = question_terms(keywords, self._stemmer, question.text)
+        words = KeywordArm(keywords).find(snapshot, terms)
         allowed = self._allowed(question)
         held = words.places[table.allowed(allowed, (Layer.RAW,))[words.places]]
         near, covered = words.near_at(held), words.covered_at(held) * words.known

@@ -14,19 +14,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Hit, Layer, Reason, SourcePath
+from memory_server.document import ChunkId, Filter, Hit, Layer, Reason, SourcePath
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.index.ledger import Ledger, StoredChunk, StoredSource, embedded_text
+from memory_server.index.expression import Term
+from memory_server.index.keywords import MAX_CANDIDATES, Keywords
+from memory_server.index.ledger import StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.times import named_times
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
-from memory_server.search.literal import MAX_CANDIDATES, LiteralMatch, Where, find_literal, holds
-from memory_server.search.question import Question, Term
+from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
+from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
-from memory_server.search.ranking.calibration import Calibration, read_calibration
+from memory_server.search.ranking.calibration import NOTE, Calibration, read_calibration
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
 from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
@@ -64,18 +66,39 @@ class SourcesOf:
         return found is not None and found.layer in self.layers
 
 
-class Searched(Protocol):
-    """What can be searched: the indices of files, or that of stretches."""
+class Stored(Protocol):
+    """What is read of sources and passages; `Ledger` says what each method gives."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def keywords(self) -> Keywords: ...
+
+    def chunks(self, rows: Sequence[int]) -> Mapping[int, StoredChunk]: ...
+
+    def chunk_from(self, source: int, line: int) -> StoredChunk | None: ...
+
+    def last_reply(self, chunk: StoredChunk) -> StoredChunk | None: ...
+
+    def rows_by_id(self, ids: Sequence[ChunkId]) -> Mapping[ChunkId, int]: ...
+
+    def allowed_sources(self, wanted: Filter) -> set[int]: ...
+
+    def values_of(self, field: str) -> set[str]: ...
+
+    def note(self, key: str) -> str: ...
+
+
+class Searched(Protocol):
+    """What can be searched: the indices of files, that of stretches, or those of a team."""
+
+    @property
+    def ledger(self) -> Stored: ...
 
     def snapshot(self) -> Snapshot: ...
 
-    def nearest(self, layer: Layer, question: Vectors, limit: int) -> list[ChunkId] | None:
-        """The ids nearest to a question (d,) by a graph; None where the caller must scan."""
-
-    def rows_of_ids(self, ids: Sequence[ChunkId]) -> list[int]: ...
+    def nearest_rows(
+        self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
+    ) -> list[int] | None:
+        """Rows near a question (d,), of some layers and of these sources, None for all; None where the caller scans."""
 
 
 class Retriever:
@@ -106,7 +129,7 @@ class Retriever:
 
     @property
     def calibration(self) -> Calibration:
-        return read_calibration(self._indices.ledger)
+        return read_calibration(self._indices.ledger.note(NOTE))
 
     # -- what a search proposes ---------------------------------------------------------------------------------
 
@@ -114,7 +137,7 @@ class Retriever:
         """Passages that hold every word, as written before in another case before inside longer words."""
         scope = self._scope(question)
         sources = scope.sources if scope.sources is not None else SourcesOf(self.snapshot.sources, scope.layers)
-        where = Where(self._indices.ledger.connection, sources, partial(self._shortest, scope))
+        where = Where(self._indices.ledger.keywords, sources, partial(self._shortest, scope))
         matches = find_literal(where, question.expression, limit)
         matches.sort(key=lambda match: (match.is_spread, match.closeness, self._rank(match)))
         return [replace(literal_candidate(match), parts={"bm25": match.bm25}) for match in matches]
@@ -156,9 +179,9 @@ class Retriever:
 
     def _compare(self, text: str) -> tuple[Likeness, WordScores, Scores]:
         """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
-        embedded, connection = self._embed_query(text), self._indices.ledger.connection
-        terms = question_terms(connection, self._stemmer, text, self.snapshot.word_tables)
-        words = KeywordArm(connection).find(self.snapshot, terms)
+        embedded, keywords = self._embed_query(text), self._indices.ledger.keywords
+        terms = question_terms(keywords, self._stemmer, text, self.snapshot.word_tables)
+        words = KeywordArm(keywords).find(self.snapshot, terms)
         return Likeness(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
     def ranked(self, ranking: Ranking, most: int | None = None) -> list[RankedPassage]:
@@ -192,7 +215,8 @@ class Retriever:
         for line in lines:
             source, wanted = sources.get(id8_of(line.session_id), 0), folded(line.text)
             if source not in passages:
-                passages[source] = [(row, folded(text)) for row, text in self._indices.ledger.passages_of(source)]
+                stored = self._indices.ledger.keywords.passages_of(source)
+                passages[source] = [(row, folded(text)) for row, _, text in stored]
             rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
 
@@ -202,10 +226,10 @@ class Retriever:
 
     def unknown_values(self, question: Question) -> list[str]:
         """A sentence for every value of the question's filter that no source has."""
-        return list(unknown_values(self._indices.ledger.connection, question.filter))
+        return list(unknown_values(self._indices.ledger.values_of, question.filter))
 
     def _nearest(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
-        return SemanticArm(self._indices.nearest, self._indices.rows_of_ids).find(likeness, scope, limit)
+        return SemanticArm(self._indices.nearest_rows).find(likeness, scope, limit)
 
     def _scope(self, question: Question) -> Scope:
         wanted = question.filter
@@ -291,7 +315,7 @@ class Retriever:
         numbers, vectors = self._vectors_of(hits)
         if not len(places) or not len(vectors):
             return []
-        of_topics = self.snapshot.vectors[self.snapshot.passages.vectors[places]]
+        of_topics = self.snapshot.vectors_at(places)
         scaled = self.calibration.meaning(vectors @ of_topics.T)
         found: dict[int, float] = {}
         for hit in hits:
@@ -309,7 +333,7 @@ class Retriever:
         places = passages.places(list(names))
         places = places[passages.vectors[places] >= 0]
         numbers = {names[int(row)]: number for number, row in enumerate(passages.rows[places])}
-        return numbers, np.array(self.snapshot.vectors[passages.vectors[places]])
+        return numbers, self.snapshot.vectors_at(places)
 
     def any_passage(self) -> tuple[ChunkId, str] | None:
         """Some passage of the searched layers that has a vector, with its text; None where there is none."""

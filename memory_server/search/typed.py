@@ -8,10 +8,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Protocol
 
 from memory_server.document import Answer, ChunkId, Filter, Hit, Layer, LineRange, Reason
 from memory_server.index.raw import raw_path, session_of_path
-from memory_server.index.typed_lines import TypedLine, TypedLines, folded
+from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.layers.sessions import id8_in
 from memory_server.search.question import MAX_LIMIT, Question
 from memory_server.search.retrieval import RankedPassage, Retriever
@@ -20,10 +21,20 @@ NO_LINE = "No line of that type answers that. Ask recall without a type."
 LINE_SCORE = 0.5  # of a line found by its words alone: behind what recall is sure of
 
 
+class LinesOfTypes(Protocol):
+    """What search asks of the recorder's lines; `TypedLines` says what each method gives."""
+
+    def find(
+        self, words: Sequence[str], types: Sequence[str], projects: Sequence[str], limit: int
+    ) -> list[TypedLine]: ...
+
+    def of_session(self, session_id: str, types: Sequence[str] = ()) -> list[TypedLine]: ...
+
+
 class Typing:
     """The recorder's part in one question."""
 
-    def __init__(self, typed_lines: TypedLines, retriever: Retriever, question: Question):
+    def __init__(self, typed_lines: LinesOfTypes, retriever: Retriever, question: Question):
         self._typed_lines = typed_lines
         self._retriever = retriever
         self._question = question

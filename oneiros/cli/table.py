@@ -54,6 +54,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.queries.command import add_commands
         case "notes":
             from oneiros.cli.notes.command import add_commands
+        case "sharing":
+            from oneiros.cli.sharing.command import add_commands
         case "serving":
             from oneiros.cli.serving import add_commands
         case _:
@@ -94,6 +96,10 @@ GROUPS = {
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
         Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
+    ),
+    "Share it with a team": (
+        Row("publish", "Give an accepted statement to your team, or take it back.", "sharing"),
+        Row("team", "Show how old your copy of the team's topics is; fetch it.", "sharing"),
     ),
     "Keep it in order": (
         Row("status", "Tell what the memory holds and how its indices stand.", "status"),

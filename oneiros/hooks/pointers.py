@@ -16,12 +16,13 @@ from itertools import accumulate
 from memory_server.chunking import split_lines
 from memory_server.document import Answer, Filter, Hit, Layer
 from memory_server.escaping import shown_line
+from memory_server.index.expression import AllOf, Term
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import content_words
 from memory_server.layers.topics import shortened
 from memory_server.memory import Memory
 from memory_server.search.query import clean
-from memory_server.search.question import AllOf, Question, Search, Term
+from memory_server.search.question import Question, Search
 
 MAX_HITS = 8
 SHARED_WORDS = 2  # telling words that a statement has in common with what is asked

@@ -19,7 +19,7 @@ PERSON_SETTINGS = frozenset(
     # what is run, sent and paid
     "compressor compressor_model compressor_url compressor_key_variable compressor_usd_in compressor_usd_out "
     "chat_backend chat_model chat_url chat_key_variable chat_usd_in chat_usd_out "
-    "budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "
+    "team_url budget_run_usd budget_day_usd recorder dream_extractor sparse_model late_model rerank_model "
     # who decides
     "signing_key".split()
 )
@@ -58,6 +58,8 @@ def person_words(program: str, words: Sequence[str]) -> str:
         or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
         or (said[0] == "episodes" and "--delete" in options)
+        or (said[0] == "publish" and "--show" not in options)  # words of theirs leave the machine
+        or (said[0] == "team" and "--pull" in options)
         or (said[0] == "backup" and "--restore" in options)
         or (said[0] == "archive" and said[1:2] in (["prune"], ["restore"]) and "--dry-run" not in options)
         or (said[0] == "config" and len(said) > 2 and said[1] in PERSON_SETTINGS)

@@ -4,23 +4,21 @@ An arm takes what is asked and a filter as data, and answers with places in the 
 What these mean beside each other is the business of `scoring.py`; nothing here knows precedence or how a hit is shown.
 """
 
-import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_server.document import ChunkId, Layer
+from memory_server.document import Layer
 from memory_server.embedding.engine import Vectors
+from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import Snapshot
-from memory_server.search.literal import quoted
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.scoring import NEIGHBOUR_WORDS, Places, Scores, near_sum, saturated
-from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_occurrences, read_postings
+from memory_server.search.ranking.terms import IndexedTerm, looked_up, rarity, read_postings
 
-NearestIds = Callable[[Layer, Vectors, int], list[ChunkId] | None]
-RowsOfIds = Callable[[Sequence[ChunkId]], list[int]]
+NearestRows = Callable[[Sequence[Layer], Collection[int] | None, Vectors, int], list[int] | None]
 
 OVERFETCH = 100  # beyond the limit: the graph is approximate, the order of what it returns is made exact afterwards
 MAX_SOURCE_ROWS = 10_000  # rows read for the words of whole sources, the rarest words first
@@ -55,34 +53,23 @@ class Nearest:
 class SemanticArm:
     """Nearest vectors: by the graph where every passage of a layer of a large memory may answer, else by a scan."""
 
-    nearest: NearestIds  # answers None where there is no graph, or another process owns it: then the scan is exact
-    rows_of_ids: RowsOfIds
+    nearest: NearestRows  # answers None where there is no graph, or another process owns it: then the scan is exact
 
     def find(self, likeness: Likeness, scope: Scope, limit: int) -> Nearest:
         """The `limit` passages nearest to a question, by cosine."""
         snapshot, question = likeness.snapshot, likeness.question.vector
-        # candidates: without a filter by the graph, where the memory is so large that it has one, else by a scan
-        by_graph = scope.sources is None
-        ids = self._nearest_ids(question, scope, limit + OVERFETCH) if by_graph else None
-        if ids is None:
+        # candidates, by a graph where there is one that knows the filter, else by a scan
+        rows = self.nearest(scope.layers, scope.sources, question, limit + OVERFETCH)
+        if rows is None:
             places = np.flatnonzero(scope.mask & (snapshot.passages.vectors >= 0))
         else:
-            places = snapshot.passages.places(self.rows_of_ids(ids))
+            places = snapshot.passages.places(rows)
         # their exact cosines (n,), and the best of them; equals stand in the order of reading
         cosines = likeness.cosines(places)
         chosen = best_first(cosines, places, limit)
         reading = snapshot.reading_order(places[chosen])
         order = chosen[np.lexsort((reading, -cosines[chosen].round(TIE)))]
         return Nearest(places[order], cosines[order])
-
-    def _nearest_ids(self, question: Vectors, scope: Scope, limit: int) -> list[ChunkId] | None:
-        found: list[ChunkId] = []
-        for layer in scope.layers:
-            ids = self.nearest(layer, question, limit)
-            if ids is None:
-                return None
-            found += ids
-        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +96,7 @@ class WordScores:
 class KeywordArm:
     """The rarest stems of a question, looked up in the keyword index."""
 
-    connection: sqlite3.Connection
+    keywords: Keywords
 
     def find(self, snapshot: Snapshot, terms: Sequence[IndexedTerm]) -> WordScores:
         """What the words of a question score, whichever passages may answer."""
@@ -169,31 +156,22 @@ class KeywordArm:
                 continue
             # rows (n, 2) of source and FTS5's bm25, below 0: divided by its idf it is the saturated count
             idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
-            table = snapshot.word_tables.get("body", word, self._read_body)
+            table = snapshot.word_tables.get("body", word, self.keywords.in_sources)
             table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
             scores[table[:, 0].astype(np.int64)] -= weight * table[:, 1] / idf
         return np.asarray(scores * (total / (total + FEW_SOURCES) / max(mass, 1e-9)), dtype=np.float64)
 
     def _places(self, snapshot: Snapshot, stem: str) -> NDArray[np.int64]:
         def read(stem: str) -> NDArray[np.int64]:
-            table = read_occurrences(self.connection, stem)
+            table = self.keywords.occurrences(stem)
             places, is_held = snapshot.passages.look_up(table[:, 0])
             return np.column_stack([places, table[is_held, 1:]])
 
         return snapshot.word_tables.get("stem", stem, read)
 
     def _holders(self, snapshot: Snapshot, word: str) -> int:
-        return int(snapshot.word_tables.get("holders", word, self._read_holders)[0])
-
-    def _read_holders(self, word: str) -> NDArray[np.int64]:
-        rows = self.connection.execute("select count(*) from bodies where bodies match ?", (quoted(word),)).fetchall()
-        return np.array(rows[0], dtype=np.int64)
-
-    def _read_body(self, word: str) -> NDArray[np.float64]:
-        """The sources that hold a word, (n, 2): number and FTS5's bm25, which is below 0."""
-        matching = "select rowid, bm25(bodies) from bodies where bodies match ?"
-        rows = self.connection.execute(matching, (quoted(word),)).fetchall()
-        return np.array(rows, dtype=np.float64).reshape(-1, 2)
+        read = self.keywords.source_holders
+        return int(snapshot.word_tables.get("holders", word, lambda word: np.array([read(word)]))[0])
 
 
 def runs_of(snapshot: Snapshot, places: Places) -> Places:

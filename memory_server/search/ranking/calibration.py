@@ -43,9 +43,8 @@ class Calibration:
 NEUTRAL = Calibration(Scale(0.0, 1.0), Scale(0.0, 1.0), 0.0)  # of an index that holds nothing
 
 
-def read_calibration(ledger: Ledger) -> Calibration:
-    """The scales of the last reindex; neutral ones where there was none."""
-    note = ledger.note(NOTE)
+def read_calibration(note: str) -> Calibration:
+    """The scales of the last reindex, of what it noted; neutral ones where there was none."""
     if not note:
         return NEUTRAL
     found = json.loads(note)
@@ -94,7 +93,7 @@ def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Em
     scores, backgrounds = [], []
     sampled = _matches_in_sample(snapshot, probes, sample)
     for text, probe, row, matches in zip(PROBES, probes, cosines, sampled, strict=True):
-        weights = token_weights(probe, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        weights = token_weights(probe, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
         # the best match of a probe is looked for among the passages nearest to it
         nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
         backgrounds.append(matches.ravel())
@@ -121,7 +120,7 @@ def _reach(
         if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
             continue
         question = embed_query(text)
-        weights = token_weights(question, question_terms(ledger.connection, stemmer, text), len(snapshot.passages))
+        weights = token_weights(question, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
         meaning = scales.meaning(snapshot.exact_cosines(question.vector[None], place))
         tokens = scales.tokens(weights @ matches_of(snapshot, question.tokens, place))
         reached.append(float(meaning[0, 0] + tokens[0]) / 2)

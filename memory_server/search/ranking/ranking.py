@@ -158,13 +158,14 @@ class Ranker:
         may_answer = np.zeros(len(scores), dtype=np.bool_)
         may_answer[passages.sources[self.scope.mask]] = True
         sources = np.flatnonzero(may_answer & (scores > 0))
-        proposed = []
-        for source in sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist():
-            first, end = passages.source_bounds[source]
-            places = np.arange(first, end)[self.scope.mask[first:end]]
-            cosines = self.likeness.cosines(places)
-            proposed.append(places[best_first(cosines, places, PASSAGES_OF_SOURCE)])
-        return proposed
+        best = sources[best_first(scores[sources], sources, SOURCES_BY_WORDS)].tolist()
+        if not best:
+            return []
+        # the passages of each, all compared at once
+        bounds = [passages.source_bounds[source] for source in best]
+        each = [np.arange(first, end)[self.scope.mask[first:end]] for first, end in bounds]
+        cosines = np.split(self.likeness.cosines(np.concatenate(each)), np.cumsum([len(one) for one in each])[:-1])
+        return [one[best_first(near, one, PASSAGES_OF_SOURCE)] for one, near in zip(each, cosines, strict=True)]
 
     def _first_features(self, places: Places) -> dict[str, Scores]:
         meaning = self.calibration.meaning(self.likeness.cosines(places))

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.embedding.engine import Embedded, Vectors
-from memory_server.index.passages import ranges
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.token_vectors import token_matches
 from memory_server.search.ranking.terms import IndexedTerm, rarity
@@ -146,10 +145,9 @@ def matches_of(snapshot: Snapshot, tokens: Vectors, places: Places) -> Vectors:
     held = np.flatnonzero(counts)
     if len(held) == 0 or len(tokens) == 0:
         return found
-    # the token rows of all these passages, one after the other, and where those of each begin
-    firsts, sizes = snapshot.passages.first_tokens[places[held]], counts[held]
-    packed = snapshot.tokens[ranges(firsts, firsts + sizes)]
-    found[:, held] = token_matches(tokens, packed, np.cumsum(sizes) - sizes)
+    sizes = counts[held]
+    # where the token rows of each of these passages begin among those of all
+    found[:, held] = token_matches(tokens, snapshot.tokens_at(places[held]), np.cumsum(sizes) - sizes)
     return found
 
 

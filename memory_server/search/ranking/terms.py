@@ -1,13 +1,13 @@
 """The words of a question as the keyword index knows them: stems, how rare each is, and where they stand."""
 
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_server.index.keywords import Keywords
 from memory_server.index.snapshot import WordTables
 from memory_server.language.words import CJK_RUN, FUNCTION_WORDS, Stemmer, cjk_pairs
 
@@ -40,7 +40,7 @@ class Postings:
 
 
 def question_terms(
-    connection: sqlite3.Connection, stemmer: Stemmer, text: str, tables: WordTables | None = None
+    keywords: Keywords, stemmer: Stemmer, text: str, tables: WordTables | None = None
 ) -> list[IndexedTerm]:
     """The words of a question in order, with the number of passages that hold each. CJK runs count by their pairs.
 
@@ -58,16 +58,11 @@ def question_terms(
     terms = []
     for (word, first, last), stem in zip(cut, stems, strict=True):
         if stem:
-            holders = int(tables.get("count", stem, lambda stem: _count(connection, stem))[0])
+            holders = int(tables.get("count", stem, lambda stem: np.array([keywords.holders(stem)]))[0])
             is_stop = word.casefold() in FUNCTION_WORDS
             is_name = looks_like_a_name(word, starts=not text[:first].strip())
             terms.append(IndexedTerm(word, stem, first, last, holders, is_stop, is_name))
     return terms
-
-
-def _count(connection: sqlite3.Connection, stem: str) -> NDArray[np.int64]:
-    row = connection.execute("select doc from stem_counts where term = ?", (stem,)).fetchone()
-    return np.array(row or (0,), dtype=np.int64)
 
 
 def looks_like_a_name(word: str, *, starts: bool) -> bool:
@@ -102,22 +97,6 @@ def read_postings(
         table = read(term.stem)
         found.append((term, Postings(table[:, 0], table[:, 1].astype(np.float32), table[:, 2].astype(np.float32))))
     return found
-
-
-def read_occurrences(connection: sqlite3.Connection, stem: str) -> NDArray[np.int64]:
-    """Where a stem occurs, (n, 3): the row of the ledger, how often in its passage, how often in its context.
-
-    The occurrences come as one text, each as twice its row and 1 for the context: a tenth of a microsecond each, where
-    rows of SQL take a whole one.
-    """
-    (text,) = connection.execute(
-        "select group_concat(doc * 2 + (col = 'context')) from stem_places where term = ?", (stem,)
-    ).fetchone()
-    occurrences = np.fromstring(text or "", dtype=np.int64, sep=",")
-    # each row once, with the number of its occurrences, and how many of these are in the context
-    rows, firsts, counts = np.unique(occurrences >> 1, return_index=True, return_counts=True)
-    in_context = np.add.reduceat(occurrences & 1, firsts) if len(rows) else counts
-    return np.stack([rows, counts - in_context, in_context], axis=1)
 
 
 def rarity(holders: float, total: float) -> float:

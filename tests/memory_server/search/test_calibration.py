@@ -38,14 +38,18 @@ def test_the_scales_are_the_same_whichever_topic_came_first(tmp_path: Path, coun
                 write_topic(other, name, topics[name])
             other.reindex()
 
-        assert read_calibration(one.indices.ledger) == read_calibration(other.indices.ledger) != NEUTRAL
+        assert (
+            read_calibration(one.indices.ledger.note(NOTE))
+            == read_calibration(other.indices.ledger.note(NOTE))
+            != NEUTRAL
+        )
 
 
 def test_an_empty_memory_has_no_scales(memory: Memory) -> None:
     memory.reindex()
 
     assert memory.indices.ledger.note(NOTE) == ""
-    assert read_calibration(memory.indices.ledger) == NEUTRAL
+    assert read_calibration(memory.indices.ledger.note(NOTE)) == NEUTRAL
 
 
 @given(st.integers(0, 2**32 - 1))

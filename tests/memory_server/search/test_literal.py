@@ -9,10 +9,11 @@ from memory_server.chunking import chunk_document
 from memory_server.document import Document, Layer, SourcePath
 from memory_server.embedding.vector_cache import text_hash
 from memory_server.errors import UsageError
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term, fts_query, is_identifier, quoted
+from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.ledger import Ledger, SourceState
-from memory_server.search.literal import Where, find_literal, fts_query, holds, is_identifier, quoted
+from memory_server.search.literal import Where, find_literal, holds
 from memory_server.search.query import MAX_DEPTH, parse_query
-from memory_server.search.question import AllOf, AnyOf, Expression, Not, Term
 
 TERMS = st.builds(Term, st.text(min_size=1, max_size=30), st.booleans(), st.booleans())
 EXPRESSIONS: st.SearchStrategy[Expression] = st.recursive(
@@ -48,7 +49,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Con
 
 
 def found(connection: sqlite3.Connection, query: str) -> list[int]:
-    matches = find_literal(Where(connection, None), parse_query(query).expression, limit=10)
+    matches = find_literal(Where(SqliteKeywords(connection), None), parse_query(query).expression, limit=10)
     return sorted(match.source for match in matches)
 
 
@@ -81,7 +82,7 @@ def test_any_typed_text_is_answered(connection: sqlite3.Connection, text: str) -
     except UsageError:
         return
 
-    for match in find_literal(Where(connection, None), expression, limit=5):
+    for match in find_literal(Where(SqliteKeywords(connection), None), expression, limit=5):
         assert match.is_spread or holds(expression, f"\n{PASSAGES[match.source - 1]}")  # or in its path or frontmatter
 
 

@@ -12,7 +12,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine, Vectors
 from memory_server.embedding.model import ModelFiles
 from memory_server.memory import Memory
-from memory_server.search.ranking.calibration import USUAL_REACH, read_calibration
+from memory_server.search.ranking.calibration import NOTE, USUAL_REACH, read_calibration
 from memory_server.search.ranking.ranking import FLOOR, SILENCE
 from tests.conftest import MakeEngine
 from tests.garden import write_garden
@@ -146,7 +146,7 @@ def test_a_model_that_tells_little_apart_is_not_silent_for_it(
     write_garden(root)
     with open_memory(root, lambda model: DullEngine(make_engine(model))) as memory:
         memory.reindex()
-        assert 0 < read_calibration(memory.indices.ledger).reach < USUAL_REACH
+        assert 0 < read_calibration(memory.indices.ledger.note(NOTE)).reach < USUAL_REACH
         now = [recall(memory, question).confidence for question in ANSWERED]
         unanswered = [recall(memory, question).confidence for question in UNANSWERED]
 

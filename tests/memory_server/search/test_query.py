@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from memory_server.document import Filter, Layer
 from memory_server.errors import UsageError
+from memory_server.index.expression import AllOf, AnyOf, Expression, Not, Term
 from memory_server.search.query import MAX_QUERY_CHARS, clean, parse_query
-from memory_server.search.question import AllOf, AnyOf, Expression, Not, Question, Term
+from memory_server.search.question import Question
 
 PARTS = ["AND", "OR", "NOT", "(", ")", '"', "*", "layer:topic", "after:2026", "topic:mail", "type:", "relay", "c++"]
 TYPED = st.one_of(

@@ -171,7 +171,7 @@ def test_lines_of_a_hit_hold_its_passage(garden: Memory) -> None:
 def test_of_very_many_that_hold_a_word_the_shortest_that_may_answer_come_first(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memory_server.search.literal.WEIGHED", 3)
+    monkeypatch.setattr("memory_server.index.keywords.WEIGHED", 3)
     for number, name in enumerate(("elm", "fir", "oak", "ash")):
         write_topic(memory, name, f"The gateway {'hums and ' * number}is open.")
     write_session(memory, "2025-01-05-gateway-0000000a", "- The gateway.")

@@ -175,7 +175,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("deny_words", "project_aliases"),
         *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
         *("compressor_usd_in", "compressor_usd_out", "chat_backend", "chat_model", "chat_url", "chat_key_variable"),
-        *("chat_usd_in", "chat_usd_out", "chat_tokens", "budget_run_usd", "budget_day_usd", "reference_roots"),
+        *("chat_usd_in", "chat_usd_out", "chat_tokens", "budget_run_usd", "budget_day_usd", "team_url"),
+        "reference_roots",
         *("reference_endings", "reference_tags", "references", "reference_minutes", "daily_at", "dream_at"),
         *(
             "recorder",

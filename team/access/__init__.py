@@ -1,0 +1,1 @@
+"""Who asks, read off a verified token, and how much they may ask."""

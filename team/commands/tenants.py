@@ -1,0 +1,71 @@
+"""Commands of an operator: the tables, and tenants."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memory_server.root.paths import MemoryRoot
+from team.engine.database import Database
+from team.engine.schema import migrate as migrate_tables
+from team.indexing import TenantIndexer
+from team.migrating import move_in, move_out
+from team.opening import catalogue
+from team.outbox import Outbox
+from team.repositories import Repositories
+from team.settings import TeamSettings
+from team.tenants import create_tenant, set_apart, tenant_named, tenants
+
+Name = Annotated[str, typer.Argument(help="of the tenant")]
+
+
+def add(app: typer.Typer) -> None:
+    """Adds these commands to the program."""
+    group = typer.Typer(no_args_is_help=True, help="Teams' memories in this database.")
+    group.command("create")(create)
+    group.command("list")(list_)
+    app.command("upgrade")(upgrade)
+    app.command("migrate")(migrate)
+    app.add_typer(group, name="tenant")
+
+
+def upgrade(context: typer.Context) -> None:
+    """Bring the tables to what this program needs; questions go on meanwhile."""
+    settings: TeamSettings = context.obj
+    new = migrate_tables(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
+    typer.echo(f"Migrations applied: {', '.join(map(str, new))}." if new else "The tables are up to date.")
+
+
+def create(context: typer.Context, name: Name) -> None:
+    """Make an empty memory."""
+    tenant = create_tenant(context.obj.owner_dsn, name)
+    typer.echo(f"Tenant {tenant.name} is number {tenant.id}.")
+
+
+def list_(context: typer.Context) -> None:
+    """Name all memories, with the commit that each index stands at."""
+    for tenant in tenants(context.obj.owner_dsn):
+        typer.echo(f"{tenant.id}\t{tenant.name}\t{tenant.commit[:12] or '-'}")
+
+
+def migrate(
+    context: typer.Context,
+    name: Name,
+    folder: Annotated[Path, typer.Argument(help="a memory root")],
+    out: Annotated[bool, typer.Option("--out", help="from the tenant into a new folder")] = False,
+    sessions: Annotated[bool, typer.Option(help="compressed sessions and episodes too")] = False,
+) -> None:
+    """Move a memory root into an empty tenant, or out again; texts, counts and hashes are compared afterwards."""
+    settings: TeamSettings = context.obj
+    tenant = tenant_named(settings.owner_dsn, name).id
+    with closing(Database(settings.dsn, connections=2)) as database:
+        outbox = Outbox(database, Repositories(settings.folder / "repositories"))
+        indexer = TenantIndexer(database, outbox, settings)
+        if out:
+            moved = move_out(settings, outbox, indexer, tenant, folder)
+        else:
+            root = MemoryRoot(folder.resolve(), settings.folder / "state")
+            moved = move_in(settings, outbox, indexer, tenant, root, sessions=sessions)
+            set_apart(settings.owner_dsn, tenant)
+    typer.echo(f"{moved.files} files moved and compared, at commit {moved.commit[:12]}.")

@@ -1,0 +1,109 @@
+"""Connections to the database of a team, each of one tenant and one transaction.
+
+`Database.tenant` is the only way to a tenant's rows. Its transaction names the tenant by a setting that ends with it,
+so that a pool or a proxy hands nothing on to the next; the policies of `schema.py` do the rest.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from team.engine.schema import MIGRATIONS, ROLE, applied
+from team.errors import Unavailable, Unfit
+
+LEAST_SERVER = 160_000  # PostgreSQL 16
+LEAST_VECTOR = (0, 8)  # pgvector 0.8 reads on where a filter took most of what its graph gave
+STATEMENT_MS = 20_000
+WAIT_SECONDS = 10.0
+PASSING = ("08", "25", "40", "53", "57")  # classes of SQLSTATE: connection, transaction, resources, operator
+GRAPH_SEARCH = 400  # points of a graph that a question looks at
+SETTINGS = f"set hnsw.iterative_scan = relaxed_order; set hnsw.ef_search = {GRAPH_SEARCH}; set jit = off"
+
+
+class Database:
+    """The database of a team, by the application's role. Safe to share between threads."""
+
+    def __init__(self, dsn: str, *, connections: int = 8):
+        """Raises Unfit where server, pgvector, tables or role are not what the promises of isolation need."""
+        named = make_conninfo(dsn, application_name="oneiros-team", options=f"-c statement_timeout={STATEMENT_MS}")
+        self.pool = ConnectionPool(named, min_size=1, max_size=connections, open=False, configure=_configure)
+        try:
+            self.pool.open(wait=True, timeout=WAIT_SECONDS)
+            with self.pool.connection() as connection:
+                check(connection)
+        except PoolTimeout as error:
+            self.close()
+            host = conninfo_to_dict(dsn).get("host", "")
+            raise Unavailable(
+                f"no connection within {WAIT_SECONDS:.0f} s", where=str(host), remedy="Is PostgreSQL running there?"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self.pool.close()
+
+    @contextmanager
+    def tenant(
+        self, number: int, level: psycopg.IsolationLevel = psycopg.IsolationLevel.REPEATABLE_READ
+    ) -> Iterator[psycopg.Connection]:
+        """A transaction that sees the rows of one tenant, by default all of one moment. Raises Unavailable."""
+        try:
+            with self.pool.connection(timeout=WAIT_SECONDS) as connection:
+                connection.isolation_level = level
+                with connection.transaction():
+                    connection.execute("select set_config('app.tenant', %s, true)", (str(number),))
+                    yield connection
+        except (PoolTimeout, psycopg.OperationalError) as error:
+            state = getattr(error, "sqlstate", None)
+            if state and state[:2] not in PASSING:
+                raise
+            raise Unavailable("the database does not answer", remedy="Ask again in a moment") from error
+
+    @contextmanager
+    def untold(self) -> Iterator[psycopg.Connection]:
+        """A connection of no tenant, each statement for itself: it sees no row, and may call the functions that
+        `schema.py` made for what is asked before a tenant is known. Raises Unavailable.
+        """
+        try:
+            with self.pool.connection(timeout=WAIT_SECONDS) as connection:
+                yield connection
+        except (PoolTimeout, psycopg.OperationalError) as error:
+            raise Unavailable("the database does not answer", remedy="Ask again in a moment") from error
+
+
+def check(connection: psycopg.Connection) -> None:
+    """Raises Unfit for a server, a pgvector, tables or a role that cannot keep what docs/team.md promises."""
+    server = connection.info.server_version
+    if server < LEAST_SERVER:
+        raise Unfit(f"PostgreSQL {server // 10_000} is too old", remedy="Use PostgreSQL 16 or newer")
+    row = connection.execute("select extversion from pg_extension where extname = 'vector'").fetchone()
+    if row is None:
+        raise Unfit("pgvector is not there", remedy="Run `oneiros-team upgrade`")
+    if tuple(map(int, row[0].split(".")[:2])) < LEAST_VECTOR:
+        raise Unfit(
+            f"pgvector {row[0]} is too old: with a filter it silently finds less than there is",
+            remedy="Update it to 0.8 or newer",
+        )
+    if missing := MIGRATIONS.keys() - applied(connection):
+        raise Unfit(f"the tables lack migration {min(missing)}", remedy="Run `oneiros-team upgrade`")
+    (role, superuser, bypass, owned) = connection.execute(
+        "select current_user, rolsuper, rolbypassrls, exists (select from pg_class where relowner = pg_roles.oid"
+        " and relkind in ('r', 'p')) from pg_roles where rolname = current_user"
+    ).fetchone() or ("", True, True, True)
+    if superuser or bypass or owned:
+        raise Unfit(
+            f"the role {role} can read around the walls between tenants: a superuser, one with BYPASSRLS, or an owner",
+            remedy=f"Connect as {ROLE}, which `oneiros-team upgrade` makes",
+        )
+
+
+def _configure(connection: psycopg.Connection) -> None:
+    connection.autocommit = True
+    connection.execute("select '[1]'::vector")  # loads the library, without which its settings are not known
+    for setting in SETTINGS.split("; "):
+        connection.execute(setting)

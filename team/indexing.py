@@ -1,0 +1,115 @@
+"""Brings the index of a tenant level with the newest commit of its repository.
+
+What is checked out and indexed on the way lies in a folder of the tenant, is derived, and keeps the vectors of every
+text, so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of:
+a kill at any point leaves the index of the commit before, and the next look begins again. Git decides, not what was
+queued.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psycopg
+
+from memory_server.errors import OneirosError
+from memory_server.index.indices import NotOwner
+from memory_server.layers.index_page import NEW_PAGE
+from memory_server.machine.files import make_folder, replace_file
+from team.engine.database import Database
+from team.engine.loading import Loaded, differences, load
+from team.opening import work_memory
+from team.outbox import CHANNEL, Outbox
+from team.settings import TeamSettings
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 60.0  # between two looks at all tenants; what is told by the database is indexed at once
+
+
+class TenantIndexer:
+    """The process that indexes. A second one beside it does no harm, and is of no use."""
+
+    def __init__(self, database: Database, outbox: Outbox, settings: TeamSettings):
+        self._database = database
+        self._outbox = outbox
+        self._settings = settings
+
+    def level(self, tenant: int, *, rebuild: bool = False) -> Loaded | None:
+        """Loads the newest commit, and what is committed meanwhile; None where the index stands there already.
+
+        `rebuild`: every row anew. Raises NotOwner while another indexer is at it.
+        """
+        loaded = None
+        while True:
+            with self._outbox.alone(tenant) as connection:
+                commit, stands = self.commits(connection, tenant)
+                if commit == stands and not rebuild:
+                    connection.execute("delete from outbox where tenant = %s", (tenant,))
+                    return loaded
+            loaded, rebuild = self._load(tenant, commit, rebuild=rebuild), False
+
+    def commits(self, connection: psycopg.Connection, tenant: int) -> tuple[str, str]:
+        """The newest commit, and the one that the index stands at."""
+        row = connection.execute("select git_rev from tenant where id = %s", (tenant,)).fetchone()
+        return self._outbox.repositories.of(tenant).head(), row[0] if row else ""
+
+    def differences(self, tenant: int) -> list[str]:
+        """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
+        with self._outbox.alone(tenant) as connection:
+            commit, stands = self.commits(connection, tenant)
+        with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
+            memory.reindex()
+            with self._database.tenant(tenant) as connection:
+                found = differences(connection, tenant, memory.indices)
+        return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]
+
+    def sweep(self, tenants: Sequence[int]) -> None:
+        """Looks at every tenant; one that fails keeps no other one waiting."""
+        for tenant in tenants:
+            try:
+                if loaded := self.level(tenant):
+                    logger.info(
+                        "tenant %d: %d sources changed, %d went, %d passages in all",
+                        tenant,
+                        loaded.replaced,
+                        loaded.removed,
+                        loaded.passages,
+                    )
+            except NotOwner:
+                logger.info("tenant %d: another indexer is at it", tenant)
+            except (OneirosError, psycopg.Error, OSError) as error:
+                logger.warning("tenant %d is not level: %s", tenant, error)
+
+    def follow(self, tenants: Callable[[], Sequence[int]], stop: threading.Event) -> None:
+        """Indexes what is accepted, as it is told by the database, and all there is each SWEEP_SECONDS."""
+        while not stop.is_set():
+            try:
+                with psycopg.connect(self._settings.dsn, autocommit=True) as connection:
+                    connection.execute(f"listen {CHANNEL}")  # a name of our own
+                    self.sweep(tenants())
+                    while not stop.is_set():
+                        told = {int(one.payload) for one in connection.notifies(timeout=SWEEP_SECONDS, stop_after=1)}
+                        self.sweep(sorted(told) or tenants())
+            except (psycopg.OperationalError, OneirosError) as error:
+                logger.warning("the database does not answer (%s); trying again", type(error).__name__)
+                stop.wait(1.0)
+
+    def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
+        with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
+            memory.reindex(rebuild=rebuild)
+            with self._database.tenant(tenant) as connection:
+                connection.execute("set local statement_timeout = 0")
+                if rebuild:
+                    connection.execute("update tenant set made_by = '' where id = %s", (tenant,))
+                return load(connection, tenant, memory.root, memory.indices, memory.model.fingerprint, commit)
+
+    def _checked_out(self, tenant: int, commit: str) -> Path:
+        folder = self._settings.folder / "work" / str(tenant)
+        make_folder(folder)
+        self._outbox.repositories.of(tenant).check_out(commit, folder)
+        page = folder / "MEMORY.md"
+        if not page.exists():  # a folder without it is no memory
+            replace_file(page, NEW_PAGE)
+        return folder

@@ -1,0 +1,196 @@
+"""What an operator does with whole tenants: take one out, remove one, back all up, and rehearse the way back.
+
+A backup is a folder: a bundle of git for each tenant, and a dump of what git does not hold (names, tokens, quotas). The
+engine is in neither: it is made again of git, as after any loss. `rehearse` does all of that beside what is in use.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from dream.decisions.repository import SECONDS
+from memory_server.errors import NeedsRepair
+from memory_server.machine.files import make_folder, replace_file
+from team.engine.database import Database
+from team.engine.schema import ROLE
+from team.errors import Unfit
+from team.indexing import TenantIndexer
+from team.outbox import Outbox
+from team.repositories import Repositories
+from team.settings import TeamSettings
+from team.tenants import Tenant, tenant_named, tenants
+
+DUMP = "tenants.dump"
+DERIVED = ("source", "passage", "posting", "embedding", "embedding_*", "outbox", "question_count")
+DUMP_SECONDS = 10 * SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """One tenant as it came back from a backup."""
+
+    tenant: str
+    commit: str
+    passages: int
+    faults: tuple[str, ...]  # what is not as it was, or not as git has it
+
+
+def opened(settings: TeamSettings) -> tuple[Database, TenantIndexer]:
+    """The database, to be closed, and who indexes it."""
+    database = Database(settings.dsn, connections=settings.connections)
+    return database, TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
+
+
+def export(settings: TeamSettings, name: str, folder: Path) -> Path:
+    """Writes all that a tenant owns into a folder: its history as a bundle, and who it is; returns the bundle.
+
+    The Markdown in it is what a personal memory reads: `git clone NAME.bundle`. Raises NotFound, Unfit for a tenant
+    without a commit.
+    """
+    tenant = tenant_named(settings.owner_dsn, name)
+    repository = Repositories(settings.repositories).of(tenant.id)
+    if not repository.head():
+        raise Unfit(f"the tenant {name!r} has no commit yet", remedy="There is nothing to take out")
+    make_folder(folder)
+    bundle = folder / f"{tenant.id}.bundle"
+    repository.bundle(bundle)
+    told = {"id": tenant.id, "name": name, "head": repository.head(), "indexed": tenant.commit}
+    replace_file(folder / f"{tenant.id}.json", json.dumps(told, indent=2) + "\n")
+    return bundle
+
+
+def purge(settings: TeamSettings, name: str) -> None:
+    """Removes a tenant: tokens and rows in one transaction, then its folders; it can be asked for again after a kill.
+
+    Backups keep what they hold until they are removed. Raises NotFound.
+    """
+    repositories = Repositories(settings.repositories)
+    try:
+        tenant = tenant_named(settings.owner_dsn, name)
+        repositories.retire(tenant.id)
+        shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)
+        with psycopg.connect(settings.owner_dsn) as connection:
+            connection.execute("select set_config('app.tenant', %s, true)", (str(tenant.id),))
+            for table in ("outbox", "posting", "embedding", "passage", "source"):
+                connection.execute(
+                    sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table)), (tenant.id,)
+                )
+            if tenant.is_apart:
+                connection.execute(sql.SQL("drop table {}").format(sql.Identifier(f"embedding_{tenant.id}")))
+            connection.execute("delete from tenant where id = %s", (tenant.id,))
+    finally:
+        repositories.remove_retired()
+
+
+def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
+    """Writes a backup into a new folder; returns the tenants in it. Dump first: git may know more than it, never less.
+
+    Raises Unfit where the folder is there, NeedsRepair where pg_dump fails.
+    """
+    if folder.exists():
+        raise Unfit("there is a folder of that name", where=folder, remedy="Name one that is not there yet")
+    make_folder(folder)
+    without = [f"--exclude-table-data={table}" for table in DERIVED]
+    dump = ("--format=custom", "--enable-row-security", *without, f"--file={folder / DUMP}")
+    _run(settings, "pg_dump", *dump)
+    found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
+    for tenant in found:
+        export(settings, tenant.name, folder)
+    return found
+
+
+def restore(settings: TeamSettings, folder: Path) -> None:
+    """Fills an empty database and an empty folder with a backup; the next index run makes the engine of it.
+
+    Raises NeedsRepair where pg_restore or git fails.
+    """
+    with psycopg.connect(settings.owner_dsn) as connection:
+        name = connection.info.dbname
+        if not connection.execute("select from pg_roles where rolname = %s", (ROLE,)).rowcount:
+            connection.execute(sql.SQL("create role {} login").format(sql.Identifier(ROLE)))
+    whole = ("--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}")
+    _run(settings, "pg_restore", *whole, str(folder / DUMP))
+    with psycopg.connect(settings.owner_dsn) as connection:
+        connection.execute(
+            "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1"
+        )
+    for tenant in tenants(settings.owner_dsn):
+        if (bundle := folder / f"{tenant.id}.bundle").exists():
+            Repositories(settings.repositories).restore(tenant.id, bundle)
+
+
+def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehearsed]:
+    """Brings a backup back in a database and a folder of its own, indexes it, looks it over, and removes both.
+
+    `folder`: the backup; without it one is made. Vectors of texts that this server has embedded are used again.
+    """
+    with tempfile.TemporaryDirectory(prefix="oneiros-rehearsal-") as scratch, _database_beside(settings) as names:
+        backup = folder or Path(scratch, "backup")
+        if folder is None:
+            back_up(settings, backup)
+        there = replace(settings, folder=Path(scratch), owner_dsn=names[0], dsn=names[1])
+        models = settings.folder / "models"
+        if models.exists():
+            (there.folder / "models").symlink_to(models.resolve())
+        restore(there, backup)
+        database, indexer = opened(there)
+        try:
+            return [_rehearsed(indexer, tenant, backup, settings, there) for tenant in tenants(there.owner_dsn)]
+        finally:
+            database.close()
+
+
+def _rehearsed(
+    indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings, there: TeamSettings
+) -> Rehearsed:
+    told = backup / f"{tenant.id}.json"
+    wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
+    vectors = settings.folder / "work" / str(tenant.id) / ".oneiros" / "vectors"
+    if vectors.exists():
+        shutil.copytree(vectors, there.folder / "work" / str(tenant.id) / ".oneiros" / "vectors")
+    loaded = indexer.level(tenant.id)
+    commit = Repositories(there.repositories).of(tenant.id).head()
+    faults = indexer.differences(tenant.id) if wanted else []
+    if commit != wanted:
+        faults.append(f"the backup was made at {wanted or 'no commit'}, {commit or 'none'} came back")
+    return Rehearsed(tenant.name, commit, loaded.passages if loaded else 0, tuple(faults))
+
+
+@contextmanager
+def _database_beside(settings: TeamSettings) -> Iterator[tuple[str, str]]:
+    """An empty database on the same server, as owner and as the application's role; dropped at the end."""
+    name = f"oneiros_rehearsal_{time.time_ns()}_{secrets.token_hex(4)}"
+    with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {} template template0").format(sql.Identifier(name)))
+    try:
+        yield make_conninfo(settings.owner_dsn, dbname=name), make_conninfo(settings.dsn, dbname=name)
+    finally:
+        with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
+            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
+    """Runs a program of PostgreSQL as the owner; where to goes by its variables, since `ps` shows what is typed."""
+    found = shutil.which(program, path=settings.programs or None)
+    if found is None:
+        raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
+    told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
+    place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
+    try:
+        command = [found, "--no-password", *arguments]
+        subprocess.run(command, check=True, capture_output=True, timeout=DUMP_SECONDS, env={**os.environ, **place})
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
+        raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error

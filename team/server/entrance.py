@@ -1,0 +1,115 @@
+"""Who gets in: stands before every route, also before those that do not exist, and hands on whose request it is.
+
+Without a verified token, from a page elsewhere, too long, or beyond what is served at a time, a request gets no further
+and has asked the memory nothing. Every answer is counted and has one line in the log, by its route: a path or a query
+could hold words of a memory.
+"""
+
+import logging
+import secrets
+import time
+from collections.abc import MutableMapping
+from typing import Any
+
+from mcp.server.auth.provider import TokenVerifier
+from starlette.requests import Request
+
+from memory_server.faces.guard import App, Message, Receive, Send, drain, refuse, replayed, whole_body
+from team.access.asker import Asker, AskerToken
+from team.errors import TeamError
+from team.server.metrics import Metrics
+from team.settings import TeamSettings
+
+logger = logging.getLogger(__name__)
+
+METADATA = "/.well-known/oauth-protected-resource/mcp"  # where a client finds out who makes tokens (RFC 9728)
+OPEN = frozenset({"/health", "/ready", METADATA})  # these tell nothing of any memory
+ASKER = "oneiros.asker"  # key of the request's scope
+UNKNOWN = "the token is missing, unknown, expired or revoked"
+GET_ONE = "Send `Authorization: Bearer` with one that your admin made by `oneiros-team token create`"
+
+
+def asker_of(request: Request) -> Asker:
+    """Whose request it is, as the entrance found it."""
+    asker = request.scope[ASKER]
+    assert isinstance(asker, Asker)
+    return asker
+
+
+class TurnedAway(Exception):
+    """A request that gets no further: the arguments of `guard.refuse` behind `send`."""
+
+
+class Entrance:
+    """An ASGI application around another one."""
+
+    def __init__(self, app: App, verifier: TokenVerifier, settings: TeamSettings, metrics: Metrics):
+        self._app = app
+        self._verifier = verifier
+        self._settings = settings
+        self._metrics = metrics
+        self._under_way = 0
+        provider = f' resource_metadata="{settings.public_url}{METADATA}"' if settings.identity_issuer else ""
+        self._challenge = ((b"www-authenticate", f"Bearer{provider}".encode()),)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """One request, or the server's own start and end."""
+        if scope["type"] != "http":  # websockets are off
+            await self._app(scope, receive, send)
+            return
+        began, identity, status = time.perf_counter(), secrets.token_hex(8), 500
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"x-request-id", identity.encode())]
+            await send(message)
+
+        self._under_way += 1
+        try:
+            if scope["path"] not in OPEN:
+                receive = await self._let_in(scope, receive)
+            await self._app(scope, receive, sent)
+        except TurnedAway as refused:
+            await refuse(sent, *refused.args)
+        finally:
+            self._under_way -= 1
+            seconds, route = time.perf_counter() - began, getattr(scope.get("route"), "path", "none")
+            self._metrics.answered(route, status, seconds)
+            asker: Asker | None = scope.get(ASKER)
+            who = {"request": identity, "tenant": asker and asker.tenant, "person": asker and asker.person}
+            logger.info("%s %s %d, %.1f ms", scope["method"], route, status, seconds * 1e3, extra=who)
+
+    async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive) -> Receive:
+        """What the request's body is received by, once it is whole. Raises TurnedAway."""
+        try:
+            scope[ASKER] = await self._asker(scope)
+        except TurnedAway:
+            await drain(receive)
+            raise
+        most = self._settings.write_bytes
+        body = await whole_body(receive, most)
+        if body == 408:
+            raise TurnedAway(408, "the body did not come in time", "Send it at once")
+        if body == 413:
+            raise TurnedAway(413, f"the body has more than {most} bytes", "Send less at a time")
+        assert isinstance(body, bytes)
+        return replayed(body, receive)
+
+    async def _asker(self, scope: MutableMapping[str, Any]) -> Asker:
+        """Whose request it is. Raises TurnedAway."""
+        if self._under_way > self._settings.most_requests:
+            what = f"this server answers {self._settings.most_requests} requests at a time"
+            raise TurnedAway(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))
+        headers = Request(scope).headers
+        if headers.get("origin", self._settings.public_url) != self._settings.public_url:
+            raise TurnedAway(403, "pages of another origin may not ask here", "Ask from a program")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        try:
+            verified = await self._verifier.verify_token(token.strip()) if scheme.lower() == "bearer" else None
+        except TeamError as error:
+            raise TurnedAway(error.status, error.what, error.remedy) from error
+        if not isinstance(verified, AskerToken):
+            raise TurnedAway(401, UNKNOWN, GET_ONE, self._challenge)
+        return verified.asker

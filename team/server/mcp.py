@@ -1,0 +1,88 @@
+"""The team's MCP tools: those of a personal memory by the same names, answered for the tenant of the token.
+
+Each call takes its asker from the HTTP request it came with; there is neither session nor stream, so any
+process can answer it and nothing stays open.
+"""
+
+from dataclasses import asdict
+from typing import Annotated, Any, TypeAlias
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.context import Context
+from pydantic import Field
+
+from memory_server.document import SourcePath
+from memory_server.faces.answer_text import answer_text
+from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Query, Several, strict_tool
+from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.layers.topics import TopicHead, topic_name
+from memory_server.search.query import filter_of, parse_query
+from memory_server.search.question import DEFAULT_LIMIT, Question, Search, several
+from memory_server.settings import PersonSettings
+from team.access.asker import Asker
+from team.server.desk import Desk, reading_of
+from team.server.entrance import asker_of
+
+Call: TypeAlias = Context[Any, Any]
+
+
+def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
+    """The server over a desk. Its tools answer requests that came through the entrance, and no others."""
+
+    def answered(call: Call, question: Question) -> str:
+        found = desk.search(_asker(call), question)
+        text = answer_text(found.answer, PersonSettings().answer_tokens)
+        behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
+        return f"{text}\n(index at commit {found.commit[:12]}{behind})"
+
+    def search_memory(call: Call, query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> str:
+        """Finds passages by meaning, whatever words they use."""
+        return answered(call, parse_query(query, Search.MEANING, limit=limit, per_source=per_source))
+
+    def search_exact(call: Call, query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> str:
+        """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
+        return answered(call, parse_query(query, Search.EXACT, limit=limit, per_source=per_source))
+
+    def recall(
+        call: Call,
+        query: Query,
+        limit: Limit = DEFAULT_LIMIT,
+        per_source: PerSource = 1,
+        project: Annotated[Several, Field(description="only of it")] = "",
+    ) -> str:
+        """What the team knows about something: by meaning and words together, the best answer first."""
+        beside = filter_of({"project": several(project)})
+        return answered(call, parse_query(query, beside=beside, limit=limit, per_source=per_source))
+
+    def read_memory(
+        call: Call,
+        name: Annotated[str, Field(description="a topic, or the path of a hit; empty lists the topics")] = "",
+        first: Annotated[int, Field(description="first line", ge=1)] = 1,
+        last: Annotated[int | None, Field(description="last line")] = None,
+    ) -> str:
+        """Reads a topic, or lines of it; without a name lists the topics."""
+        if name.strip():
+            return reading_text(reading_of(desk.read(_asker(call), name, first, last)))
+        paths = ((SourcePath(one.path), one.title) for one in desk.topics(_asker(call)))
+        return topics_text([TopicHead(topic_name(path), title, None, "", path) for path, title in paths])
+
+    def memory_status(call: Call) -> str:
+        """What this memory holds, and which commit its index stands at."""
+        return "\n".join(f"{key}: {value}" for key, value in asdict(desk.status(_asker(call))).items())
+
+    tools = [strict_tool(function) for function in (search_memory, search_exact, recall, read_memory, memory_status)]
+    instructions = INSTRUCTIONS.replace("this person's memory", "this team's memory")
+    return MCPServer(
+        "oneiros-team",
+        version=version,
+        instructions=instructions,
+        log_level="WARNING",
+        tools=tools,
+        subscriptions=False,
+    )
+
+
+def _asker(call: Call) -> Asker:
+    request = call.request_context.request
+    assert request is not None  # every call comes by HTTP
+    return asker_of(request)

@@ -1,0 +1,88 @@
+"""REST for a team, below `/api`: the routes of a personal memory that make sense for many, with the same bodies.
+
+No route takes a tenant, a person or a right: the entrance has read them off the token.
+"""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.responses import JSONResponse
+
+from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.memory_text import reading_json
+from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors
+from memory_server.search.question import Search
+from team.errors import QuotaExceeded, TeamError
+from team.server.desk import Desk, reading_of
+from team.server.entrance import asker_of
+
+SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
+
+
+def create_api(desk: Desk, version: str) -> FastAPI:
+    """The routes over a desk, without the entrance."""
+    title, responses = "oneiros for a team", {**RESPONSES, 429: ERROR}
+    api = FastAPI(title=title, version=version, docs_url=None, redoc_url=None, responses=responses)
+    add_errors(api)
+    _add_team_errors(api)
+    for name, search in SEARCHES.items():
+        _add_search(api, desk, name, search)
+
+    @api.get("/api/read")
+    def read(
+        request: Request,
+        name: Annotated[str, Query(max_length=1_000, description="a topic, or the path of a hit")],
+        first: Annotated[int, Query(ge=1, le=MAX_NUMBER)] = 1,
+        last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
+    ) -> dict[str, Any]:
+        """Lines of a source, and the commit that they are of."""
+        found = desk.read(asker_of(request), name, first, last)
+        return {**reading_json(reading_of(found)), "commit": found.commit}
+
+    @api.get("/api/topics")
+    def topics(request: Request) -> dict[str, Any]:
+        """The topics."""
+        return {"topics": [asdict(topic) for topic in desk.topics(asker_of(request))]}
+
+    @api.get("/api/status")
+    def status(request: Request) -> dict[str, Any]:
+        """What the memory holds, and which commit its index stands at."""
+        return asdict(desk.status(asker_of(request)))
+
+    return api
+
+
+def _add_search(api: FastAPI, desk: Desk, name: str, search: Search) -> None:
+    def answered(request: Request, asked: AskedBody) -> dict[str, Any]:
+        found = desk.search(asker_of(request), asked.question(search))
+        stands = {"commit": found.commit, "head": found.head, "is_current": found.is_current}
+        more = explained(found.answer) if asked.explain else {}
+        return {"query": asked.query, **answer_json(found.answer), **stands, **more}
+
+    def get(request: Request, asked: Annotated[AskedBody, Query()]) -> dict[str, Any]:
+        return answered(request, asked)
+
+    def post(request: Request, asked: AskedBody) -> dict[str, Any]:
+        return answered(request, asked)
+
+    api.get(f"/api/{name}", operation_id=f"get_{name}")(get)
+    api.post(f"/api/{name}", operation_id=f"post_{name}")(post)
+
+
+def _add_team_errors(api: FastAPI) -> None:
+    def error_answer(status: int, kind: str, what: str, remedy: str, wait: int = 0) -> JSONResponse:
+        body = {"kind": kind, "what": what, "where": None, "line": None, "remedy": remedy}
+        return JSONResponse({"error": body}, status, {"retry-after": str(wait)} if wait else None)
+
+    @api.exception_handler(TeamError)
+    async def foreseen(_: Request, error: Exception) -> JSONResponse:
+        assert isinstance(error, TeamError)
+        wait = error.retry_seconds if isinstance(error, QuotaExceeded) else 0
+        return error_answer(error.status, type(error).__name__, error.what, error.remedy, wait)
+
+    @api.exception_handler(Exception)
+    async def unforeseen(_: Request, __: Exception) -> JSONResponse:
+        return error_answer(
+            500, "Unforeseen", "this was not foreseen", "Give your admin the x-request-id of this answer"
+        )

@@ -1,0 +1,71 @@
+"""The settings of a team's server: one TOML file, and environment variables for what is secret."""
+
+import os
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from team.errors import Unfit
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSettings:
+    """What an operator sets. A variable ONEIROS_TEAM_NAME goes before the file's `name`."""
+
+    dsn: str = ""  # of the application's role; libpq's form or a URL
+    owner_dsn: str = ""  # of the role that owns the tables: for migrations and tenants, never for questions
+    folder: Path = Path("team-data")  # repositories of the tenants and the folders in which they are indexed
+    model: str = ""  # of memory_server's catalogue; empty: its default
+    programs: str = ""  # folder of pg_dump and pg_restore; empty: they are found as any program
+    connections: int = 8  # to the database, of one process
+    listen: str = "127.0.0.1:8420"  # an IP address and a port; beyond the machine only with TLS, or proxy_has_tls
+    tls_certificate: str = ""  # a PEM file; with tls_key
+    tls_key: str = ""
+    proxy_has_tls: bool = False  # only a proxy that brings TLS can reach `listen`
+    public_url: str = ""  # what clients call the server, such as https://memory.example.org
+    metrics_listen: str = ""  # where Prometheus asks, such as 127.0.0.1:9464; empty: nowhere
+    questions_a_minute: int = 120  # of one token, where its tenant has no number of its own
+    passages: int = 200_000  # of one tenant, the same
+    write_bytes: int = 1 << 20  # of one request
+    most_requests: int = 200  # answered at a time by one process; beyond, 503
+    stop_seconds: int = 20  # for what was begun when the server is told to end
+    identity_issuer: str = ""  # of an identity provider whose tokens are taken beside those that an admin makes
+    identity_audience: str = ""  # which it gives to tokens for this server, and to no others
+    identity_keys: str = ""  # its keys (JWKS): a file, or an https:// address that is asked
+    tenant_claim: str = "tenant"  # the claim that names the tenant; people must not be able to change theirs
+    person_claim: str = "sub"
+    scope_prefix: str = "oneiros:"  # before `read` and `publish` among the scopes of a token
+
+    @property
+    def repositories(self) -> Path:
+        """The folder of the tenants' repositories."""
+        return self.folder / "repositories"
+
+
+def read_settings(file: Path | None = None) -> TeamSettings:
+    """The settings of a file and of the environment. Raises Unfit for what it does not know."""
+    told: dict[str, object] = {}
+    known = {one.name: one for one in fields(TeamSettings)}
+    if file is not None:
+        try:
+            told = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise Unfit(f"the settings cannot be read ({error})", where=file) from error
+        for name in told.keys() - known.keys():
+            raise Unfit(f"there is no setting {name!r}", where=file, remedy=f"Known are: {', '.join(known)}")
+    for name in known:
+        if value := os.environ.get(f"ONEIROS_TEAM_{name.upper()}"):
+            told[name] = value
+    return TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})  # type: ignore[arg-type]
+
+
+def _fitting(name: str, value: object) -> object:
+    wanted = type(getattr(TeamSettings(), name))
+    try:
+        if wanted is bool:
+            return {"true": True, "false": False}[str(value).lower()]
+        return Path(str(value)) if issubclass(wanted, Path) else wanted(value)
+    except (TypeError, ValueError, KeyError) as error:
+        raise Unfit(
+            f"{name} is {value!r}", remedy=f"Give a value of the kind of {getattr(TeamSettings(), name)!r}"
+        ) from error

