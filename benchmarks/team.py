@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -40,17 +40,18 @@ from psycopg.conninfo import make_conninfo
 from benchmarks.machine import machine_text
 from benchmarks.scale import questions, report_step, spread, states_of, timed
 from benchmarks.synthetic import SEED, fill_vectors, write_corpus
-from memory_server.document import Layer
+from memory_server.document import Answer, Layer
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
+from memory_server.search.question import Question
 from memory_server.settings import PersonSettings
 from team.access.tokens import create_token
 from team.engine.database import Database
 from team.engine.schema import ROLE, migrate
 from team.engine.store import TeamSnapshot, written
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import move_in
 from team.opening import catalogue
@@ -100,7 +101,7 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path) -> dict[str, 
         settings = prepared(dsn, scratch)
         database = Database(settings.dsn)
         outbox = Outbox(database, Repositories(settings.folder / "repositories"))
-        indexer = Indexer(database, outbox, settings)
+        indexer = TenantIndexer(database, outbox, settings)
         parts = filled(settings, outbox, indexer, sizes(passages), roots)
         figures: dict[str, Any] = {"tenants": len(parts), "passages": passages}
         model = ModelInUse(catalogue(settings).find(), timed)
@@ -153,7 +154,9 @@ def sizes(passages: int) -> list[int]:
     return [*large, *[(passages - sum(large)) // SMALL] * SMALL]
 
 
-def filled(settings: TeamSettings, outbox: Outbox, indexer: Indexer, counts: Sequence[int], roots: Path) -> list[Part]:
+def filled(
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, counts: Sequence[int], roots: Path
+) -> list[Part]:
     """Tenants with texts of their own, moved in from roots whose vectors are there."""
     parts, began = [], time.monotonic()
     for number, count in enumerate(counts):
@@ -206,7 +209,10 @@ def beside_embedded(team: TeamMemory, part: Part, model: ModelInUse) -> dict[str
         same = 0
         for place, text in enumerate(part.questions):
             question, found = parse_query(text), {}
-            asked = [("team", lambda q: team.search(part.number, q).answer), ("embedded", embedded.search)]
+            asked: list[tuple[str, Callable[[Question], Answer]]] = [
+                ("team", lambda question: team.search(part.number, question).answer),
+                ("embedded", embedded.search),
+            ]
             for name, ask in asked if place % 2 else asked[::-1]:
                 started = time.perf_counter()
                 found[name] = [hit.chunk for hit in ask(question).hits]
@@ -313,7 +319,7 @@ def rebuild(settings: TeamSettings, parts: Sequence[Part]) -> float:
 def rebuild_one(settings: TeamSettings, tenant: int) -> None:
     """One tenant, in a process of the pool."""
     database = Database(settings.dsn, connections=2)
-    Indexer(database, Outbox(database, Repositories(settings.folder / "repositories")), settings).level(
+    TenantIndexer(database, Outbox(database, Repositories(settings.folder / "repositories")), settings).level(
         tenant, rebuild=True
     )
     database.close()

@@ -23,8 +23,8 @@ from team.engine.schema import BLOCK
 MOST_PASSAGES = 2_000_000  # of all tenants whose heads are kept; the longest unused goes first
 MOST_TABLE_BYTES = 8_000_000  # of the words of a tenant's last questions
 COLUMNS = (
-    "id, path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity, holds_from,"
-    " holds_until, chunks, tokens, body_tokens, first_row, layout"
+    "id, path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity,"
+    " holds_from, holds_until, chunks, tokens, body_tokens, first_row, layout"
 )
 
 
@@ -132,11 +132,11 @@ def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str
     chunks = tokens = 0
     rows = connection.execute(f"select {COLUMNS} from source where tenant = %s order by id", (tenant,), binary=True)  # noqa: S608  columns of our own
     for number, path, layer, title, date, kind, project, *more in rows:
-        machine, agent, namespace, tags, entities, supersedes, identity, first, last, held, words, body, row, layout = more
+        machine, agent, namespace, tags, entities, supersedes, identity, *holds, held, words, body, row, layout = more
         rank = Layer(layer).rank
         sources[number] = StoredSource(
             number, SourcePath(path), Layer(layer), title, date, kind, project, tuple(tags), tuple(supersedes),
-            identity, Interval(first, last),
+            identity, Interval(*holds),
         )  # fmt: skip
         fields[number] = Fields(namespace.casefold(), machine.casefold(), agent.casefold(), tuple(entities))
         body_lengths[number] = body

@@ -28,8 +28,8 @@ AT_ONCE = 500  # sources in one statement
 
 Row = tuple[Any, ...]
 HEAD = (
-    "path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity, holds_from,"
-    " holds_until, content_hash"
+    "path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity,"
+    " holds_from, holds_until, content_hash"
 )
 CHUNK = (
     "id, chunk_id, ordinal, first_line, last_line, headings, context, passage, standing, settled_at, person_chars,"
