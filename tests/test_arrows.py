@@ -40,7 +40,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         served rendering shell diffs markdown search topics sessions chat passkey review overview person routes
     """,
     "team": """
-        errors settings opening engine tenants repositories outbox indexing memory publishing operations access server
+        errors settings opening engine tenants repositories outbox indexing memory migrating publishing operations access server
         commands cli
     """,
     "oneiros": """

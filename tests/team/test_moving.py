@@ -149,13 +149,13 @@ def test_the_program_makes_tables_and_tenants_and_moves_roots(
 def test_an_owner_that_is_no_superuser_suffices(postgres: str, garden: Memory) -> None:
     """As in managed PostgreSQL, where somebody else made pgvector available."""
     with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("create role keeper login createrole")
-        connection.execute("create database kept owner keeper")
-    kept = make_conninfo(postgres, dbname="kept")
+        connection.execute("create role kept_owner login createrole")
+        connection.execute("create database ordinary owner kept_owner")
+    kept = make_conninfo(postgres, dbname="ordinary")
     try:
         with psycopg.connect(kept, autocommit=True) as connection:
             connection.execute("create extension vector")
-        owner = str(make_conninfo(kept, user="keeper"))
+        owner = str(make_conninfo(kept, user="kept_owner"))
         migrate(owner, 384)
         database = Database(str(make_conninfo(kept, user="oneiros_app")), connections=2)
         tenant = create_tenant(owner, "kept").id
@@ -167,5 +167,5 @@ def test_an_owner_that_is_no_superuser_suffices(postgres: str, garden: Memory) -
         database.close()
     finally:
         with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database kept with (force)"))
-            connection.execute("drop role keeper")
+            connection.execute(sql.SQL("drop database ordinary with (force)"))
+            connection.execute("drop role kept_owner")
