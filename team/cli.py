@@ -4,9 +4,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+import psycopg
 import typer
 
-from memory_server.errors import OneirosError
+from memory_server.errors import NeedsRepair, OneirosError
 from team.commands import operations, serve, tenants, tokens
 from team.settings import read_settings
 
@@ -34,3 +35,6 @@ def run() -> None:
     except OneirosError as error:
         typer.echo(str(error), err=True)
         sys.exit(error.exit_code)
+    except psycopg.OperationalError as error:  # of the owner's connection, which each command makes for itself
+        typer.echo(f"The database does not answer: {str(error).splitlines()[0]}. Is `owner_dsn` right?", err=True)
+        sys.exit(NeedsRepair.exit_code)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from memory_server.errors import UsageError
-from team.cli import app
+from team.cli import app, run
 from team.errors import Unfit
 from team.settings import read_settings
 from team.tenants import create_tenant
@@ -57,3 +57,18 @@ def test_settings_of_every_kind_are_read_from_file_and_environment(
     monkeypatch.setenv("ONEIROS_TEAM_PROXY_HAS_TLS", "maybe")
     with pytest.raises(Unfit, match="proxy_has_tls is 'maybe'"):
         read_settings(file)
+
+
+def test_a_database_that_does_not_answer_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ONEIROS_TEAM_OWNER_DSN", "host=127.0.0.1 port=1")
+    monkeypatch.setattr("sys.argv", ["oneiros-team", "token", "list", "ants"])
+
+    with pytest.raises(SystemExit) as ended:
+        run()
+
+    assert ended.value.code == 3
+    said = capsys.readouterr().err
+    assert said.startswith("The database does not answer: ")
+    assert said.count("\n") == 1
