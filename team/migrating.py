@@ -36,7 +36,13 @@ class Moved:
 
 
 def move_in(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: bool = False
+    settings: TeamSettings,
+    outbox: Outbox,
+    indexer: TenantIndexer,
+    tenant: int,
+    root: MemoryRoot,
+    *,
+    sessions: bool = False,
 ) -> Moved:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
