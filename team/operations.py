@@ -27,6 +27,7 @@ from team.engine.database import Database
 from team.engine.schema import ROLE
 from team.errors import Unfit
 from team.indexing import TenantIndexer
+from team.migrating import seed_vectors
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
@@ -157,9 +158,8 @@ def _rehearsed(
 ) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
-    vectors = settings.folder / "work" / str(tenant.id) / ".oneiros" / "vectors"
-    if vectors.exists():
-        shutil.copytree(vectors, there.folder / "work" / str(tenant.id) / ".oneiros" / "vectors")
+    work = Path("work", str(tenant.id))
+    seed_vectors(settings.folder / work, there.folder / work)
     loaded = indexer.level(tenant.id)
     commit = Repositories(there.repositories).of(tenant.id).head()
     faults = indexer.differences(tenant.id) if wanted else []
