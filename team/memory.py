@@ -4,11 +4,14 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import psycopg
+
 from memory_server.chunking import split_lines
 from memory_server.document import Answer, Layer
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import Stemmer
+from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
 from team.engine.database import Database
 from team.engine.heads import HeadsCache
@@ -88,13 +91,18 @@ class TeamMemory:
         if question.filter.as_of:
             raise UsageError("as_of is not answered by a team's memory", remedy="Ask the repository's history by git")
         with self._database.tenant(tenant) as connection:
-            heads = self._heads.of(connection, tenant)
-            if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
-                raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
-            parts = (self._tokenizer, self._stemmer, self._model.embed_query, self._now().date())
-            answer = pipeline(connection, tenant, heads, *parts).answer(question)
-            head = connection.execute("select head_of(id, git_rev) from tenant where id = %s", (tenant,)).fetchone()
-        return TeamAnswer(answer, heads.commit, head[0] if head else "")
+            answer = self.pipeline(connection, tenant).answer(question)
+            stands = connection.execute("select git_rev, head_of(id, git_rev) from tenant where id = %s", (tenant,))
+            commit, head = stands.fetchone() or ("", "")
+        return TeamAnswer(answer, commit, head)
+
+    def pipeline(self, connection: psycopg.Connection, tenant: int) -> Pipeline:
+        """The way from a question to an answer, in the transaction of `connection`. Raises Unfit as `search` does."""
+        heads = self._heads.of(connection, tenant)
+        if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
+            raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
+        parts = (self._tokenizer, self._stemmer, self._model.embed_query, self._now().date())
+        return pipeline(connection, tenant, heads, *parts)
 
     def read(self, tenant: int, path: str, first: int = 1, last: int | None = None) -> TeamReading:
         """Lines of a file, counted from 1. Raises NotFound, UsageError for lines that it has not."""

@@ -19,6 +19,7 @@ from mcp.server.auth.provider import TokenVerifier
 
 from memory_server.errors import NeedsRepair
 from team.access.asker import Asker, AskerToken, Right, asker_token
+from team.engine.database import Database
 from team.settings import TeamSettings
 
 logger = logging.getLogger(__name__)
@@ -45,12 +46,11 @@ def keys_of(settings: TeamSettings) -> Callable[[str], jwt.PyJWK]:
 class IdentityTokens(TokenVerifier):
     """Verifies the tokens of one identity provider."""
 
-    def __init__(
-        self, settings: TeamSettings, key_of: Callable[[str], jwt.PyJWK], tenant_named: Callable[[str], int | None]
-    ):
+    def __init__(self, settings: TeamSettings, database: Database):
+        """Raises NeedsRepair where the keys are in a file that cannot be read."""
         self._settings = settings
-        self._key_of = key_of
-        self._tenant_named = tenant_named
+        self._key_of = keys_of(settings)
+        self._database = database
         self._limiter = CapacityLimiter(FETCHERS)
         self._jwt = jwt.PyJWT({"enforce_minimum_key_length": True})
 
@@ -70,8 +70,11 @@ class IdentityTokens(TokenVerifier):
             return None
         told = self._settings
         name, person = claims.get(told.tenant_claim), claims.get(told.person_claim)
-        tenant = self._tenant_named(name) if isinstance(name, str) else None
-        if tenant is None or not isinstance(person, str) or not person:
+        if not (isinstance(name, str) and isinstance(person, str) and person):
+            return None
+        with self._database.untold() as connection:
+            (tenant,) = connection.execute("select tenant_named(%s)", [name]).fetchone() or (None,)
+        if tenant is None:
             return None
         key = hashlib.sha256(f"{told.identity_issuer}\n{claims['sub']}".encode()).digest()
         asker = Asker(tenant, person, _rights(claims, told.scope_prefix), key)

@@ -63,13 +63,16 @@ def _checksum(digits: str) -> str:
 
 
 class MadeTokens(TokenVerifier):
-    """Verifies the tokens that an admin made."""
+    """Verifies the tokens that an admin made, and hands any other on."""
 
-    def __init__(self, database: Database):
+    def __init__(self, database: Database, other: TokenVerifier | None = None):
         self._database = database
+        self._other = other
 
-    async def verify_token(self, token: str) -> AskerToken | None:
+    async def verify_token(self, token: str) -> AccessToken | None:
         """The token with its asker; None where it is unknown, expired or revoked: from outside the same."""
+        if self._other and not token.startswith(PREFIX):
+            return await self._other.verify_token(token)
         key = token_hash(token)
         return await run_sync(self._found, token, key) if key else None
 
@@ -80,24 +83,6 @@ class MadeTokens(TokenVerifier):
             return None
         tenant, person, may, expires = row
         return asker_token(token, Asker(tenant, person, frozenset(may), key), int(expires.timestamp()))
-
-    def tenant_named(self, name: str) -> int | None:
-        """The number of a tenant that a provider's token names."""
-        with self._database.untold() as connection:
-            row = connection.execute("select tenant_named(%s)", [name]).fetchone()
-        return row[0] if row else None
-
-
-class EitherTokens(TokenVerifier):
-    """A token that an admin made, told by its shape, or one of an identity provider."""
-
-    def __init__(self, made: TokenVerifier, provided: TokenVerifier):
-        self._made = made
-        self._provided = provided
-
-    async def verify_token(self, token: str) -> AccessToken | None:
-        """The token with its asker; None for one that is neither."""
-        return await (self._made if token.startswith(PREFIX) else self._provided).verify_token(token)
 
 
 def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: int) -> str:

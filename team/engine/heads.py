@@ -42,7 +42,6 @@ class Heads:
     """A tenant as it was at one generation."""
 
     generation: int
-    commit: str
     note: str  # of its scales
     made_by: str
     is_apart: bool  # its vectors have a graph of their own
@@ -107,9 +106,9 @@ class HeadsCache:
     def of(self, connection: psycopg.Connection, tenant: int) -> Heads:
         """The heads of a tenant as the transaction of `connection` sees it."""
         row = connection.execute(
-            "select generation, git_rev, calibration, made_by, is_apart from tenant where id = %s", (tenant,)
+            "select generation, calibration, made_by, is_apart from tenant where id = %s", (tenant,)
         ).fetchone()
-        told = row or (0, "", "", "", False)
+        told = row or (0, "", "", False)
         with self._guard:
             if (kept := self._kept.get(tenant)) is not None and kept.generation == told[0]:
                 self._kept.move_to_end(tenant)
@@ -123,8 +122,8 @@ class HeadsCache:
         return found
 
 
-def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str, str, str, bool]) -> Heads:
-    """Reads the heads of all sources of a tenant. `told`: generation, commit, scales, maker and whether it is apart."""
+def read_heads(connection: psycopg.Connection, tenant: int, told: tuple[int, str, str, bool]) -> Heads:
+    """Reads the heads of all sources of a tenant. `told`: generation, scales, maker and whether it is apart."""
     sources: dict[int, StoredSource] = {}
     fields, body_lengths, tables = dict[int, Fields](), dict[int, int](), []
     chunks = tokens = 0

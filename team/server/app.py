@@ -10,9 +10,8 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 
+import psycopg
 import uvicorn
-from anyio import move_on_after
-from anyio.to_thread import run_sync
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse
 from mcp.server.auth.provider import TokenVerifier
@@ -22,11 +21,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
 from memory_server.embedding.in_use import ModelInUse
-from team.access.identity import IdentityTokens, keys_of
+from team.access.identity import IdentityTokens
 from team.access.quotas import Quotas
-from team.access.tokens import EitherTokens, MadeTokens
+from team.access.tokens import MadeTokens
 from team.engine.database import Database
-from team.errors import TeamError, Unfit
+from team.errors import Unfit
 from team.memory import TeamMemory
 from team.outbox import Outbox
 from team.publishing import Publishing
@@ -50,11 +49,10 @@ def create_app(
     database: Database, memory: TeamMemory, settings: TeamSettings, version: str, metrics: Metrics
 ) -> Entrance:
     """REST, MCP at `/mcp`, health and readiness, behind the entrance. Closes the database when it ends."""
-    quotas = Quotas(database, settings)
-    desk = Desk(memory, quotas, metrics)
+    desk = Desk(memory, Quotas(database, settings), metrics)
     api, mcp = create_api(desk, version), create_mcp(desk, version)
     publishing = Publishing(Outbox(database, Repositories(settings.repositories)), settings.public_url)
-    add_published(api, publishing, quotas)
+    add_published(api, publishing, desk)
     # the entrance has checked Origin, and a token is asked for that no browser sends by itself
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     served = mcp.streamable_http_app(
@@ -86,12 +84,11 @@ def verifier_of(database: Database, settings: TeamSettings) -> TokenVerifier:
 
     Raises Unfit where they say too little of it.
     """
-    made = MadeTokens(database)
     if not settings.identity_issuer:
-        return made
+        return MadeTokens(database)
     if not (settings.identity_audience and settings.identity_keys and settings.public_url):
         raise Unfit("identity_issuer stands alone", remedy="Set identity_audience, identity_keys and public_url too")
-    return EitherTokens(made, IdentityTokens(settings, keys_of(settings), made.tenant_named))
+    return MadeTokens(database, IdentityTokens(settings, database))
 
 
 def _add_health(api: FastAPI, database: Database) -> None:
@@ -101,18 +98,14 @@ def _add_health(api: FastAPI, database: Database) -> None:
         return {"alive": True}
 
     @api.get("/ready")
-    async def ready() -> JSONResponse:
+    def ready() -> JSONResponse:
         """Whether this process can answer, which it cannot without its database."""
-        is_ready = False
-        with move_on_after(READY_SECONDS), contextlib.suppress(TeamError):
-            await run_sync(_ask, database, abandon_on_cancel=True)
-            is_ready = True
-        return JSONResponse({"ready": is_ready}, 200 if is_ready else 503)
-
-
-def _ask(database: Database) -> None:
-    with database.untold() as connection:
-        connection.execute("select 1")
+        try:
+            with database.pool.connection(timeout=READY_SECONDS) as connection:
+                connection.execute("select 1")
+        except psycopg.OperationalError:  # also where no connection is free in time
+            return JSONResponse({"ready": False}, 503)
+        return JSONResponse({"ready": True})
 
 
 def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:

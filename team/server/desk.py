@@ -1,6 +1,6 @@
-"""The one way from a face to the memory: right, quota, then the door with the tenant of the token.
+"""The one way from a route or a tool to the memory: right, quotas, then what was asked, and its figure.
 
-Both faces ask here and nowhere else, so that neither can forget one of the three.
+All of them come here and nowhere else, so that none can forget one of the four.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,25 +29,30 @@ class Desk:
 
     def search(self, asker: Asker, question: Question) -> TeamAnswer:
         """The answer to a question."""
-        return self._asked(question.search.value, asker, lambda: self._memory.search(asker.tenant, question))
+        return self.asked(question.search.value, asker, lambda: self._memory.search(asker.tenant, question))
 
     def read(self, asker: Asker, path: str, first: int, last: int | None) -> TeamReading:
         """Lines of a source."""
-        return self._asked("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
+        return self.asked("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
 
     def topics(self, asker: Asker) -> Sequence[TopicLine]:
         """The topics of the tenant."""
-        return self._asked("topics", asker, lambda: self._memory.topics(asker.tenant))
+        return self.asked("topics", asker, lambda: self._memory.topics(asker.tenant))
 
     def status(self, asker: Asker) -> TeamStatus:
         """What the tenant's memory holds, and which commit it stands at."""
-        return self._asked("status", asker, lambda: self._memory.status(asker.tenant))
+        return self.asked("status", asker, lambda: self._memory.status(asker.tenant))
 
-    def _asked(self, kind: str, asker: Asker, found: Callable[[], Found]) -> Found:
+    def asked(
+        self, kind: str, asker: Asker, found: Callable[[], Found], right: Right = Right.READ, *, grows: bool = False
+    ) -> Found:
+        """What `found` finds, for an asker with that right. `grows`: the memory must have room for more."""
         outcome = "unforeseen"
         try:
-            asker.require(Right.READ)
+            asker.require(right)
             self._quotas.count_question(asker)
+            if grows:
+                self._quotas.check_room(asker)
             answer = found()
             outcome = "answered"
             return answer

@@ -1,6 +1,6 @@
 """What Prometheus may know: counts and times by route and status, and nothing of who asked or what."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Histogram, start_http_server
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # up to the statement timeout of the engine
 
@@ -28,10 +28,6 @@ class Metrics:
     def asked(self, kind: str, outcome: str) -> None:
         """The memory was asked, by REST or MCP, with an answer or the name of an error."""
         self._questions.labels(kind, outcome).inc()
-
-    def text(self) -> str:
-        """The figures as Prometheus reads them."""
-        return str(generate_latest(self.registry), "utf-8")
 
     def serve(self, host: str, port: int) -> None:
         """Shows the figures at an address of their own, until the process ends."""

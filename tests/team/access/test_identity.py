@@ -4,6 +4,7 @@ import asyncio
 import json
 import ssl
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -16,13 +17,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from memory_server.errors import NeedsRepair
 from team.access.asker import AskerToken
 from team.access.identity import IdentityTokens, keys_of
+from team.engine.database import Database
 from team.settings import TeamSettings
+from team.tenants import create_tenant
 from tests.loopback import served
 from tests.team.certificates import loopback_certificate
 
 pytestmark = pytest.mark.team
 
-TENANTS = {"ants": 1, "bees": 2}
 KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER = ec.generate_private_key(ec.SECP256R1())
 ISSUER, AUDIENCE = "https://id.example.org", "https://memory.example.org/mcp"
@@ -53,18 +55,32 @@ def signed(told: dict[str, Any], key: Any = KEY, kid: str = "one", algorithm: st
     return jwt.encode(told, key, algorithm=algorithm, headers={"kid": kid})
 
 
-def verified(settings: TeamSettings, token: str) -> AskerToken | None:
-    return asyncio.run(IdentityTokens(settings, keys_of(settings), TENANTS.get).verify_token(token))
+Verified = Callable[[TeamSettings, str], AskerToken | None]
 
 
-def test_a_signed_token_carries_the_scope_of_its_claims(settings: TeamSettings) -> None:
+@pytest.fixture(scope="module")
+def tenants(owner_dsn: str) -> dict[str, int]:
+    return {name: create_tenant(owner_dsn, name).id for name in ("ants", "bees")}
+
+
+@pytest.fixture
+def verified(database: Database, tenants: dict[str, int]) -> Verified:
+    """What a server makes of a token."""
+    return lambda settings, token: asyncio.run(IdentityTokens(settings, database).verify_token(token))
+
+
+def test_a_signed_token_carries_the_asker_of_its_claims(
+    verified: Verified, tenants: dict[str, int], settings: TeamSettings
+) -> None:
     found = verified(settings, signed(claims()))
 
     assert found is not None
-    assert (found.asker.tenant, found.asker.person, found.asker.may) == (1, "ada", frozenset({"read"}))
+    assert (found.asker.tenant, found.asker.person, found.asker.may) == (tenants["ants"], "ada", frozenset({"read"}))
 
 
-def test_the_claims_that_say_tenant_person_and_rights_can_be_named(settings: TeamSettings) -> None:
+def test_the_claims_that_say_tenant_person_and_rights_can_be_named(
+    verified: Verified, tenants: dict[str, int], settings: TeamSettings
+) -> None:
     settings = replace(settings, tenant_claim="org", person_claim="email", scope_prefix="")
 
     found = verified(settings, signed(claims(org="bees", email="ada@example.org", scope=None, scp=["read", "publish"])))
@@ -93,7 +109,9 @@ def test_the_claims_that_say_tenant_person_and_rights_can_be_named(settings: Tea
         claims(tenant=1),
     ],
 )
-def test_a_token_with_a_wrong_or_missing_claim_is_refused(settings: TeamSettings, told: dict[str, Any]) -> None:
+def test_a_token_with_a_wrong_or_missing_claim_is_refused(
+    verified: Verified, settings: TeamSettings, told: dict[str, Any]
+) -> None:
     assert verified(settings, signed(told)) is None
 
 
@@ -122,18 +140,20 @@ def test_a_token_with_a_wrong_or_missing_claim_is_refused(settings: TeamSettings
         "long",
     ],
 )
-def test_a_token_that_the_provider_did_not_sign_is_refused(settings: TeamSettings, token: str) -> None:
+def test_a_token_that_the_provider_did_not_sign_is_refused(
+    verified: Verified, settings: TeamSettings, token: str
+) -> None:
     assert verified(settings, token) is None
 
 
-def test_a_token_without_rights_may_nothing(settings: TeamSettings) -> None:
+def test_a_token_without_rights_may_nothing(verified: Verified, settings: TeamSettings) -> None:
     found = verified(settings, signed(claims(scope="openid profile oneiros:everything read")))
 
     assert found is not None
     assert found.asker.may == frozenset()
 
 
-def test_one_person_has_one_key_for_quotas_whatever_the_token(settings: TeamSettings) -> None:
+def test_one_person_has_one_key_for_quotas_whatever_the_token(verified: Verified, settings: TeamSettings) -> None:
     first, second, other = (
         verified(settings, signed(told)) for told in (claims(), claims(exp=int(time.time()) + 60), claims(sub="bob"))
     )
@@ -151,7 +171,7 @@ def test_keys_that_no_file_holds_stop_the_server(settings: TeamSettings, tmp_pat
 
 
 def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(
-    settings: TeamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    verified: Verified, settings: TeamSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
 
@@ -183,5 +203,5 @@ def test_keys_are_fetched_from_the_address_that_is_named_and_nowhere_else(
     assert asked == ["/keys", "/keys", "/moved", "/page"]
 
 
-def test_a_provider_that_cannot_be_reached_lets_nobody_in(settings: TeamSettings) -> None:
+def test_a_provider_that_cannot_be_reached_lets_nobody_in(verified: Verified, settings: TeamSettings) -> None:
     assert verified(replace(settings, identity_keys="https://127.0.0.1:1/keys"), signed(claims())) is None

@@ -25,10 +25,12 @@ def tenant(owner_dsn: str, request: pytest.FixtureRequest) -> str:
 
 
 def verified(database: Database, token: str) -> AskerToken | None:
-    return asyncio.run(MadeTokens(database).verify_token(token))
+    found = asyncio.run(MadeTokens(database).verify_token(token))
+    assert found is None or isinstance(found, AskerToken)
+    return found
 
 
-def test_a_token_carries_the_scope_that_it_was_made_with(owner_dsn: str, tenant: str, database: Database) -> None:
+def test_a_token_carries_the_asker_that_it_was_made_for(owner_dsn: str, tenant: str, database: Database) -> None:
     token = create_token(owner_dsn, tenant, "ada@example.org", ["read", "publish"], 30)
 
     found = verified(database, token)

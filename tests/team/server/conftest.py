@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -89,17 +90,17 @@ Start = Callable[..., Served]
 
 
 @pytest.fixture
-def start(owner_dsn: str, app_dsn: str, request: pytest.FixtureRequest) -> Iterator[Start]:
+def start(owner_dsn: str, app_dsn: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
     """Starts a server with some settings changed; ends it behind the test."""
     names = [f"{kind} of {request.node.name}" for kind in ("ants", "bees")]
     ants, bees = [create_tenant(owner_dsn, name).id for name in names]
-    tokens = [create_token(owner_dsn, name, f"{name[:3]}@example.org", ["read"], 1) for name in names]
+    tokens = [create_token(owner_dsn, name, f"{name[:3]}@example.org", ["read", "publish"], 1) for name in names]
     with contextlib.ExitStack() as stack:
 
         def started(**changed: Any) -> Served:
             """Another process would share with the first what this one does: the database."""
             files = {ants: {"topics/hill.md": "the hill is warm"}, bees: {"topics/hive.md": "the hive is warm"}}
-            settings = replace(TeamSettings(public_url="http://team.test"), **changed)
+            settings = replace(TeamSettings(public_url="http://team.test", folder=tmp_path / "team"), **changed)
             memory, metrics, database = Standin(files), Metrics(), Database(app_dsn, connections=4)
             stack.callback(database.close)
             server = server_of(create_app(database, memory, settings, "1.0", metrics), settings)

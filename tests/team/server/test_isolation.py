@@ -1,19 +1,18 @@
 """One tenant at every route of the other: no row, and no error that tells a thing of the other from one that is not."""
 
+import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
 
 import httpx
 import pytest
-from fastapi.routing import APIRoute
 
-from team.access.quotas import Quotas
-from team.server.desk import Desk
-from team.server.metrics import Metrics
-from team.server.routes import create_api
-from tests.team.server.conftest import Served, Standin
+from team.access.tokens import create_token
+from team.outbox import Outbox
+from team.repositories import Repositories
+from team.tenants import tenant_named
+from tests.team.server.conftest import Served
 from tests.team.server.test_mcp import Mode, tool
 
 pytestmark = pytest.mark.team
@@ -88,15 +87,40 @@ def test_tenants_who_ask_at_once_get_rows_of_their_own_alone(served: Served) -> 
     assert {(one, tuple(paths)) for one, paths in found} == {(1, ("topics/hill.md",)), (0, ("topics/hive.md",))}
 
 
-def test_every_route_is_asked_here() -> None:
-    """A new route is to be added to these tests."""
-    api = create_api(Desk(Standin({}), cast(Quotas, None), Metrics()), "1.0")
+def test_what_another_tenant_published_is_neither_copied_nor_taken_back(served: Served, owner_dsn: str) -> None:
+    nonce, same = "00112233445566ff", "ffeeddccbbaa9988"
+    record = json.dumps({"person": "ant@example.org", "publication": {}})  # even by somebody of the same name
+    files = {"topics/hive.md": b"# Hive\n\n- It is warm.\n", f"published/{nonce}.json": record.encode()}
+    outbox = Outbox(served.database, Repositories(served.settings.repositories))
+    outbox.accept(tenant_named(owner_dsn, served.bees_name).id, lambda _: files, "Publish")
 
-    assert sorted({route.path for route in api.routes if isinstance(route, APIRoute)}) == [
-        "/api/exact",
-        "/api/read",
-        "/api/recall",
-        "/api/search",
-        "/api/status",
-        "/api/topics",
-    ]
+    with served.client(served.ants) as ant, served.client(served.bees) as bee:
+        copies = [client.get("/api/copy").json()["files"] for client in (ant, bee)]
+        forbidden, missing = (ant.post("/api/revoke", json={"nonce": one}) for one in (nonce, same))
+        published = ant.post("/api/publish", json={"tenant": 1, "team": "http://team.test"})
+
+    assert [list(one) for one in copies] == [[], ["topics/hive.md"]]
+    assert forbidden.status_code == missing.status_code == 404
+    assert forbidden.text.replace(nonce, same) == missing.text
+    assert published.json()["error"]["what"] == "the body is no publication"
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/api/publish"), ("POST", "/api/revoke"), ("GET", "/api/copy")])
+def test_each_right_opens_its_own_routes(served: Served, owner_dsn: str, method: str, path: str) -> None:
+    rights = {"POST": "read", "GET": "publish"}  # the other one than is needed
+    token = create_token(owner_dsn, served.ants_name, "ada", [rights[method]], 1)
+
+    with served.client(token) as client:
+        answer = client.request(method, path, json={"nonce": "00112233445566ff"} if method == "POST" else None)
+
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (403, "Forbidden")
+
+
+def test_every_route_is_asked_here(served: Served) -> None:
+    """A new route is to be added to these tests."""
+    with served.client(served.ants) as client:
+        paths = client.get("/openapi.json").json()["paths"]
+
+    searches = {"/api/exact", "/api/recall", "/api/search"}
+    reading = {"/api/read", "/api/status", "/api/topics", "/api/copy"}
+    assert set(paths) == searches | reading | {"/api/publish", "/api/revoke", "/health", "/ready"}

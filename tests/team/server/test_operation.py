@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from team.errors import Unfit
@@ -81,7 +82,7 @@ def test_figures_tell_routes_and_outcomes_and_nobodys_name(served: Served) -> No
 
     figures = {
         (sample.name, *sample.labels.values()): sample.value
-        for family in text_string_to_metric_families(served.metrics.text())
+        for family in text_string_to_metric_families(generate_latest(served.metrics.registry).decode())
         for sample in family.samples
     }
 
