@@ -50,7 +50,7 @@ from team.access.tokens import create_token
 from team.engine.database import Database
 from team.engine.schema import ROLE, migrate
 from team.engine.store import TeamSnapshot, written
-from team.indexing import Indexer
+from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import move_in
 from team.opening import catalogue
@@ -100,7 +100,7 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path) -> dict[str, 
         settings = prepared(dsn, scratch)
         database = Database(settings.dsn)
         outbox = Outbox(database, Repositories(settings.folder / "repositories"))
-        indexer = Indexer(database, outbox, settings)
+        indexer = TenantIndexer(database, outbox, settings)
         parts = filled(settings, outbox, indexer, sizes(passages), roots)
         figures: dict[str, Any] = {"tenants": len(parts), "passages": passages}
         model = ModelInUse(catalogue(settings).find(), timed)
@@ -153,7 +153,9 @@ def sizes(passages: int) -> list[int]:
     return [*large, *[(passages - sum(large)) // SMALL] * SMALL]
 
 
-def filled(settings: TeamSettings, outbox: Outbox, indexer: Indexer, counts: Sequence[int], roots: Path) -> list[Part]:
+def filled(
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, counts: Sequence[int], roots: Path
+) -> list[Part]:
     """Tenants with texts of their own, moved in from roots whose vectors are there."""
     parts, began = [], time.monotonic()
     for number, count in enumerate(counts):
@@ -313,7 +315,7 @@ def rebuild(settings: TeamSettings, parts: Sequence[Part]) -> float:
 def rebuild_one(settings: TeamSettings, tenant: int) -> None:
     """One tenant, in a process of the pool."""
     database = Database(settings.dsn, connections=2)
-    Indexer(database, Outbox(database, Repositories(settings.folder / "repositories")), settings).level(
+    TenantIndexer(database, Outbox(database, Repositories(settings.folder / "repositories")), settings).level(
         tenant, rebuild=True
     )
     database.close()
