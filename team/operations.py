@@ -27,6 +27,7 @@ from team.engine.database import Database
 from team.engine.schema import ROLE
 from team.errors import Unfit
 from team.indexing import TenantIndexer
+from team.migrating import seed_vectors
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
@@ -79,17 +80,17 @@ def purge(settings: TeamSettings, name: str) -> None:
     repositories = Repositories(settings.repositories)
     try:
         tenant = tenant_named(settings.owner_dsn, name)
-        repositories.retire(tenant.id)
-        shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)
+        repositories.retire(tenant.id)  # first: once the rows are gone, nobody could name it
         with psycopg.connect(settings.owner_dsn) as connection:
             connection.execute("select set_config('app.tenant', %s, true)", (str(tenant.id),))
             for table in ("outbox", "posting", "embedding", "passage", "source"):
-                connection.execute(
-                    sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table)), (tenant.id,)
-                )
+                statement = sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table))
+                connection.execute(statement, (tenant.id,))
             if tenant.is_apart:
                 connection.execute(sql.SQL("drop table {}").format(sql.Identifier(f"embedding_{tenant.id}")))
             connection.execute("delete from tenant where id = %s", (tenant.id,))
+        repositories.retire(tenant.id)  # an indexer may have made an empty one meanwhile
+        shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)
     finally:
         repositories.remove_retired()
 
@@ -157,9 +158,8 @@ def _rehearsed(
 ) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
-    vectors = settings.folder / "work" / str(tenant.id) / ".oneiros" / "vectors"
-    if vectors.exists():
-        shutil.copytree(vectors, there.folder / "work" / str(tenant.id) / ".oneiros" / "vectors")
+    work = Path("work", str(tenant.id))
+    seed_vectors(settings.folder / work, there.folder / work)
     loaded = indexer.level(tenant.id)
     commit = Repositories(there.repositories).of(tenant.id).head()
     faults = indexer.differences(tenant.id) if wanted else []

@@ -106,11 +106,11 @@ def _published(repository: TeamRepository, person: str, publication: Publication
             "this is not the key that you published with before",
             remedy="Use that one, or ask your admin to remove the old one from the repository",
         )
-    text = git.text(publication.topic)
+    text = git.text(publication.target)
     if text is not None and says_already(text, publication.text):
-        raise NotTaken(f"{publication.topic} says that already", remedy="There is nothing to do")
+        raise NotTaken(f"{publication.target} says that already", remedy="There is nothing to do")
     return {
-        publication.topic: with_statement(text, person, publication).encode(),
+        publication.target: with_statement(text, person, publication).encode(),
         place: record,
         key_file: f"{key}\n{_shown(person)}\n".encode(),
     }
@@ -125,10 +125,10 @@ def _record(repository: TeamRepository, person: str, nonce: str) -> Publication:
 
 
 def _revoked(repository: TeamRepository, publication: Publication) -> Files:
-    text = repository.git.text(publication.topic) or ""
+    text = repository.git.text(publication.target) or ""
     rest = without_statement(text, publication.label)
     is_empty = not any(line.strip() and not line.startswith("#") for line in parse_frontmatter(rest).body.splitlines())
-    changed = {} if rest == text else {publication.topic: None if is_empty else rest.encode()}
+    changed = {} if rest == text else {publication.target: None if is_empty else rest.encode()}
     return {**changed, _place(publication.nonce): None}
 
 
@@ -136,8 +136,8 @@ def with_statement(text: str | None, person: str, publication: Publication) -> s
     """A topic with a statement behind its last one, and a footnote that says whose it is; of no text a new topic."""
     day = day_of(publication)
     if text is None:
-        title = re.sub(r"[-_]+", " ", publication.topic.rpartition("/")[2].removesuffix(".md")).capitalize()
-        fields = {"id": str(uuid.uuid5(NAMESPACE, publication.topic)), "type": "semantic", "title": title}
+        title = re.sub(r"[-_]+", " ", publication.target.rpartition("/")[2].removesuffix(".md")).capitalize()
+        fields = {"id": str(uuid.uuid5(NAMESPACE, publication.target)), "type": "semantic", "title": title}
         project = {"project": publication.project} if publication.project else {}
         text = new_frontmatter({**fields, "created": day, "modified": day, **project}) + f"\n# {title}\n"
     lines = split_lines(text if text.endswith("\n") else f"{text}\n")
@@ -168,4 +168,6 @@ def _shown(person: str) -> str:
 
 
 def _message(what: str, person: str, publication: Publication) -> str:
-    return f"{what} to {publication.topic}\n\nBy {_shown(person)}: {publication.nonce}, decision {publication.decision}"
+    return (
+        f"{what} to {publication.target}\n\nBy {_shown(person)}: {publication.nonce}, decision {publication.decision}"
+    )

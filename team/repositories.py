@@ -65,8 +65,7 @@ class TeamRepository:
         there = {path: file for path, file in _files_below(folder).items() if is_plain(path)}
         for path in there.keys() - wanted.keys():
             there[path].unlink()
-            with suppress(OSError):  # a folder that holds more stays
-                os.removedirs(there[path].parent)
+            _remove_empty(there[path].parent, folder)
         stale = sorted(path for path, blob in wanted.items() if path not in there or _blob(there[path]) != blob)
         for paths in (stale[at : at + AT_ONCE] for at in range(0, len(stale), AT_ONCE)):
             for path, content in zip(paths, self.git.contents([wanted[path] for path in paths]), strict=True):
@@ -139,6 +138,14 @@ def _files_below(folder: Path) -> dict[str, Path]:
         for name in names:
             found[Path(place, name).relative_to(folder).as_posix()] = Path(place, name)
     return found
+
+
+def _remove_empty(place: Path, above: Path) -> None:
+    """Removes a folder and those it lies in, up to one, as long as they hold nothing."""
+    with suppress(OSError):  # it holds something
+        while place != above:
+            place.rmdir()
+            place = place.parent
 
 
 def _blob(file: Path) -> str:

@@ -40,8 +40,8 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         served rendering shell diffs markdown search topics sessions chat passkey review overview person routes
     """,
     "team": """
-        errors settings opening engine tenants repositories outbox indexing memory migrating publishing operations access server
-        commands cli
+        errors settings opening engine tenants repositories outbox indexing migrating memory publishing operations
+        access server commands cli
     """,
     "oneiros": """
         light hook worker file_events environment client clients claude founding replay judging opening ingest chatting

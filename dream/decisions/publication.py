@@ -47,6 +47,11 @@ class Publication:
         return hashlib.sha256(self.entry.encode()).hexdigest()
 
     @property
+    def target(self) -> str:
+        """The team's topic: what a person accepted into their copy of one goes to the one it is a copy of."""
+        return f"topics/{self.topic.removeprefix('topics/').removeprefix('team/')}"
+
+    @property
     def label(self) -> str:
         """The name of its footnote."""
         return f"p{self.nonce}"

@@ -5,7 +5,7 @@ of the person's memory only once they have looked at them and said yes. They are
 """
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from dream.decisions.accept import Decisions
+from dream.decisions.presence import Consent
 from dream.decisions.publication import Publication
 from dream.proposals.store import MAX_TARGET_CHARS, PLAIN
 from memory_server.errors import NeedsRepair, UsageError
@@ -116,6 +118,18 @@ def write_copy(root: MemoryRoot, changes: Mapping[str, tuple[str | None, str | N
         else:
             make_folder(file.parent)
             replace_file(file, text)
+
+
+def take_up_copy(
+    decisions: Decisions, changes: Mapping[str, tuple[str | None, str | None]], consent: Callable[[], Consent]
+) -> None:
+    """Makes a copy part of the memory, as the person's decision. Raises, without their consent, before it writes."""
+    decisions.unexplained()  # what was there before is noted before anything is written
+    given = consent()
+    write_copy(decisions.root, changes)
+    paths = [one.path for one in decisions.unexplained() if one.path in changes]
+    if paths:
+        decisions.adopt(paths, given)
 
 
 def note_file(root: MemoryRoot) -> Path:

@@ -2,7 +2,10 @@
 
 import importlib.util
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +21,11 @@ from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.opening import embedder
 from team.operations import back_up, export, opened, purge, rehearse
-from team.outbox import Outbox
+from team.outbox import CHANNEL, Outbox
 from team.repositories import Repositories, is_plain
 from team.settings import TeamSettings
 from team.tenants import create_tenant, set_apart
+from tests.system.house import wait_until
 from tests.team.tiny import tiny_settings
 
 pytestmark = pytest.mark.team
@@ -198,3 +202,45 @@ def test_a_rehearsal_names_a_backup_that_is_older_than_it_says(
     [found] = rehearse(settings, tmp_path / "newer")
 
     assert "came back" in found.faults[-1]
+
+
+def test_writers_of_several_processes_take_turns_and_no_commit_is_lost(
+    settings: TeamSettings, tenant: int, app_dsn: str
+) -> None:
+    def write(writer: int) -> list[str]:
+        with closing(Database(app_dsn, connections=2)) as own:
+            paths = [f"topics/by{writer}n{number}.md" for number in range(8)]
+            return [accept(own, settings, tenant, {path: f"# {path}\n\nThe w1.\n"}) for path in paths]
+
+    with ThreadPoolExecutor(3) as pool:
+        commits = [commit for found in pool.map(write, range(3)) for commit in found]
+
+    repository = Repositories(settings.repositories).of(tenant)
+    assert len(set(commits)) == 24
+    assert len(repository.topics(repository.head())) == len(TEXTS) + 24
+
+
+def test_the_indexer_is_told_of_a_commit_and_ends_when_it_is_told_to(
+    settings: TeamSettings, indexer: TenantIndexer, database: Database, tenant: int
+) -> None:
+    stop = threading.Event()
+    following = threading.Thread(target=indexer.follow, args=(lambda: [tenant], stop))
+    following.start()
+    try:
+        wait_until(lambda: stands(database, tenant) == Repositories(settings.repositories).of(tenant).head())
+        commit = accept(database, settings, tenant, {"topics/told.md": "# Told\n\nThe w8.\n"})
+
+        wait_until(lambda: stands(database, tenant) == commit)
+    finally:
+        stop.set()
+        with database.tenant(tenant) as connection:
+            connection.execute("select pg_notify(%s, %s)", (CHANNEL, str(tenant)))
+        following.join(30)
+    assert not following.is_alive()
+
+
+def stands(database: Database, tenant: int) -> str:
+    """The commit that the index stands at."""
+    with database.tenant(tenant) as connection:
+        row = connection.execute("select git_rev from tenant").fetchone()
+    return row[0] if row else ""

@@ -213,17 +213,3 @@ def test_a_person_reaches_it_by_their_token_and_keeps_a_copy(
     writing.revoke(nonce_of(decisions, hunk.id))
     write_copy(decisions.root, changes_of(decisions.root, reading.copy()[1]))
     assert not (decisions.root.path / "topics/team/relay.md").exists()
-
-
-@pytest.mark.parametrize("url", ["", "http://memory.example.org", "ftp://x", "https://a:b@x.org", "file:///etc"])
-def test_a_token_goes_to_no_address_in_the_clear(url: str) -> None:
-    with pytest.raises(UsageError, match="no address of a team"):
-        TeamServer(url, "token")
-
-
-def test_a_copy_writes_topics_alone_whatever_a_server_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"../x.md": "a", "topics/../../x.md": "b", "topics/ok.md": "c", "topics/.x.md": "d", "/etc/x.md": "e"}
-    server = TeamServer("https://x.org", "token")
-    monkeypatch.setattr(server, "_answer", lambda *_: {"commit": "c", "files": {**given, "topics/n.md": 1}})
-
-    assert server.copy() == ("c", {"topics/team/ok.md": "c"})

@@ -16,7 +16,7 @@ from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment, now
 from oneiros.sharing.publishing import nonce_of, publication_of, signed_by
-from oneiros.sharing.team import TOKEN, CopyNote, TeamServer, changes_of, note_file, read_note, write_copy
+from oneiros.sharing.team import TOKEN, CopyNote, TeamServer, changes_of, note_file, read_note, take_up_copy
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -82,13 +82,8 @@ def _pull(environment: Environment) -> None:
         for line in difflib.unified_diff(before, after, path, path, lineterm="", n=1):
             data(shown_line(line))
     if changes:
-        decisions.unexplained()  # what was there before is noted before anything is written
         with signed(environment, decisions):
-            consent = agreed(environment)
-            write_copy(decisions.root, changes)
-            paths = [one.path for one in decisions.unexplained() if one.path in changes]
-            if paths:
-                decisions.adopt(paths, consent)
+            take_up_copy(decisions, changes, partial(agreed, environment))
     note = CopyNote(server.url, shown_line(commit), now(), len(files))
     replace_file(note_file(decisions.root), msgspec.json.encode(note))
     talk(f"{len(changes)} topics changed.")
