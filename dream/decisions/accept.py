@@ -8,29 +8,28 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, approved_files
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Plan
-from dream.decisions.log import DecisionLog
+from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Planner
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
+from dream.decisions.skills import put_skill, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.store import (
-    Approval,
-    Event,
-    ProposalStore,
-)
-from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
+from dream.proposals.skill import SkillDrafts, name_of, skill_text
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore
+from dream.records import Habit, Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
@@ -251,6 +250,46 @@ class Decisions:
         self._bring_level()
         return Arranged(arranged.name, plan.approval.text, self._commit_of(plan))
 
+    def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> Approval:
+        """Puts a skill where `file` says, `shown` being how its place is noted.
+
+        Raises UsageError where anything is there already, NeedsRepair where the disk refuses; then nothing has changed.
+        """
+        with self.locked():
+            self._log.chain.require_sound()
+            text = skill_text(habit)
+            made = put_skill(file, text)
+            change = FileChange(shown, "", hash_of(text), hash_of(text))
+            approval = Approval(
+                Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=name_of(habit), nonce=new_nonce()
+            )
+            try:
+                self.store.add_approval(approval)
+                self._log.add(self._log.entry(approval, consent))
+            except BaseException:
+                take_skill(file, made)
+                raise
+            return approval
+
+    def installed(self) -> list[Approval]:
+        """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
+        approvals, chain = self.store.approvals(), self._log.chain
+        gone = {one.hunk for one in approvals if one.event is Event.REVERTED}
+        found = [one for one in approvals if one.event is Event.INSTALLED and one.name not in gone]
+        return [one for one in found if chain.entry_of(one)]
+
+    def uninstall(self, installed: Approval, file: Path, consent: Consent) -> None:
+        """Takes a skill away. Raises ContentError where it has changed since, or is gone."""
+        with self.locked():
+            require_untouched(file, installed.files[0].after)
+            change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
+            approval = Approval(Event.REVERTED, self.now(), (change,), installed.name, nonce=new_nonce())
+            entry = self._log.entry(approval, consent)
+            self._log.chain.require_sound()
+            take_skill(file, installed.label)
+            self.store.add_approval(approval)
+            self._log.add(entry)
+
     def unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
         return self.doubts()[0]
@@ -319,6 +358,7 @@ class Decisions:
         with self.locked():
             removed = self.store.forget(session_ids)
             DreamProgress(self.root).forget(session_ids)
+            SkillDrafts(self.root).forget(session_ids)
             for proposal in self.store.proposals():
                 self.desk.write_out(proposal, self.now().date())
         return removed
