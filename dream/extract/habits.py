@@ -5,12 +5,15 @@ themselves; the words of the person beside them say what it is good for.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
-from dream.evidence import SessionTurns, quote_of
-from dream.records import Occurrence, Habit, Quote
+from crawler.archive.store import Archive
+from dream.evidence import Evidence, SessionTurns, quote_of
+from dream.records import Habit, Occurrence, Quote
 from dream.statements.acts import Act, clauses_of
-from dream.statements.deeds import GAP, IDEA, Deeds, shown_command
+from dream.statements.deeds import GAP, IDEA, Deeds, deeds_in, shown_command
 from dream.statements.mistakes import MIN_SESSIONS, is_same_correction, telling
+from memory_server.errors import ContentError
 from memory_server.language.words import content_words
 
 MIN_STEPS, MAX_STEPS = 3, 7  # two steps are done together for many reasons; more than seven never came back
@@ -19,6 +22,20 @@ SAME_STEPS = 0.5  # share of the steps of two habits, from which they are varian
 SHARED_WORDS = 2  # of the steps' names, in words that speak of them
 MAX_QUOTES, MAX_QUOTE_CHARS = 5, 160
 NOT_THEIRS = (Act.QUOTES, Act.PLAYS)
+
+
+def habits_in(archive: Archive) -> tuple[list[Habit], list[list[Quote]]]:
+    """The habits that an archive shows, and the ideas in it, those that say the same together; the most frequent first.
+
+    A session that cannot be read is passed over.
+    """
+    evidence, deeds, ideas = Evidence(archive), list[Deeds](), list[Quote]()
+    for session_id in archive.session_ids():
+        with suppress(ContentError):
+            session = evidence.session(session_id)
+            deeds += deeds_in(session)
+            ideas += ideas_in(session)
+    return habits_of(deeds), sorted(same_ideas(ideas), key=lambda group: -len({one.session_id for one in group}))
 
 
 def ideas_in(session: SessionTurns) -> Iterator[Quote]:
@@ -42,45 +59,43 @@ def same_ideas(ideas: Iterable[Quote]) -> list[list[Quote]]:
     return groups
 
 
-def habits_of(runs: Sequence[Deeds]) -> list[Habit]:
+def habits_of(deeds: Sequence[Deeds]) -> list[Habit]:
     """What was done the same way in several sessions, what was done most first."""
-    found: dict[tuple[str, ...], dict[str, tuple[Deeds, Occurrence]]] = {}  # by the steps and the call that begins it
-    for run in runs:
-        keys = [deed.key for deed in run.deeds]
+    found: dict[tuple[str, ...], dict[str, tuple[Deeds, Occurrence]]] = {}  # by the steps, and the call that begins it
+    for one in deeds:
+        keys = tuple(deed.key for deed in one.deeds)
         for first in range(len(keys) - MIN_STEPS + 1):
             for end in range(first + MIN_STEPS, min(len(keys), first + MAX_STEPS) + 1):
-                part = tuple(keys[first:end])
-                if len(set(part)) >= len(part) - 1:  # back and forth between two things is no way anywhere
-                    entry = run.deeds[first].entry  # a fork repeats entries
-                    found.setdefault(part, {}).setdefault(entry, (run, run.part(first, end)))
+                if len(set(keys[first:end])) >= end - first - 1:  # back and forth between two things leads nowhere
+                    times = found.setdefault(keys[first:end], {})
+                    times.setdefault(one.deeds[first].entry, (one, one.part(first, end)))  # a fork repeats entries
     habits = []
-    for keys, times in found.items():
-        by_session = {run.session.session_id: (run, done) for run, done in times.values()}
-        exact = [GAP not in shown_command(step) for step in zip(*(done.commands for _, done in by_session.values()), strict=True)]
-        if len(by_session) >= MIN_SESSIONS and sum(exact) >= MIN_EXACT:
-            habits.append(_habit(keys, list(by_session.values())))
+    for part, times in found.items():
+        of_session = {one.session.session_id: (one, done) for one, done in times.values()}.values()
+        steps = [shown_command(step) for step in zip(*(done.commands for _, done in of_session), strict=True)]
+        if len(of_session) >= MIN_SESSIONS and sum(GAP not in step for step in steps) >= MIN_EXACT:
+            habits.append(_habit(part, list(of_session), steps))
     return _apart(habits)
 
 
-def _habit(keys: tuple[str, ...], times: Sequence[tuple[Deeds, Occurrence]]) -> Habit:
-    projects = {run.session.project for run, _ in times}
+def _habit(keys: tuple[str, ...], times: Sequence[tuple[Deeds, Occurrence]], steps: Sequence[str]) -> Habit:
+    projects = {one.session.project for one, _ in times}
     ordered = sorted((done for _, done in times), key=lambda done: (str(done.time), done.session_id))
-    steps = zip(*(done.commands for done in ordered), strict=True)
-    about = {word for step in steps for word in content_words(shown_command(step))}
-    quotes = [quote for run, _ in times for quote in _asked(run, about)]
+    about = {word for step in steps for word in content_words(step)}
+    quotes = [quote for one, _ in times for quote in _asked(one, about)]
     return Habit(projects.pop() if len(projects) == 1 else "", keys, tuple(ordered), tuple(quotes[:MAX_QUOTES]))
 
 
-def _asked(run: Deeds, about: set[str]) -> list[Quote]:
-    """What the person said of a run, if anything: an idea, else the clause with most of the steps' words."""
-    clauses = [(turn, one) for turn in run.asked for one in clauses_of(turn) if one.act not in NOT_THEIRS]
-    ranked = sorted(
-        ((1 if IDEA.search(one.text) else 0, len(about & set(content_words(one.text))), turn, one) for turn, one in clauses
-         if len(one.text) <= MAX_QUOTE_CHARS),
-        key=lambda rank: rank[:2],
-        reverse=True,
-    )
-    return [quote_of(run.session, turn, one.first, one.end) for idea, shared, turn, one in ranked[:1] if idea or shared >= SHARED_WORDS]
+def _asked(deeds: Deeds, about: set[str]) -> list[Quote]:
+    """What the person said of it, if anything: an idea, else the clause with most of the words of its steps."""
+    clauses = [(turn, one) for turn in deeds.asked for one in clauses_of(turn) if one.act not in NOT_THEIRS]
+    ranks = [
+        (1 + len(about) if IDEA.search(one.text) else len(about.intersection(content_words(one.text))), turn, one)
+        for turn, one in clauses
+        if len(one.text) <= MAX_QUOTE_CHARS
+    ]
+    best = sorted((rank for rank in ranks if rank[0] >= SHARED_WORDS), key=lambda rank: -rank[0])[:1]
+    return [quote_of(deeds.session, turn, one.first, one.end) for _, turn, one in best]
 
 
 def _apart(habits: Sequence[Habit]) -> list[Habit]:

@@ -12,7 +12,7 @@ from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.gate import Refusal, RefusalReason, is_deceptive
-from dream.records import Occurrence, Habit
+from dream.records import Habit, Occurrence
 from dream.statements.deeds import deeds_in
 from dream.statements.mistakes import MIN_SESSIONS
 from memory_server.language.cues import INJECTION, ORDERS_ASSISTANT

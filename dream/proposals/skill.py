@@ -27,7 +27,7 @@ NAME_PARTS = 4
 ID = re.compile(r"[0-9a-f]{12}")
 NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 ALLOWED = re.compile(
-    r"(?:make|just|task|mise|npm|pnpm|yarn|bun|cargo|go|uv|poetry|hatch|tox|nox|gradlew?|mvn|dotnet|swift|deno)(?: run)?"
+    r"(?:make|just|task|mise|npm|pnpm|yarn|bun|cargo|go|uv|poetry|hatch|tox|nox|gradlew?|mvn|dotnet|deno)(?: run)?"
     r" (?:(?:test|check|lint|fmt|format)(?::[a-z]+)?|build|vet|typecheck|pytest|ruff|mypy)"
     r"|pytest|ruff(?: check| format)?|mypy|tsc|eslint|gofmt|golangci-lint run"
 )  # keys of steps
@@ -93,7 +93,9 @@ class SkillDrafts:
 
     def draft(self, name: str) -> Habit:
         """A draft by its id or the beginning of it. Raises ContentError where there is none, or it is damaged."""
-        found = [folder for folder in self._folder.glob("*") if ID.fullmatch(folder.name) and folder.name.startswith(name)]
+        found = [
+            folder for folder in self._folder.glob("*") if ID.fullmatch(folder.name) and folder.name.startswith(name)
+        ]
         if len(found) != 1 or not name:
             raise ContentError(f"there is no draft {name[:40]!r}", remedy="`oneiros skills draft ID` writes one")
         try:

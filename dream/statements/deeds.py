@@ -21,21 +21,24 @@ GAP = "…"  # in the place of what differs, or is not shown
 LOOKS = frozenset(
     "ls cat grep egrep rg find fd head tail wc echo pwd sed awk cd pushd popd sleep which type command test [ [[ true"
     " false for do done if then elif else fi while case esac tree stat file sort jq yq printf export unset cut tr uniq"
-    " ps env date diff read set source . less more man tee xargs timeout wait jobs history time clear mkdir touch".split()
+    " ps env date diff read set source . less man tee xargs timeout wait jobs history time clear mkdir touch".split()
 )
 GIT_LOOKS = frozenset("diff status log show branch rev-parse remote blame ls-files config describe shortlog".split())
 NESTED = frozenset("run exec pr issue release compose tool x api workflow repo image container".split())
 NOT_TAKEN_BACK = folded(
-    r"(?:^|\s)(?:\S*/)?(?:rm|rmdir|unlink|shred|dd|mkfs\S*|fdisk|wipefs|truncate|sudo|su|doas|chown|chmod|kill|killall|pkill"
-    r"|reboot|shutdown|eval|ssh|scp|nc|ncat|telnet|dropdb|crontab|iptables|security|passwd|oneiros)(?=\s|$)"
-    r"|(?:^|\s)(?:--force\S*|--hard|--delete\S*|--no-verify|--mirror|--prune|--purge|--yolo|--dangerously\S*|(?-i:-\w*D)|--exec)(?=\s|$)"
-    r"|\bpush\b.*\s(?:-\w*f\w*|[+:]\S+)(?=\s|$)"
-    r"|\b(?:reset|clean|prune|purge|destroy|drop|delete|uninstall|filter-branch|revoke|rollback|wipe|erase|nuke|remove|reflog"
-    r"|teardown|down|terminate|publish|login|logout)(?=\s|$)|\b(?:drop|truncate|delete from)\s+(?:table|database|\w+\s+where)\b"
-    r"|(?:^|\s)-(?:c|e)\s|\[redacted:|\b(?:curl|wget|iwr)\b"
+    r"(?:^|\s)(?:\S*/)?(?:rm|rmdir|unlink|shred|dd|mkfs\S*|fdisk|wipefs|truncate|sudo|su|doas|chown|chmod|kill|killall"
+    r"|pkill|reboot|shutdown|eval|ssh|scp|nc|ncat|telnet|curl|wget|iwr|dropdb|crontab|iptables|passwd|oneiros)(?=\s|$)"
+    r"|(?:^|\s)(?:--force\S*|--hard|--delete\S*|--no-verify|--mirror|--prune|--purge|--yolo|--dangerously\S*|(?-i:-\w*D)"
+    r"|--exec|-[ce])(?=\s|$)|\bpush\b.*\s(?:-\w*f\w*|[+:]\S+)(?=\s|$)"
+    r"|\b(?:reset|clean|prune|purge|destroy|drop|delete|uninstall|filter-branch|revoke|rollback|wipe|erase|nuke|remove"
+    r"|reflog|teardown|down|terminate|publish|login|logout)(?=\s|$)|\[redacted:"
 )  # what destroys, reaches outside as somebody, runs what nobody sees, or held a secret: no step, and no way over it
-RUNS_OTHERS = re.compile(r"(?:^|\s)-(?:delete|exec\w*|ok\w*)\s|^(?:xargs|timeout|command|time)\s.*\b(?:rm|sh|bash|dd|kill|shred)\b")
-FEEDS_A_SHELL = re.compile(r"\|&?\s*(?:\w+=\S*\s+|env\s+|\S*/)*(?:ba|z|da|fi|k)?sh\b|\|&?\s*(?:\S*/)?(?:python|perl|ruby|node)")
+RUNS_OTHERS = re.compile(
+    r"(?:^|\s)-(?:delete|exec\w*|ok\w*)\s|^(?:xargs|timeout|command|time)\s.*\b(?:rm|sh|bash|dd|kill|shred)\b"
+)
+FEEDS_A_SHELL = re.compile(
+    r"\|&?\s*(?:\w+=\S*\s+|env\s+|\S*/)*(?:ba|z|da|fi|k)?sh\b|\|&?\s*(?:\S*/)?(?:python|perl|ruby|node)"
+)
 HEREDOC = re.compile(r"<<-?\s*([\"']?)(\w+)\1.*?^[ \t]*\2$", re.DOTALL | re.MULTILINE)
 OPERATOR = re.compile(r"[;&|()\n]+")
 ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
@@ -44,12 +47,12 @@ SHOWN = re.compile(r"(?:\./|\.\./|@|-{1,2})?[A-Za-z0-9][\w./:@+-]*|\.{1,3}|\./(?
 MIXED = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[^/.]{4,}")  # a hash, an id, a password
 MAX_PARTS, MAX_WORD = 5, 40  # of one word: a longer one may be a sentence
 SECRET_BEHIND = folded(r"-{1,2}(?:p|u|k|pass\w*|token|key|secret|user\w*|auth\w*|cred\w*|api-?key|header)")
+MADE = r"(?:script|command|skill|alias|macro|shortcut|make target)"
 IDEA = folded(
-    r"\b(?:make|write|create|build|add|have|need|want)\b.{0,20}\b(?:script|command|skill|alias|macro|shortcut|make target)s?"
-    r" (?:for|to do|that does|out of|from) (?:this|that|it|these|those|all (?:this|that))\b"
-    r"|\b(?:turn|make|put) (?:this|that|it|these|those)(?: steps?)? into (?:an?|one) (?:\w+ )?(?:script|command|skill|alias|macro)"
-    r"|\b(?:automate|script) (?:this|that|it|these|those)\b(?! is)"
-    r"|\b(?:every|each) time\b.{0,80}\b(?:script|command|skill|alias)\b"
+    rf"\b(?:make|write|create|build|add|have|need|want)\b.{{0,20}}\b{MADE}s? (?:for|to do|that does|out of|from) "
+    r"(?:this|that|it|these|those|all (?:this|that))\b"
+    rf"|\b(?:turn|make|put) (?:this|that|it|these|those)(?: steps?)? into (?:an?|one) (?:\w+ )?{MADE}\b"
+    rf"|\b(?:automate|script) (?:this|that|it|these|those)\b(?! is)|\b(?:every|each) time\b.{{0,80}}\b{MADE}\b"
 )
 
 
@@ -166,6 +169,5 @@ def shown_command(commands: Sequence[str]) -> str:
 
 
 def _may_be_shown(word: str) -> bool:
-    parts = re.split(r"[-_.]+", word.strip("-_."))
-    is_short = len(word) <= MAX_WORD and max(len(re.split(r"[-_]+", part)) for part in word.split("/")) < MAX_PARTS
-    return bool(SHOWN.fullmatch(word)) and is_short and len(parts) <= 2 * MAX_PARTS and not MIXED.fullmatch(word)
+    is_short = len(word) <= MAX_WORD and all(len(re.split(r"[-_]+", part)) < MAX_PARTS for part in word.split("/"))
+    return bool(SHOWN.fullmatch(word)) and is_short and not MIXED.fullmatch(word)
