@@ -32,9 +32,10 @@ NOT_TAKEN_BACK = folded(
     r"|--exec|-[ce])(?=\s|$)|\bpush\b.*\s(?:-\w*f\w*|[+:]\S+)(?=\s|$)"
     r"|\b(?:reset|clean|prune|purge|destroy|drop|delete|uninstall|filter-branch|revoke|rollback|wipe|erase|nuke|remove"
     r"|reflog|teardown|down|terminate|publish|login|logout)(?=\s|$)|\[redacted:"
+    r"|^(?:\S*/)?(?:(?:ba|z|da|fi|k)?sh|python3?|node|ruby|perl)(?: -\w*)*$"
 )  # what destroys, reaches outside as somebody, runs what nobody sees, or held a secret: no step, and no way over it
 RUNS_OTHERS = re.compile(
-    r"(?:^|\s)-(?:delete|exec\w*|ok\w*)\s|^(?:xargs|timeout|command|time)\s.*\b(?:rm|sh|bash|dd|kill|shred)\b"
+    r"(?:^|\s)-(?:delete|exec\w*|ok\w*)(?=\s|$)|^(?:xargs|timeout|command|time)\s.*\b(?:rm|sh|bash|dd|kill|shred)\b"
 )
 FEEDS_A_SHELL = re.compile(
     r"\|&?\s*(?:\w+=\S*\s+|env\s+|\S*/)*(?:ba|z|da|fi|k)?sh\b|\|&?\s*(?:\S*/)?(?:python|perl|ruby|node)"
@@ -150,6 +151,8 @@ def _simple_commands(text: str) -> Iterator[tuple[list[str], bool]]:
                 if words:
                     yield words, is_fed
                 words, is_fed = [], token in ("|", "|&")
+            elif set(token) <= set(";&|()<>\n"):  # nothing that a shell would read so
+                yield [GAP], False
             else:
                 words.append(GAP if re.search(r"[\s$`]", token) else token)
     except ValueError:  # a quote that never closes

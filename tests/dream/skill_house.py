@@ -6,7 +6,6 @@ from typing import Any
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.transcripts.turns import Turn
 from tests.crawler.builders import Record, assistant, call, person, result, settings_in, write_transcript
 
 STEPS = ("make fmt", "make lint", "make test")
@@ -17,7 +16,15 @@ def session_id(number: int) -> str:
     return f"{number}{number}{number}{number}{number}{number}{number}{number}-1111-4111-8111-111111111111"
 
 
-def did(number: int, *commands: str, said: str = ASKED, failed: Sequence[str] = (), later: str = "", **more: Any) -> list[Record]:
+def did(
+    number: int,
+    *commands: str,
+    said: str = ASKED,
+    failed: Sequence[str] = (),
+    later: str = "",
+    printed: str = "done",
+    **more: Any,
+) -> list[Record]:
     """A session in which a person asks and these commands are run; the entries of each session are its own."""
     first = number * 100
     told = {"session": session_id(number), **more}
@@ -25,7 +32,7 @@ def did(number: int, *commands: str, said: str = ASKED, failed: Sequence[str] = 
     for place, command in enumerate(commands):
         at = first + 1 + 2 * place
         records.append(assistant(at, call("Bash", f"c{at}", command=command), **told))
-        records.append(result(at + 1, f"c{at}", "done", is_error=command in failed, **told))
+        records.append(result(at + 1, f"c{at}", printed, is_error=command in failed, **told))
     if later:
         records.append(person(first + 90, later, parent=first + 2 * len(commands), **told))
     records[0]["parentUuid"] = None
@@ -40,6 +47,3 @@ def archive_of_sessions(folder: Path, *sessions: Sequence[Record]) -> Archive:
     with Ingester(settings) as ingester:
         ingester.ingest([folder / "transcripts"])
     return Archive(settings.archive)
-
-
-__all__ = ["ASKED", "STEPS", "Turn", "archive_of_sessions", "did", "session_id"]

@@ -48,7 +48,10 @@ def test_what_was_done_in_two_sessions_is_a_habit_with_the_words_that_asked_for_
         [did(1, *STEPS), did(2, *STEPS[:2])],
         [did(1, *STEPS), did(2, *STEPS, failed=["make lint"])],
         [did(1, *STEPS), did(2, STEPS[0], "rm -rf build", *STEPS[1:])],
-        [did(1, "git add a.py", "git commit -m 'one thing'", "git push x y"), did(2, "git add b.py", "git commit -m two", "git push z")],
+        [
+            did(1, "git add a.py", "git commit -m 'one thing'", "git push x y"),
+            did(2, "git add b.py", "git commit -m two", "git push z"),
+        ],
     ],
     ids=["one session", "other steps", "a step failed", "something destroyed in between", "little is the same"],
 )
@@ -69,13 +72,14 @@ def test_a_skill_tells_its_steps_with_footnotes_and_allows_what_only_tests(twice
     text = skill_text(habit)
     front = yaml.safe_load(text.split("---")[1])
 
+    told = "Runs make fmt, then make lint, then make test. Use it where one of these is due, or when asked as in:"
     assert front == {
         "name": "fmt-lint-test",
-        "description": f'Runs make fmt, then make lint, then make test. Use it where one of these is due, or when asked as in: "{ASKED}".',
+        "description": f'{told} "{ASKED}".',
         "allowed-tools": "Bash(make fmt) Bash(make lint) Bash(make test)",
     }
     assert "1. `make fmt`\n2. `make lint`\n3. `make test`\n" in text
-    assert f'[^1]: person in session {session_id(1)}, entry ' in text
+    assert f"[^1]: person in session {session_id(1)}, entry " in text
     assert reasons(habit, twice) == []
 
 

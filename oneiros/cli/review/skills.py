@@ -65,9 +65,7 @@ def skills(context: typer.Context, as_json: AsJson = False) -> None:
         count = len({one.session_id for one in group})
         said = shown_line(" ".join(group[0].text.split()))
         data(f'idea, {count} {"session" if count == 1 else "sessions"}, {id8_of(group[-1].session_id)}{when}: "{said}"')
-    talk(
-        f"{len(habits)} habits, {len(ideas)} ideas." + (" oneiros skills draft ID" if habits else "")
-    )
+    talk(f"{len(habits)} habits, {len(ideas)} ideas." + (" oneiros skills draft ID" if habits else ""))
     if not (habits or ideas):
         raise typer.Exit(1)
 
