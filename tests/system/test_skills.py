@@ -127,3 +127,15 @@ def test_with_a_key_a_skill_is_installed_by_a_yes_that_is_signed(keyed: House) -
 
     assert refused.code == 2 and taken.code == 0 and not taken.left, (refused, taken)
     assert gone.code == 0 and not (folder / ".claude").exists(), gone
+
+
+def test_what_the_assistant_notes_is_marked_as_its_own(house: House) -> None:
+    session = "77777777-1111-4111-8111-111111111111"
+    told = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": session}
+
+    done = at_terminal(house, [], "episode", "The tests take four minutes.", variables=told)
+
+    [file] = (house.root / "episodes").rglob("*.md")
+    text = file.read_text(encoding="utf-8")
+    assert done.code == 0 and "title: 'The assistant observed: The tests take four minutes.'" in text, done
+    assert f"observed_in: {session}" in text and "- observation" in text
