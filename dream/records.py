@@ -130,6 +130,21 @@ Words = Quote | Given
 
 
 @dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a topic that a statement founds is filed under, and what the statement cites."""
+
+    type: str = ""  # semantic, procedural or episodic
+    namespace: str = ""
+    tags: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()  # addresses and names of files
+
+    def told(self) -> dict[str, Sequence[str]]:
+        """What there is of it, by its name."""
+        every = {"type": [self.type], "namespace": [self.namespace], "tags": self.tags, "citations": self.citations}
+        return {name: values for name, values in every.items() if any(values)}
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One statement that a topic might take up, with the words it rests on."""
 
@@ -143,6 +158,16 @@ class Candidate:
     project: str = ""
     context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
     given: tuple[Given, ...] = ()  # evidence that no session holds; then there are no quotes
+    metadata: Metadata = Metadata()
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The metadata that the person did not say in the words that are quoted: nobody is believed about that."""
+        said = " ".join(
+            words.text for words in self.evidence if not isinstance(words, Quote) or words.role is Role.PERSON
+        )
+        every = (value for values in self.metadata.told().values() for value in values)
+        return tuple(one for one in every if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", said, re.IGNORECASE))
 
     @property
     def evidence(self) -> tuple[Words, ...]:

@@ -110,6 +110,9 @@ def said_lines(hunk: Hunk) -> Iterator[str]:
         more = len(words.text) - QUOTE_CHARS
         text = words.text if more <= 0 else f"{words.text[:QUOTE_CHARS]}… ({more} characters more)"
         yield from (f"  > {line}" for line in shown(text).split("\n"))
+    for name, values in candidate.metadata.told().items():
+        marked = (f"{shown_line(one)}{' (agent_inferred)' if one in candidate.inferred else ''}" for one in values)
+        yield f"{name}: {', '.join(marked)}"
     yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
     yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
 
@@ -180,6 +183,8 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
         "replaces": shown(hunk.update.place.old_text),
         "reason": hunk.reason,
         "warnings": list(warnings_about(hunk)),
+        "metadata": {name: list(values) for name, values in candidate.metadata.told().items()},
+        "agent_inferred": list(candidate.inferred),
         "quotes": [
             {
                 "session": quote.session_id,

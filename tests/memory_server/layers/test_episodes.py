@@ -112,7 +112,9 @@ def test_the_exchange_of_a_note_is_masked_read_when_asked_for_found_by_nobody_an
 
 def test_what_an_assistant_observed_says_so_and_a_session_has_room_for_ten(memory: Memory) -> None:
     session = "11111111-1111-4111-8111-111111111111"
-    seen = [memory.add_episode(GivenEpisode(f"Build {n} is slow, key {SECRET}", observed_in=session)) for n in range(10)]
+    seen = [
+        memory.add_episode(GivenEpisode(f"Build {n} is slow, key {SECRET}", observed_in=session)) for n in range(10)
+    ]
 
     written = (memory.root.path / seen[0].path).read_text(encoding="utf-8")
     assert seen[0].title.startswith("The assistant observed: Build 0 is slow")
