@@ -21,7 +21,7 @@ from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Planner
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
-from dream.decisions.skills import put_skill, require_untouched, take_skill
+from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
@@ -258,6 +258,7 @@ class Decisions:
         with self.locked():
             self._log.chain.require_sound()
             text = skill_text(habit)
+            require_place(file, text)
             made = put_skill(file, text)
             change = FileChange(shown, "", hash_of(text), hash_of(text))
             approval = Approval(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from crawler.archive.choice import git_common_directory
-from dream.decisions.skills import skill_file
+from dream.decisions.skills import require_place
 from dream.evidence import Evidence
 from dream.extract.habits import habits_in
 from dream.judge.skill import refusals_of_skill
@@ -93,7 +93,8 @@ def accept(
     environment: Environment = context.obj
     decisions = decisions_of(environment)
     habit = SkillDrafts(decisions.root).draft(name)
-    file = skill_file(_skills_folder(environment, habit, mine=mine), name_of(habit))
+    file = _skills_folder(environment, habit, mine=mine) / name_of(habit) / "SKILL.md"
+    require_place(file, skill_text(habit))
     _require_passed(environment, habit)
     data("\n".join(f"  | {line}" for line in shown(skill_text(habit)).splitlines()))
     data(f"It allows without asking: {', '.join(allowed_by(habit)) or 'nothing'}")
