@@ -27,7 +27,7 @@ from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.skill import SkillDrafts, name_of, skill_text
+from dream.proposals.skill import forget_drafts, name_of, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
 from dream.records import Habit, Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -359,7 +359,7 @@ class Decisions:
         with self.locked():
             removed = self.store.forget(session_ids)
             DreamProgress(self.root).forget(session_ids)
-            SkillDrafts(self.root).forget(session_ids)
+            forget_drafts(self.root, session_ids)
             for proposal in self.store.proposals():
                 self.desk.write_out(proposal, self.now().date())
         return removed

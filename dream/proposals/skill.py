@@ -1,30 +1,24 @@
-"""A habit as a skill: the `SKILL.md` that a client would read, and the drafts that wait for a person.
+"""A habit as a skill: the `SKILL.md` that a client would read, as a draft in `proposals/skills/<id>/`.
 
-    proposals/skills/<id>/draft.json   the habit, with its calls and quotes
-    proposals/skills/<id>/SKILL.md     the same for a person; what is installed is made from the draft alone
-
-A skill allows no tool but what only tests, checks, formats or builds, in exactly the words in which it was run.
+A draft is there to be read: what a person accepts is made from the archive again. A skill allows no tool but what only
+tests, checks, formats or builds, in exactly the words in which it was run.
 """
 
-import json
 import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import msgspec
 import yaml
 
 from dream.records import Habit
 from dream.statements.deeds import GAP, shown_command
-from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 
 MAX_CITED = 5  # sessions, the newest
 NAME_PARTS = 4
-ID = re.compile(r"[0-9a-f]{12}")
 NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 ALLOWED = re.compile(
     r"(?:make|just|task|mise|npm|pnpm|yarn|bun|cargo|go|uv|poetry|hatch|tox|nox|gradlew?|mvn|dotnet|deno)(?: run)?"
@@ -79,34 +73,16 @@ def _flat(text: str) -> str:
     return shown_line(" ".join(text.split()))
 
 
-class SkillDrafts:
-    """The drafts of one memory."""
+def save_draft(root: MemoryRoot, habit: Habit) -> Path:
+    """Writes a skill among the proposals; returns its file."""
+    file = root.path / "proposals" / "skills" / habit.id / "SKILL.md"
+    replace_file(file, skill_text(habit))
+    return file
 
-    def __init__(self, root: MemoryRoot):
-        self._folder = root.path / "proposals" / "skills"
 
-    def save(self, habit: Habit) -> Path:
-        """Writes a draft, and the skill as a person reads it; returns that file."""
-        replace_file(self._folder / habit.id / "draft.json", msgspec.json.format(msgspec.json.encode(habit), indent=1))
-        replace_file(self._folder / habit.id / "SKILL.md", skill_text(habit))
-        return self._folder / habit.id / "SKILL.md"
-
-    def draft(self, name: str) -> Habit:
-        """A draft by its id or the beginning of it. Raises ContentError where there is none, or it is damaged."""
-        found = [
-            folder for folder in self._folder.glob("*") if ID.fullmatch(folder.name) and folder.name.startswith(name)
-        ]
-        if len(found) != 1 or not name:
-            raise ContentError(f"there is no draft {name[:40]!r}", remedy="`oneiros skills draft ID` writes one")
-        try:
-            return msgspec.json.decode((found[0] / "draft.json").read_bytes(), type=Habit)
-        except (OSError, msgspec.MsgspecError) as error:
-            what = f"the draft cannot be read ({error})"
-            raise ContentError(what, where=found[0], remedy="Remove its folder, and draft it again") from error
-
-    def forget(self, session_ids: Iterable[str]) -> None:
-        """Removes the drafts that name one of these sessions."""
-        for file in self._folder.glob("*/draft.json"):
-            text = file.read_text(encoding="utf-8", errors="replace")
-            if any(json.dumps(session_id) in text for session_id in session_ids):
-                shutil.rmtree(file.parent)
+def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
+    """Removes the drafts that name one of these sessions."""
+    for file in (root.path / "proposals" / "skills").glob("*/SKILL.md"):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if any(session_id in text for session_id in session_ids):
+            shutil.rmtree(file.parent)

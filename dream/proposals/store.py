@@ -2,7 +2,7 @@
 
     queue.json               hunks that wait for a day with room
     <date>-<n>/hunks.json    the hunks of one proposal; beside it the same for a person, proposal.md and changes.diff
-    skills/<id>/             a skill that a habit would make (see `skill.py`)
+    skills/<id>/             a skill that a habit would make, to be read (see `skill.py`)
     rejected.jsonl           what was turned down, by meaning and source
     decisions.jsonl          every decision, without a word of it (see `decisions/chain.py`)
 

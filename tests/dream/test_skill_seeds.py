@@ -62,7 +62,7 @@ def told_of(folder: Path, commands: tuple[str, ...], **more: object) -> tuple[li
     """The skills that two sessions with these commands lead to: those that pass the gate, and those that do not."""
     archive = archive_of_sessions(folder, *(did(number, *commands, **more) for number in (1, 2)))  # type: ignore[arg-type]
     evidence, redactor = Evidence(archive), Redactor()
-    passed, refused = [], []
+    passed, refused = list[str](), list[str]()
     for habit in habits_in(archive)[0]:
         text = skill_text(habit)
         (refused if refusals_of_skill(habit, text, evidence, redactor) else passed).append(text)

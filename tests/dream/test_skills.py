@@ -12,7 +12,7 @@ from dream.extract import find_candidates
 from dream.extract.habits import habits_in
 from dream.judge.gate import RefusalReason
 from dream.judge.skill import refusals_of_skill
-from dream.proposals.skill import SkillDrafts, allowed_by, name_of, skill_text, steps_of
+from dream.proposals.skill import allowed_by, forget_drafts, name_of, save_draft, skill_text, steps_of
 from dream.records import Habit
 from dream.statements.deeds import shown_command
 from memory_server.redaction import Redactor
@@ -143,13 +143,14 @@ def test_an_idea_that_was_said_twice_is_one(tmp_path: Path) -> None:
     assert habits == [] and [one.session_id for one in group] == [session_id(1), session_id(2)]
 
 
-def test_a_draft_is_read_back_and_forgotten_with_its_sessions(tmp_path: Path, twice: Archive) -> None:
+def test_a_draft_is_forgotten_with_its_sessions(tmp_path: Path, twice: Archive) -> None:
     [habit] = habits_in(twice)[0]
-    drafts = SkillDrafts(MemoryRoot(tmp_path / "memory", tmp_path / "states"))
+    root = MemoryRoot(tmp_path / "memory", tmp_path / "states")
 
-    file = drafts.save(habit)
+    file = save_draft(root, habit)
 
-    assert drafts.draft(habit.id[:6]) == habit
     assert file.read_text(encoding="utf-8") == skill_text(habit) and name_of(habit) == "fmt-lint-test"
-    drafts.forget([session_id(2)])
+    forget_drafts(root, [session_id(3)])
+    assert file.exists()
+    forget_drafts(root, [session_id(2)])
     assert not file.exists()

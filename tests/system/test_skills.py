@@ -109,13 +109,13 @@ def test_the_assistant_installs_nothing(house: House, app: Path) -> None:
     assert without.returncode == 2 and not skill_in(app).exists() and not skill_in(house.folder).exists()
 
 
-def test_a_draft_that_somebody_rewrote_is_refused(house: House, app: Path) -> None:
-    [file] = (house.root / "proposals" / "skills").glob("*/draft.json")
+def test_a_draft_that_somebody_rewrote_is_not_what_is_installed(house: House, app: Path) -> None:
+    [file] = (house.root / "proposals" / "skills").glob("*/SKILL.md")
     file.write_text(file.read_text(encoding="utf-8").replace("make lint", "make evil"), encoding="utf-8")
 
     seen = decide(house, app, "accept", file.parent.name)
 
-    assert seen.code == 1 and "did not take these steps" in seen.screen and not skill_in(app).exists(), seen
+    assert seen.code == 0 and "make evil" not in seen.screen + skill_in(app).read_text(encoding="utf-8"), seen
 
 
 def test_with_a_key_a_skill_is_installed_by_a_yes_that_is_signed(keyed: House) -> None:

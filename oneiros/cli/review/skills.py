@@ -10,15 +10,15 @@ from dream.decisions.skills import require_place
 from dream.evidence import Evidence
 from dream.extract.habits import habits_in
 from dream.judge.skill import refusals_of_skill
-from dream.proposals.skill import SkillDrafts, allowed_by, name_of, skill_text, steps_of
-from dream.records import Habit
+from dream.proposals.skill import allowed_by, name_of, save_draft, skill_text, steps_of
+from dream.records import Habit, Quote
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.sessions import id8_of, project_name
 from memory_server.redaction import Redactor
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import agreed, signed
-from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.cli.terminal.output import data, talk
 from oneiros.dreaming import decisions_of
 from oneiros.environment import Environment
 from oneiros.hooks.whereabouts import branch_and_top
@@ -38,7 +38,7 @@ def add_commands(app: typer.Typer) -> None:
     app.add_typer(group, name="skills", epilog="\b\nExample: oneiros skills")
 
 
-def skills(context: typer.Context, as_json: AsJson = False) -> None:
+def skills(context: typer.Context) -> None:
     """List what you do again and again; make a skill of it.
 
     Read are the calls of archived sessions that succeeded, and where you wished for a script, a command or a skill.
@@ -47,25 +47,16 @@ def skills(context: typer.Context, as_json: AsJson = False) -> None:
         return
     environment: Environment = context.obj
     habits, ideas = habits_in(archive_of(require_memory(environment.choice.root)))
-    if as_json:
-        ideas = [
-            [{"session": one.session_id, "entry": one.entry, "text": shown(one.text)} for one in group]
-            for group in ideas
-        ]
-        data_json({"habits": [_json(habit) for habit in habits], "ideas": ideas})
-        return
     for habit in habits[:MOST]:
         last = f"{habit.last:%Y-%m-%d}" if habit.last else "undated"
         data(f"{habit.id[:8]}  {len(habit.times)} sessions, last {last}  {shown_line(habit.project)}".rstrip())
         data(f"    {'; '.join(steps_of(habit))}")
         for quote in habit.quotes[:2]:
-            data(f'    you, session {id8_of(quote.session_id)}: "{shown_line(" ".join(quote.text.split()))}"')
+            data(f"    {_said(quote)}")
     for group in ideas[:MOST]:
-        when = f", {group[-1].time:%Y-%m-%d}" if group[-1].time else ""
         count = len({one.session_id for one in group})
-        said = shown_line(" ".join(group[0].text.split()))
-        data(f'idea, {count} {"session" if count == 1 else "sessions"}, {id8_of(group[-1].session_id)}{when}: "{said}"')
-    talk(f"{len(habits)} habits, {len(ideas)} ideas." + (" oneiros skills draft ID" if habits else ""))
+        data(f"idea, {count} session{'s' * (count > 1)}: {_said(group[-1])}")
+    talk(f"{len(habits)} habits, {len(ideas)} ideas.{' A skill of one: oneiros skills draft ID' * bool(habits)}")
     if not (habits or ideas):
         raise typer.Exit(1)
 
@@ -74,14 +65,10 @@ def draft(context: typer.Context, name: Name) -> None:
     """Write a skill that a habit would make, as a proposal."""
     environment: Environment = context.obj
     root = require_memory(environment.choice.root)
-    found = [habit for habit in habits_in(archive_of(root))[0] if name and habit.id.startswith(name)]
-    if len(found) != 1:
-        remedy = "`oneiros skills` names the habits; an idea becomes one once it was done in two sessions"
-        raise UsageError(f"no habit, or more than one, begins with {name[:40]!r}", remedy=remedy)
-    _require_passed(environment, found[0])
-    file = SkillDrafts(root).save(found[0])
-    data(shown(file.read_text(encoding="utf-8")).rstrip())
-    talk(f"{file.relative_to(root.path)}. Nothing takes effect before: oneiros skills accept {found[0].id[:8]}")
+    habit = _passed(environment, name)
+    file = save_draft(root, habit)
+    data(shown(skill_text(habit)).rstrip())
+    talk(f"{file.relative_to(root.path)}. Nothing takes effect before: oneiros skills accept {habit.id[:8]}")
 
 
 def accept(
@@ -89,18 +76,15 @@ def accept(
     name: Name,
     mine: Annotated[bool, typer.Option("--mine", help="for all of your projects, not the one you stand in")] = False,
 ) -> None:
-    """Install a drafted skill: all of it is shown, and what it allows; asks for your consent."""
+    """Install a skill: all of it is shown, and what it allows; asks for your consent."""
     environment: Environment = context.obj
-    decisions = decisions_of(environment)
-    habit = SkillDrafts(decisions.root).draft(name)
+    decisions, habit, home = decisions_of(environment), _passed(environment, name), environment.home
     file = _skills_folder(environment, habit, mine=mine) / name_of(habit) / "SKILL.md"
     require_place(file, skill_text(habit))
-    _require_passed(environment, habit)
     data("\n".join(f"  | {line}" for line in shown(skill_text(habit)).splitlines()))
     data(f"It allows without asking: {', '.join(allowed_by(habit)) or 'nothing'}")
     data(f"It goes to {file}, which is new.")
     consent = agreed(environment)
-    home = environment.home
     noted = f"~/{file.relative_to(home)}" if file.is_relative_to(home) else str(file)
     with signed(environment, decisions):
         decisions.install(habit, file, noted, consent)
@@ -121,12 +105,17 @@ def revert(context: typer.Context, name: Annotated[str, typer.Argument(help="its
     talk(f"{file} is gone.")
 
 
-def _require_passed(environment: Environment, habit: Habit) -> None:
-    """Raises ContentError where the gate refuses the skill."""
-    evidence = Evidence(archive_of(require_memory(environment.choice.root)), environment.home)
-    refused = refusals_of_skill(habit, skill_text(habit), evidence, Redactor(environment.person.deny_words))
-    if refused:
-        raise ContentError(f"refused, {refused[0].reason}: {refused[0].what}", where=f"skill {habit.id[:8]}")
+def _passed(environment: Environment, name: str) -> Habit:
+    """A habit by the beginning of its id. Raises UsageError for none, ContentError where the gate refuses its skill."""
+    archive = archive_of(require_memory(environment.choice.root))
+    found = [habit for habit in habits_in(archive)[0] if name and habit.id.startswith(name)]
+    if len(found) != 1:
+        remedy = "`oneiros skills` names the habits; an idea becomes one once it was done in two sessions"
+        raise UsageError(f"no habit, or more than one, begins with {name[:40]!r}", remedy=remedy)
+    redactor = Redactor(environment.person.deny_words)
+    if refused := refusals_of_skill(found[0], skill_text(found[0]), Evidence(archive), redactor):
+        raise ContentError(f"refused, {refused[0].reason}: {refused[0].what}", where=f"skill {found[0].id[:8]}")
+    return found[0]
 
 
 def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Path:
@@ -144,13 +133,6 @@ def _skills_folder(environment: Environment, habit: Habit, *, mine: bool) -> Pat
     return folder
 
 
-def _json(habit: Habit) -> dict[str, object]:
-    return {
-        "id": habit.id,
-        "name": name_of(habit),
-        "project": habit.project,
-        "sessions": [one.session_id for one in habit.times],
-        "last": habit.last.isoformat() if habit.last else None,
-        "steps": steps_of(habit),
-        "quotes": [{"session": one.session_id, "entry": one.entry, "text": shown(one.text)} for one in habit.quotes],
-    }
+def _said(quote: Quote) -> str:
+    day = f", {quote.time:%Y-%m-%d}" if quote.time else ""
+    return f'you, session {id8_of(quote.session_id)}{day}: "{shown_line(" ".join(quote.text.split()))}"'
