@@ -250,10 +250,10 @@ class Decisions:
         self._bring_level()
         return Arranged(arranged.name, plan.approval.text, self._commit_of(plan))
 
-    def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> Approval:
-        """Puts a skill where `file` says, `shown` being how its place is noted.
+    def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
+        """Puts a skill where `file` says; `shown` is how that is noted.
 
-        Raises UsageError where anything is there already, NeedsRepair where the disk refuses; then nothing has changed.
+        Raises UsageError where another is there, NeedsRepair where the disk refuses: then it can be accepted again.
         """
         with self.locked():
             self._log.chain.require_sound()
@@ -264,13 +264,8 @@ class Decisions:
             approval = Approval(
                 Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=name_of(habit), nonce=new_nonce()
             )
-            try:
-                self.store.add_approval(approval)
-                self._log.add(self._log.entry(approval, consent))
-            except BaseException:
-                take_skill(file, made)
-                raise
-            return approval
+            self.store.add_approval(approval)
+            self._log.add(self._log.entry(approval, consent))
 
     def installed(self) -> list[Approval]:
         """The skills that were installed and not taken away again, by decisions that the chain vouches for."""

@@ -1,8 +1,8 @@
 """What was done, as steps: the commands of an exchange that succeeded, one after the other.
 
-Who looks for habits and who checks a skill made of one must agree on it. What only looks about is no step. What cannot
-be taken back, what failed and what holds a secret is none either, and ends the run of steps: nothing leads over it. Of
-a command only those words are ever shown that were the same each time and can hold neither a sentence nor a secret.
+Who looks for habits and who checks a skill made of one must agree on it. What failed or only looks about is no step.
+What cannot be taken back or holds a secret is none either, and ends the run of steps: nothing leads over it. Of a
+command only those words are ever shown that were the same each time and can hold neither a sentence nor a secret.
 """
 
 import re
@@ -19,9 +19,9 @@ from memory_server.language.cues import folded
 
 GAP = "…"  # in the place of what differs, or is not shown
 LOOKS = frozenset(
-    "ls cat grep egrep rg find fd head tail wc echo pwd sed awk cd pushd popd sleep which type command test [ [[ true"
+    "ls cat grep egrep rg find fd head tail wc echo pwd sed awk cd pushd popd sleep which type test [ [[ true"
     " false for do done if then elif else fi while case esac tree stat file sort jq yq printf export unset cut tr uniq"
-    " ps env date diff read set source . less man tee xargs timeout wait jobs history time clear mkdir touch".split()
+    " ps env date diff read set source . less man tee wait jobs history clear mkdir touch".split()
 )
 GIT_LOOKS = frozenset("diff status log show branch rev-parse remote blame ls-files config describe shortlog".split())
 NESTED = frozenset("run exec pr issue release compose tool x api workflow repo image container".split())
@@ -34,12 +34,10 @@ NOT_TAKEN_BACK = folded(
     r"|reflog|teardown|down|terminate|publish|login|logout)(?=\s|$)|\[redacted:"
     r"|^(?:\S*/)?(?:(?:ba|z|da|fi|k)?sh|python3?|node|ruby|perl)(?: -\w*)*$"
 )  # what destroys, reaches outside as somebody, runs what nobody sees, or held a secret: no step, and no way over it
-RUNS_OTHERS = re.compile(
-    r"(?:^|\s)-(?:delete|exec\w*|ok\w*)(?=\s|$)|^(?:xargs|timeout|command|time)\s.*\b(?:rm|sh|bash|dd|kill|shred)\b"
-)
-FEEDS_A_SHELL = re.compile(
-    r"\|&?\s*(?:\w+=\S*\s+|env\s+|\S*/)*(?:ba|z|da|fi|k)?sh\b|\|&?\s*(?:\S*/)?(?:python|perl|ruby|node)"
-)
+UNSEEN = re.compile(
+    r"\|&?\s*(?:\w+=\S*\s+|env\s+|\S*/)*(?:(?:ba|z|da|fi|k)?sh|python3?|perl|ruby|node|xargs)\b"
+    r"|\s-(?:delete|exec\w*|ok\w*)(?=\s|$)"
+)  # what is fed to a program that runs it
 HEREDOC = re.compile(r"<<-?\s*([\"']?)(\w+)\1.*?^[ \t]*\2$", re.DOTALL | re.MULTILINE)
 OPERATOR = re.compile(r"[;&|()\n]+")
 ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
@@ -91,39 +89,35 @@ class Deeds:
 def deeds_in(session: SessionTurns) -> Iterator[Deeds]:
     """The runs of a session, in its order."""
     prompts: list[Turn] = []
-    steps: list[Deed] = []
-    found: list[tuple[tuple[Deed, ...], int]] = []
+    runs: list[tuple[list[Deed], int]] = [([], 0)]  # each with how many prompts stand before it
     for turn in session.turns:
         if turn.is_prompt:
-            found.append((tuple(steps), len(prompts)))
-            steps = []
             prompts.append(turn)
+            runs.append(([], len(prompts)))
         elif turn.role is Role.TOOL and turn.tool == "Bash":
             for step in _steps_of(turn):
                 if step is None:
-                    found.append((tuple(steps), len(prompts)))
-                    steps = []
-                elif not steps or steps[-1].key != step.key:
-                    steps.append(step)
-    found.append((tuple(steps), len(prompts)))
-    for run, place in found:
-        if run:
-            yield Deeds(session, run, tuple(prompts[max(0, place - 1) : place + 1]))
+                    runs.append(([], len(prompts)))
+                elif not runs[-1][0] or runs[-1][0][-1].key != step.key:
+                    runs[-1][0].append(step)
+    for steps, place in runs:
+        if steps:
+            yield Deeds(session, tuple(steps), tuple(prompts[max(0, place - 1) : place + 1]))
 
 
 def _steps_of(turn: Turn) -> Iterator[Deed | None]:
     """The steps of a call; None where a run ends."""
-    command = arguments_of(turn).get("command")
-    if turn.is_error or not turn.is_answered or not isinstance(command, str):
-        return
+    command = str(arguments_of(turn).get("command", ""))
     text = HEREDOC.sub("", command.replace("\\\n", " "))
-    if FEEDS_A_SHELL.search(text):
+    has_failed = turn.is_error or not turn.is_answered
+    if UNSEEN.search(text) or (has_failed and NOT_TAKEN_BACK.search(text)):
         yield None
+    if has_failed:
         return
     for words, is_fed in _simple_commands(text):
         program = words[0].rpartition("/")[2]
         looks = program in LOOKS or (program == "git" and bool(GIT_LOOKS.intersection(words[1:4])))
-        if (RUNS_OTHERS if looks else NOT_TAKEN_BACK).search(" ".join(words)) or not SHOWN.fullmatch(program):
+        if not looks and (NOT_TAKEN_BACK.search(" ".join(words)) or not SHOWN.fullmatch(program)):
             yield None
         elif not looks and not is_fed:
             yield Deed(tuple(words), turn.entries[0])
