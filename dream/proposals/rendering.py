@@ -188,8 +188,6 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
         "replaces": shown(hunk.update.place.old_text),
         "reason": hunk.reason,
         "warnings": list(warnings_about(hunk)),
-        "metadata": {name: list(values) for name, values in candidate.metadata.told().items()},
-        "agent_inferred": list(candidate.inferred),
         "quotes": [
             {
                 "session": quote.session_id,
@@ -210,6 +208,8 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
             }
             for given in candidate.given
         ],
+        "metadata": {name: list(values) for name, values in candidate.metadata.told().items()},
+        "agent_inferred": list(candidate.inferred),
     }
 
 

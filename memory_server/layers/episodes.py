@@ -74,7 +74,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
     """Masks a note and writes it; one that is there with the same `episode_id` and words is given back as it is.
 
     Raises UsageError for an unusable one and where a session has observed enough, EpisodeTaken where another note has
-    its `episode_id`, NeedsRepair where the disk refuses. One process at a time may write notes with ids of their senders.
+    its `episode_id`, NeedsRepair where the disk refuses. One process at a time may write notes with ids of senders.
     """
 
     def clean(value: str) -> str:

@@ -94,8 +94,8 @@ GROUPS = {
         Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
-        Row("skills", "List what you do again and again; make a skill of it.", "skills"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
+        Row("skills", "List what you do again and again; make a skill of it.", "skills"),
         Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
     "Keep it in order": (
