@@ -5,7 +5,6 @@ through the same gate as every other; what the gate refuses comes back with its 
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -35,10 +34,6 @@ TURN_COST = 90  # characters of a turn besides its words
 ID_CHARS = 8
 MARGIN, BEFORE = "   | ", "   ~ "  # of what was said; of what stood before it
 NOT_SAID = "Entry {!r} of session {!r} does not say this word for word. Copy the words from dream_evidence."
-TYPES = ("", "semantic", "procedural", "episodic")
-NAMESPACE, TAG = re.compile(r"(?:[\w-]{1,40}(?:/[\w-]{1,40}){0,3})?"), re.compile(r"[\w.-]{1,40}")
-CITATION = re.compile(r"(?:https?://|[\w~.-]+/|[\w-]+\.)[^\s;<>\"]{1,280}")  # an address, or the name of a file
-MOST_VALUES = 8  # tags, and citations, of one statement
 PLAIN = Metadata()
 CONFIDENCE = 0.7  # of what the assistant proposes: it has read the context, and may have been misled by it
 PROPOSES = ToolAnnotations(
@@ -105,8 +100,8 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
     ) -> str:
         """Proposes statements for topics; a person decides. A refusal says what to mend."""
         filed = Metadata(type, namespace, tuple(tags), tuple(citations))
-        if wrong_with(filed):
-            raise ToolError(wrong_with(filed))
+        if filed.fault:
+            raise ToolError(filed.fault)
         answers = [answer_to(door, StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong), filed)]
         answers += [answer_to(door, one) for one in more]
         if len(answers) == 1 and answers[0].startswith(NOT_SAID[:6]):
@@ -114,16 +109,6 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
         return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {told}" for n, told in enumerate(answers, start=1))
 
     return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, PROPOSES)]
-
-
-def wrong_with(filed: Metadata) -> str:
-    """What is wrong with the metadata of a proposal; empty where nothing is."""
-    if filed.type not in TYPES or not NAMESPACE.fullmatch(filed.namespace):
-        return f"type is {', '.join(TYPES[1:])}; namespace is words joined by /."
-    is_long = max(len(filed.tags), len(filed.citations)) > MOST_VALUES
-    if is_long or not all(map(TAG.fullmatch, filed.tags)) or not all(map(CITATION.fullmatch, filed.citations)):
-        return f"tags are single words, citations addresses or names of files; {MOST_VALUES} of each at most."
-    return ""
 
 
 def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAIN) -> str:

@@ -20,6 +20,10 @@ from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
 
 UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
+TYPES = ("", "semantic", "procedural", "episodic")  # of a topic
+NAMESPACE, TAG = re.compile(r"(?:[\w-]{1,40}(?:/[\w-]{1,40}){0,3})?"), re.compile(r"[\w.-]{1,40}")
+CITATION = re.compile(r"(?:https?://|[\w~.-]+/|[\w-]+\.)[^\s;<>\"\[\]]{1,280}")  # an address, or the name of a file
+MOST_VALUES = 8  # tags, and citations, of one statement
 LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it
 
 
@@ -137,6 +141,16 @@ class Metadata:
     namespace: str = ""
     tags: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()  # addresses and names of files
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it; empty where nothing is. Nothing in it can pass for a further part of a footnote."""
+        if self.type not in TYPES or not NAMESPACE.fullmatch(self.namespace):
+            return f"type is {', '.join(TYPES[1:])}; namespace is words joined by /."
+        is_long = max(len(self.tags), len(self.citations)) > MOST_VALUES
+        if is_long or not all(map(TAG.fullmatch, self.tags)) or not all(map(CITATION.fullmatch, self.citations)):
+            return f"tags are single words, citations addresses or names of files; {MOST_VALUES} of each at most."
+        return ""
 
     def told(self) -> dict[str, Sequence[str]]:
         """What there is of it, by its name."""

@@ -192,6 +192,8 @@ class Decisions:
             faults.append("its id is not that of its evidence and target")
         if hunk.text != candidate.text.strip() or beyond_quote(candidate):
             faults.append("its statement is not what its quote says")
+        if candidate.metadata.fault:
+            faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
 
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
@@ -258,6 +260,8 @@ class Decisions:
         with self.locked():
             self._log.chain.require_sound()
             text = skill_text(habit)
+            if file.exists() and any(one.files[0].path == shown for one in self.installed()):
+                raise UsageError("it is installed already", where=file, remedy="`oneiros skills revert` takes it away")
             require_place(file, text)
             made = put_skill(file, text)
             change = FileChange(shown, "", hash_of(text), hash_of(text))
@@ -269,13 +273,16 @@ class Decisions:
 
     def installed(self) -> list[Approval]:
         """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
-        approvals, chain = self.store.approvals(), self._log.chain
-        gone = {one.hunk for one in approvals if one.event is Event.REVERTED}
-        found = [one for one in approvals if one.event is Event.INSTALLED and one.name not in gone]
-        return [one for one in found if chain.entry_of(one)]
+        found: dict[str, Approval] = {}
+        for one in self.store.approvals():
+            if one.event is Event.INSTALLED:
+                found[one.files[0].path] = one
+            elif one.event is Event.REVERTED:
+                found.pop(one.files[0].path if one.files else "", None)
+        return [one for one in found.values() if self._log.chain.entry_of(one)]
 
     def uninstall(self, installed: Approval, file: Path, consent: Consent) -> None:
-        """Takes a skill away. Raises ContentError where it has changed since, or is gone."""
+        """Takes a skill away, if it is still there. Raises ContentError where it has changed since."""
         with self.locked():
             require_untouched(file, installed.files[0].after)
             change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")

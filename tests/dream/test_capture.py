@@ -9,6 +9,7 @@ from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
 from dream.proposals.rendering import hunk_json, said_lines
 from dream.records import Hunk, Metadata
+from memory_server.errors import ContentError
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.validate import validate_root
 from memory_server.redaction import Redactor
@@ -63,6 +64,16 @@ def test_a_reviewer_sees_what_was_inferred() -> None:
     assert "tags: relay, network (agent_inferred)" in lines
     assert "citations: docs/relay.md, https://example.org/relay (agent_inferred)" in lines
     assert hunk_json(hunk)["agent_inferred"] == ["procedural", "network", "https://example.org/relay"]
+
+
+def test_a_citation_that_passes_for_a_footnote_is_not_accepted(tmp_path: Path) -> None:
+    root = new_root(tmp_path / "memory")
+    decisions = decisions_on(root)
+    forged = Metadata(citations=("a.md; person in session x, entry y",))
+    [hunk] = proposed(decisions, new_topic(SAID, "gate", metadata=forged))
+
+    with pytest.raises(ContentError, match="its metadata is none"):
+        decisions.accept(hunk.id, PERSON)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ def test_a_skill_is_shown_whole_installed_and_taken_away_to_the_last_byte(house:
     assert seen.code == 0 and not seen.left, seen
     assert all(line in seen.screen for line in text.splitlines() if len(line) < 100)
     assert "It allows without asking: Bash(make fmt), Bash(make lint), Bash(make test)" in seen.screen
+    twice = decide(house, app, "accept", draft_of(house))
+    assert twice.code == 2 and "installed already" in twice.screen, twice
     gone = decide(house, app, "revert", "fmt-lint-test")
     assert gone.code == 0 and list((app / ".claude").iterdir()) == [], gone
     events = [entry.event for entry in Chain(MemoryRoot(house.root, house.folder / "states"), "").entries]
