@@ -19,7 +19,7 @@ from crawler.compress.exchanges import greatest_cut
 from crawler.transcripts.turns import Role, Turn
 from dream.evidence import Evidence, SessionTurns
 from dream.mending import MENDABLE, Check, found_quotes, nearest, with_agreement
-from dream.records import Candidate, Kind, State
+from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested
 from memory_server.escaping import shown
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
@@ -34,6 +34,7 @@ TURN_COST = 90  # characters of a turn besides its words
 ID_CHARS = 8
 MARGIN, BEFORE = "   | ", "   ~ "  # of what was said; of what stood before it
 NOT_SAID = "Entry {!r} of session {!r} does not say this word for word. Copy the words from dream_evidence."
+PLAIN = Metadata()
 CONFIDENCE = 0.7  # of what the assistant proposes: it has read the context, and may have been misled by it
 # nothing of layer 1 changes before a person's yes
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -91,10 +92,17 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
         ],
         wrong: Annotated[str, Field(description="topic:line that it corrects, where the person called it wrong")] = "",
         more: Annotated[list[StatementArgument], Field(description="further statements", max_length=20)] = [],  # noqa: B006  read alone
+        type: str = "",  # noqa: A002
+        namespace: str = "",
+        tags: list[str] = [],  # noqa: B006
+        citations: list[str] = [],  # noqa: B006
     ) -> str:
         """Proposes statements for topics; a person decides. A refusal says what to mend."""
-        wanted = [StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong), *more]
-        answers = [answer_to(door, one) for one in wanted]
+        filed = Metadata(type, namespace, tuple(tags), tuple(citations))
+        if filed.fault:
+            raise ToolError(filed.fault)
+        answers = [answer_to(door, StatementArgument(target=target, text=text, quotes=quotes, wrong=wrong), filed)]
+        answers += [answer_to(door, one) for one in more]
         if len(answers) == 1 and answers[0].startswith(NOT_SAID[:6]):
             raise ToolError(answers[0])
         return answers[0] if len(answers) == 1 else "\n".join(f"{n}. {told}" for n, told in enumerate(answers, start=1))
@@ -102,7 +110,7 @@ def dream_tools(door: DreamDoor) -> list[Tool]:
     return [strict_tool(dream_evidence, READ_ONLY), strict_tool(propose_promotion, WRITES)]
 
 
-def answer_to(door: DreamDoor, wanted: StatementArgument) -> str:
+def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAIN) -> str:
     """Proposes a statement; what became of it, or what is against it with the nearest that passes."""
     session = _session(door, wanted.quotes[0].session)
     candidate = Candidate(
@@ -113,6 +121,7 @@ def answer_to(door: DreamDoor, wanted: StatementArgument) -> str:
         why="proposed by the assistant",
         extractor="claude",
         topic=wanted.target,
+        metadata=filed,
     )
     places = [list(found_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]
     if missing := next((given for given, found in zip(wanted.quotes, places, strict=True) if not found), None):

@@ -20,6 +20,10 @@ from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
 
 UNSAFE_IN_NAME = re.compile(r"[^\w./~@+ -]")
+TYPES = ("", "semantic", "procedural", "episodic")  # of a topic
+NAMESPACE, TAG = re.compile(r"(?:[\w-]{1,40}(?:/[\w-]{1,40}){0,3})?"), re.compile(r"[\w.-]{1,40}")
+CITATION = re.compile(r"(?:https?://|[\w~.-]+/|[\w-]+\.)[^\s;<>\"\[\]]{1,280}")  # an address, or the name of a file
+MOST_VALUES = 8  # tags, and citations, of one statement
 LESSON_LEAD = "Check first: "  # what makes the statement of a mistake a check before the task; nobody said it
 
 
@@ -130,6 +134,31 @@ Words = Quote | Given
 
 
 @dataclass(frozen=True, slots=True)
+class Metadata:
+    """What a topic that a statement founds is filed under, and what the statement cites."""
+
+    type: str = ""  # semantic, procedural or episodic
+    namespace: str = ""
+    tags: tuple[str, ...] = ()
+    citations: tuple[str, ...] = ()  # addresses and names of files
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with it; empty where nothing is. Nothing in it can pass for a further part of a footnote."""
+        if self.type not in TYPES or not NAMESPACE.fullmatch(self.namespace):
+            return f"type is {', '.join(TYPES[1:])}; namespace is words joined by /."
+        is_long = max(len(self.tags), len(self.citations)) > MOST_VALUES
+        if is_long or not all(map(TAG.fullmatch, self.tags)) or not all(map(CITATION.fullmatch, self.citations)):
+            return f"tags are single words, citations addresses or names of files; {MOST_VALUES} of each at most."
+        return ""
+
+    def told(self) -> dict[str, Sequence[str]]:
+        """What there is of it, by its name."""
+        every = {"type": [self.type], "namespace": [self.namespace], "tags": self.tags, "citations": self.citations}
+        return {name: values for name, values in every.items() if any(values)}
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One statement that a topic might take up, with the words it rests on."""
 
@@ -143,6 +172,16 @@ class Candidate:
     project: str = ""
     context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
     given: tuple[Given, ...] = ()  # evidence that no session holds; then there are no quotes
+    metadata: Metadata = Metadata()
+
+    @property
+    def inferred(self) -> tuple[str, ...]:
+        """The metadata that the person did not say in the words that are quoted: nobody is believed about that."""
+        said = " ".join(
+            words.text for words in self.evidence if not isinstance(words, Quote) or words.role is Role.PERSON
+        )
+        every = (value for values in self.metadata.told().values() for value in values)
+        return tuple(one for one in every if not re.search(rf"(?<!\w){re.escape(one)}(?!\w)", said, re.IGNORECASE))
 
     @property
     def evidence(self) -> tuple[Words, ...]:
@@ -177,6 +216,35 @@ class Update:
     relation: Relation
     place: Place
     why: str  # the comparison in a sentence, for the reviewer
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Steps as they were taken once."""
+
+    session_id: str
+    entries: tuple[str, ...]  # of the calls, one a step
+    time: dt.datetime | None  # aware
+    commands: tuple[str, ...]  # one a step, masked
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """The same steps, taken in two or more sessions."""
+
+    project: str  # empty where it is done in several
+    keys: tuple[str, ...]  # what makes each step the same
+    times: tuple[Occurrence, ...]  # one of each session, oldest first
+    quotes: tuple[Quote, ...] = ()  # of the person, who asked for it or wished that it were one step
+
+    @property
+    def id(self) -> str:
+        return hash_of("\n".join((self.project, *self.keys)))[:12]
+
+    @property
+    def last(self) -> dt.datetime | None:
+        """When it was done last."""
+        return max((done.time for done in self.times if done.time), default=None)
 
 
 WEIGHT = {  # what a person wants to see first: what is wrong in a topic before what is missing

@@ -18,7 +18,7 @@ from crawler.transcripts.turns import Turn
 from dream.decisions.page import Chosen
 from dream.decisions.signing import shown_digest
 from dream.proposals.placing import Manner
-from dream.proposals.rendering import diff_steps, warnings_about
+from dream.proposals.rendering import diff_steps, metadata_lines, warnings_about
 from dream.records import Hunk, Quote, State
 from dream.routes import ChosenBody, HunkId
 from memory_server.document import Hit, Layer
@@ -56,6 +56,7 @@ class ShownHunk:
     quotes: Sequence[QuotedTurn]
     warnings: Sequence[str]
     faults: Sequence[str]
+    metadata: Sequence[str]
     digest: str  # what a passkey signs of it
 
 
@@ -156,7 +157,8 @@ def shown_hunk(served: ServedMemory, hunk: Hunk) -> ShownHunk:
     rows = diff_rows(hunk.target, steps[0].before, steps[0].after) if steps else []
     quotes = [quoted_turn(served.archive, quote) for quote in hunk.quotes]
     digest = shown_digest(decisions, hunk)
-    return ShownHunk(hunk, rows, quotes, list(warnings_about(hunk)), decisions.faults_of(hunk), digest)
+    warnings, metadata = list(warnings_about(hunk)), list(metadata_lines(hunk.update.candidate))
+    return ShownHunk(hunk, rows, quotes, warnings, decisions.faults_of(hunk), metadata, digest)
 
 
 def quoted_turn(archive: Archive, quote: Quote) -> QuotedTurn:

@@ -8,29 +8,28 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from dream.decisions.approvals import Approvals, Unexplained, approved_files
 from dream.decisions.chain import Chain, ChainEntry
 from dream.decisions.journal import Journal, Plan
-from dream.decisions.log import DecisionLog
+from dream.decisions.log import DecisionLog, new_nonce
 from dream.decisions.page import Chosen
 from dream.decisions.passkey import Passkey
 from dream.decisions.planning import Planner
 from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
+from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
 from dream.judge.gate import beyond_quote, is_chained, is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
-from dream.proposals.store import (
-    Approval,
-    Event,
-    ProposalStore,
-)
-from dream.records import Hunk, Rejection, State, Words, hash_of, identity_of
+from dream.proposals.skill import forget_drafts, name_of, skill_text
+from dream.proposals.store import Approval, Event, FileChange, ProposalStore
+from dream.records import Habit, Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
@@ -193,6 +192,8 @@ class Decisions:
             faults.append("its id is not that of its evidence and target")
         if hunk.text != candidate.text.strip() or beyond_quote(candidate):
             faults.append("its statement is not what its quote says")
+        if candidate.metadata.fault:
+            faults.append(f"its metadata is none: {candidate.metadata.fault}")
         return faults
 
     def reject(self, name: str, consent: Consent, reason: str) -> Decided:
@@ -250,6 +251,47 @@ class Decisions:
             self._show_all(plan)
         self._bring_level()
         return Arranged(arranged.name, plan.approval.text, self._commit_of(plan))
+
+    def install(self, habit: Habit, file: Path, shown: str, consent: Consent) -> None:
+        """Puts a skill where `file` says; `shown` is how that is noted.
+
+        Raises UsageError where another is there, NeedsRepair where the disk refuses: then it can be accepted again.
+        """
+        with self.locked():
+            self._log.chain.require_sound()
+            text = skill_text(habit)
+            if file.exists() and any(one.files[0].path == shown for one in self.installed()):
+                raise UsageError("it is installed already", where=file, remedy="`oneiros skills revert` takes it away")
+            require_place(file, text)
+            made = put_skill(file, text)
+            change = FileChange(shown, "", hash_of(text), hash_of(text))
+            approval = Approval(
+                Event.INSTALLED, self.now(), (change,), habit.id, label=made, text=name_of(habit), nonce=new_nonce()
+            )
+            self.store.add_approval(approval)
+            self._log.add(self._log.entry(approval, consent))
+
+    def installed(self) -> list[Approval]:
+        """The skills that were installed and not taken away again, by decisions that the chain vouches for."""
+        found: dict[str, Approval] = {}
+        for one in self.store.approvals():
+            if one.event is Event.INSTALLED:
+                found[one.files[0].path] = one
+            elif one.event is Event.REVERTED:
+                found.pop(one.files[0].path if one.files else "", None)
+        return [one for one in found.values() if self._log.chain.entry_of(one)]
+
+    def uninstall(self, installed: Approval, file: Path, consent: Consent) -> None:
+        """Takes a skill away, if it is still there. Raises ContentError where it has changed since."""
+        with self.locked():
+            require_untouched(file, installed.files[0].after)
+            change = replace(installed.files[0], before=installed.files[0].after, after="", approved="")
+            approval = Approval(Event.REVERTED, self.now(), (change,), installed.name, nonce=new_nonce())
+            entry = self._log.entry(approval, consent)
+            self._log.chain.require_sound()
+            take_skill(file, installed.label)
+            self.store.add_approval(approval)
+            self._log.add(entry)
 
     def unexplained(self) -> list[Unexplained]:
         """The changes of layer 1 that nobody has answered for."""
@@ -319,6 +361,7 @@ class Decisions:
         with self.locked():
             removed = self.store.forget(session_ids)
             DreamProgress(self.root).forget(session_ids)
+            forget_drafts(self.root, session_ids)
             for proposal in self.store.proposals():
                 self.desk.write_out(proposal, self.now().date())
         return removed

@@ -106,6 +106,12 @@ def require_no_client(variables: Mapping[str, str], above: Iterator[Process]) ->
             raise UsageError(f"the assistant cannot accept (process {process.id} started this)", remedy=REMEDY)
 
 
+def assistants_session(variables: Mapping[str, str]) -> str:
+    """The session of the assistant that runs a command; empty where a person runs it."""
+    is_run = any(name in variables for name in CLIENT_VARIABLES)
+    return variables.get("CLAUDE_CODE_SESSION_ID", "unknown") if is_run else ""
+
+
 def is_client(process: Process) -> bool:
     """Whether a process is Claude Code, or was started by it."""
     if process.name in CLIENT_NAMES or not process.variables.isdisjoint(CLIENT_VARIABLES):

@@ -9,6 +9,7 @@ from dream.extract.features import MARKS, Situation, is_explicit, is_reply, mark
 from dream.extract.scorer import OFFERED, Scorer, reasons_of
 from dream.records import Candidate, Kind
 from dream.statements.acts import SILENT, Act, Clause, clauses_in
+from dream.statements.deeds import IDEA
 from dream.statements.halves import MAX_CHARS, NAMED_SUBJECT, halves_of
 from dream.statements.values import ValueKind, values_in
 from dream.statements.wording import REJECTS, respelt, statement_of, vocabulary_of
@@ -50,11 +51,13 @@ def find_candidates(session: SessionTurns) -> list[Candidate]:
 
 
 def is_candidate(clause: Clause) -> bool:
-    """Whether a clause says enough to be scored, and not more than one statement holds."""
+    """Whether a clause says enough to be scored, and not more than one statement holds; a wish for a script is none."""
     text = clause.text
     for value in reversed(values_in(text)):
         text = text[: value.first] + text[value.end :]
     says_something = len(content_words(clause.text)) >= MIN_WORDS and any(letter.isalpha() for letter in text)
+    if IDEA.search(clause.text):
+        return False
     return clause.act not in SILENT and says_something and (len(clause.text) <= MAX_CHARS or clause.act is Act.CHOOSES)
 
 

@@ -188,8 +188,7 @@ class Gate:
         return {error_template(turn.text) for turn in failed}
 
     def _holds_secret(self, candidate: Candidate) -> bool:
-        texts = [candidate.text, candidate.topic, *(words.text for words in candidate.evidence)]
-        return any("[redacted:" in text or self._redactor.redact(text).spans for text in texts)
+        return any("[redacted:" in text or self._redactor.redact(text).spans for text in _shown(candidate))
 
 
 def is_said(turn: Turn, quote: Quote) -> bool:
@@ -203,7 +202,7 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
     text = candidate.text
     if not text.strip() or len(text) > MAX_TEXT or "\n" in text.strip():
         yield Refusal(RefusalReason.SEVERAL, f"Write one statement of at most {MAX_TEXT} characters on one line.")
-    shown = [text, candidate.topic, *(words.text for words in candidate.evidence)]
+    shown = _shown(candidate)
     if any(map(is_deceptive, shown)):
         yield Refusal.of(RefusalReason.HIDDEN)
     if any(INJECTION.search(part) or TAG in part or OWN_SESSION_MARK in part for part in shown):
@@ -214,6 +213,12 @@ def _about_text(candidate: Candidate) -> Iterator[Refusal]:
         yield Refusal.of(RefusalReason.SEVERAL)
     if candidate.evidence and (extra := beyond_quote(candidate)):
         yield Refusal(RefusalReason.BEYOND_QUOTE, f"The quote does not say: {', '.join(extra[:5])}.")
+
+
+def _shown(candidate: Candidate) -> list[str]:
+    """Every text that a candidate brings."""
+    filed = (value for values in candidate.metadata.told().values() for value in values)
+    return [candidate.text, candidate.topic, *filed, *(words.text for words in candidate.evidence)]
 
 
 def _is_as_written(candidate: Candidate) -> bool:

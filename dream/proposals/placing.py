@@ -83,15 +83,20 @@ def dated(text: str, day: dt.date) -> str:
 def new_file(hunk: Hunk, place: Place, manner: Manner) -> str:
     """A topic with its frontmatter and heading, and nothing else yet."""
     title = place.title or re.sub(r"[-_]+", " ", place.target.rpartition("/")[2].removesuffix(".md")).capitalize()
-    day, project = manner.today.isoformat(), hunk.update.candidate.project.strip()
+    candidate, day = hunk.update.candidate, manner.today.isoformat()
+    project, filed = candidate.project.strip(), candidate.metadata
     fields = {
         "id": str(uuid.uuid5(NAMESPACE, f"{place.target} {hunk.id}")),
-        "type": "procedural" if place.target == "lessons.md" else "semantic",
+        "type": filed.type or ("procedural" if place.target == "lessons.md" else "semantic"),
         "title": title,
         "created": day,
         "modified": day,
     }
-    head = new_frontmatter(fields | ({"project": project} if project else {}))
+    more = {"project": project, "namespace": filed.namespace, "tags": filed.tags}
+    head = new_frontmatter(fields | {key: value for key, value in more.items() if value})
+    inferred = [one for one in candidate.inferred if one not in filed.citations]  # those are marked where they stand
+    if inferred:
+        head = set_field(head, "extensions.oneiros.agent_inferred", ", ".join(inferred))
     head = set_field(head, "provenance.sourceType", _source_type(hunk.evidence))
     return set_field(head, "provenance.trustLevel", "verified") + f"\n# {title}\n"
 
@@ -104,7 +109,7 @@ def _source_type(evidence: Sequence[Words]) -> str:
 
 
 def provenance_of(hunk: Hunk) -> str:
-    """What the footnote says: ids, places and dates, never words."""
+    """What the footnote says: ids, places, dates and what is cited, never words."""
     parts, project = [], hunk.update.candidate.project
     for words in hunk.evidence:
         day = f", {words.time.date().isoformat()}" if words.time else ""
@@ -113,6 +118,9 @@ def provenance_of(hunk: Hunk) -> str:
         else:
             place = shown_line(words.place_in(project))
         parts.append(f"{place}{day}")
+    for one in hunk.update.candidate.metadata.citations:
+        mark = " (agent_inferred)" if one in hunk.update.candidate.inferred else ""
+        parts.append(f"cites {shown_line(one)}{mark}")
     if hunk.text != hunk.update.candidate.text:
         parts.append("reworded in a review")
     return "; ".join(parts) or "written in a review"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from dream.proposals.placing import Manner, anchored, placed, provenance_of
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.records import Hunk, Quote, Words
+from dream.records import Candidate, Hunk, Quote, Words
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.language.cues import ORDERS_ASSISTANT
@@ -110,8 +110,16 @@ def said_lines(hunk: Hunk) -> Iterator[str]:
         more = len(words.text) - QUOTE_CHARS
         text = words.text if more <= 0 else f"{words.text[:QUOTE_CHARS]}… ({more} characters more)"
         yield from (f"  > {line}" for line in shown(text).split("\n"))
+    yield from metadata_lines(candidate)
     yield f"why: {shown_line(candidate.why)}; {shown_line(hunk.update.why)} ({shown_line(candidate.extractor)})"
     yield from (f"CAREFUL: {warning}" for warning in warnings_about(hunk))
+
+
+def metadata_lines(candidate: Candidate) -> Iterator[str]:
+    """What a statement is filed under and cites, with a mark behind what the person did not say."""
+    for name, values in candidate.metadata.told().items():
+        marked = (f"{shown_line(one)}{' (agent_inferred)' if one in candidate.inferred else ''}" for one in values)
+        yield f"{name}: {', '.join(marked)}"
 
 
 def _said_where(words: Words, project: str) -> str:
@@ -200,6 +208,8 @@ def hunk_json(hunk: Hunk) -> dict[str, object]:
             }
             for given in candidate.given
         ],
+        "metadata": {name: list(values) for name, values in candidate.metadata.told().items()},
+        "agent_inferred": list(candidate.inferred),
     }
 
 

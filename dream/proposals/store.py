@@ -2,6 +2,7 @@
 
     queue.json               hunks that wait for a day with room
     <date>-<n>/hunks.json    the hunks of one proposal; beside it the same for a person, proposal.md and changes.diff
+    skills/<id>/             a skill that a habit would make, to be read (see `skill.py`)
     rejected.jsonl           what was turned down, by meaning and source
     decisions.jsonl          every decision, without a word of it (see `decisions/chain.py`)
 
@@ -53,6 +54,7 @@ class Event(StrEnum):
     ACCEPTED = "accepted"
     REVERTED = "reverted"
     ARRANGED = "arranged"  # topics renamed, joined or cut
+    INSTALLED = "installed"  # a skill, outside of the memory
     REJECTED = "rejected"
     SIGNED = "signed"  # decisions made before
     BEGUN = "begun"  # a new chain behind one that was not as it was left
@@ -93,7 +95,7 @@ class Approval:
     files: tuple[FileChange, ...]
     hunk: str = ""
     proposal: str = ""
-    label: str = ""  # of the footnote it wrote
+    label: str = ""  # of the footnote it wrote; of a skill the topmost folder that was made for it
     text: str = ""
     suggested: str = ""  # what was proposed, where the person reworded it
     old_text: str = ""  # what it replaced

@@ -1,5 +1,7 @@
 """Episodes: notes taken in by REST or command. Layer 2: they may be found, they never decide.
 
+What an assistant observed by itself says so in its title, its tags and its frontmatter.
+
 One Markdown file an episode below `episodes/YYYY/`, masked before it is written, never changed afterwards. The exchange
 that it was made from may lie beside it, masked too: it can be read, and no index holds it.
 """
@@ -26,6 +28,8 @@ MAX_TEXT_CHARS = 200_000
 MAX_TITLE_CHARS = 120
 MAX_TAGS = 20
 TAG = "episode"  # every episode has it, so that `tag:episode` narrows a search to them
+OBSERVED = "observation"  # a further tag, of what an assistant noted by itself
+MAX_OBSERVED = 10  # of one session: whoever notes more keeps a log, and buries what was worth a note
 EXCHANGE = ".exchange.txt"  # which keeps it from being a source
 FILE_ID = re.compile(r"-([0-9a-f]{8})\.md$")
 GIVEN = uuid.UUID("0d5c0b3e-6f0f-5a55-9a3c-6f1f2f6b8d11")  # namespace of the ids made of those that senders gave
@@ -63,13 +67,14 @@ class GivenEpisode:
     instance: str = ""
     episode_id: str = ""  # by which its sender knows it again
     raw_exchange: str = ""  # what it was made from
+    observed_in: str = ""  # the session in which an assistant noted it by itself; empty for everybody else
 
 
 def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, redactor: Redactor) -> Episode:
     """Masks a note and writes it; one that is there with the same `episode_id` and words is given back as it is.
 
-    Raises UsageError for an unusable one, EpisodeTaken where another note has its `episode_id`, NeedsRepair where the
-    disk refuses. One process at a time may write notes with ids of their senders.
+    Raises UsageError for an unusable one and where a session has observed enough, EpisodeTaken where another note has
+    its `episode_id`, NeedsRepair where the disk refuses. One process at a time may write notes with ids of senders.
     """
 
     def clean(value: str) -> str:
@@ -90,11 +95,16 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
     heading = (
         " ".join((clean(given.title) or body.split("\n", 1)[0].lstrip("# ")).split())[:MAX_TITLE_CHARS] or "Episode"
     )
+    observed_in = " ".join(clean(given.observed_in).split())
+    if observed_in:
+        _require_room(root, observed_in)
+        heading = f"The assistant observed: {heading}"[:MAX_TITLE_CHARS]
     named = ("-".join(clean(tag).casefold().split()) for tag in given.tags[:MAX_TAGS])
-    kept = dict.fromkeys([TAG, *filter(None, named)])
+    kept = dict.fromkeys([TAG, *([OBSERVED] if observed_in else []), *filter(None, named)])
     identity = str(_id_of(sender_id) if sender_id else uuid.uuid4())
     origin = {"project": " ".join(clean(given.project).split()), "machine": " ".join(clean(given.instance).split())}
-    own = {"kind": "episode", **({"episode_id": sender_id} if sender_id else {})}
+    known = {"episode_id": sender_id, "observed_in": observed_in}
+    own = {"kind": "episode", **{key: value for key, value in known.items() if value}}
     front = {
         "id": identity,
         "type": "episodic",
@@ -102,6 +112,7 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         "created": now.isoformat(timespec="seconds"),
         "tags": list(kept),
         **{key: value for key, value in origin.items() if value},
+        **({"provenance": {"sourceType": "agent_inferred"}} if observed_in else {}),
         "extensions": {"oneiros": own},
     }
     head = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1000)
@@ -111,6 +122,15 @@ def write_episode(root: MemoryRoot, given: GivenEpisode, *, now: dt.datetime, re
         _write(exchange_file(file), exchange)  # first: a note is whole once it is there
     _write(file, f"---\n{head}---\n\n# {heading}\n\n{body}\n")
     return read_episode(root, identity[:8])
+
+
+def _require_room(root: MemoryRoot, session_id: str) -> None:
+    """Raises UsageError where a session has noted as much as one may."""
+    mark = yaml.safe_dump({"observed_in": session_id}, allow_unicode=True, width=1000)  # as it is written below
+    heads = (read_text(file).partition("\n---\n")[0] + "\n" for file in markdown_files(root.episodes))
+    if sum(f" {mark}" in head for head in heads) >= MAX_OBSERVED:
+        what = f"this session has noted {MAX_OBSERVED} observations"
+        raise UsageError(what, remedy="That is the most; tell the person what else you saw")
 
 
 def list_episodes(root: MemoryRoot, *, page: int = 1, per_page: int = 20) -> tuple[list[Episode], int]:

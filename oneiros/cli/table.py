@@ -40,6 +40,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.review.telling import add_commands
         case "importing":
             from oneiros.cli.review.importing import add_commands
+        case "skills":
+            from oneiros.cli.review.skills import add_commands
         case "status":
             from oneiros.cli.status import add_commands
         case "maintenance":
@@ -95,6 +97,7 @@ GROUPS = {
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),
+        Row("skills", "List what you do again and again; make a skill of it.", "skills"),
         Row("export", "Write what is approved, for training or for other programs.", "dreaming"),
     ),
     "Share it with a team": (

@@ -26,7 +26,7 @@ PERSON_SETTINGS = frozenset(
 FOREIGN = ("--agent", "--as", "--me")  # options of `ingest`: whose words count as the person's
 PERSON_DENIED = "`{words}` is for the person alone. Tell them to run it in a terminal of their own."
 ALONE = "|".join(sorted(PERSON_COMMANDS))
-DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream )?(?:{ALONE})\b")
+DECIDES = re.compile(rf"\bdream\.decisions\b|[\"'](?:{ALONE})[\"']|\boneiros (?:dream |skills )?(?:{ALONE})\b")
 PROGRAM = re.compile(r"(?:.*/bin/)?oneiros|(?:-m)?oneiros\.cli[\w.]*")  # with `python -m`, as one word or two
 
 
@@ -57,6 +57,7 @@ def person_words(program: str, words: Sequence[str]) -> str:
         or (said[0] == "model" and any(word.startswith(("--add", "--download")) for word in options))  # what is run
         or (said[0] == "ingest" and any(word.startswith(FOREIGN) for word in words))
         or (said[0] == "topics" and len(said) > 1)  # mv, merge, split; alone it lists
+        or (said[0] == "skills" and bool({"accept", "revert"} & set(said[1:])))  # what a client reads and may run
         or (said[0] == "episodes" and "--delete" in options)
         or (said[0] == "publish" and "--show" not in options)  # words of theirs leave the machine
         or (said[0] == "team" and "--pull" in options)

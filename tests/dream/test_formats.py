@@ -15,7 +15,8 @@ from tests.dream.test_run import BEGUN, RULE, House
 from tests.memories import new_root, write_topic
 
 QUOTE = "session_id entry role time first end text"
-CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context given"
+METADATA = "type namespace tags citations"
+CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context given metadata({METADATA})"
 PLACE = "target after_line title replaces old_text kept_before kept_after"
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"

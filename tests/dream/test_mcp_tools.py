@@ -259,3 +259,25 @@ def test_an_unknown_session_is_a_sentence_and_no_crash(garden: Memory, desk_and_
 
     assert result.is_error
     assert "does not say this word for word" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("filed", "told"),
+    [
+        ({"type": "opinion"}, "type is semantic, procedural, episodic"),
+        ({"namespace": "../etc"}, "namespace is words joined by /"),
+        ({"tags": ["two words"]}, "tags are single words"),
+        ({"citations": ["because I say so"]}, "citations addresses or names of files"),
+    ],
+)
+def test_metadata_that_is_none_is_refused_in_a_sentence(
+    garden: Memory, desk_and_door: tuple[Desk, DreamDoor], filed: dict[str, Any], told: str
+) -> None:
+    quote = {"session": SESSION, "entry": entry_id(1)[:8], "text": RULE}
+    proposal = {"target": "workflow", "text": RULE, "quotes": [quote]}
+
+    refused = call(garden, desk_and_door[1], "propose_promotion", **proposal, **filed)
+    taken = call(garden, desk_and_door[1], "propose_promotion", **proposal, namespace="ops/ci", tags=["linter"])
+
+    assert refused.is_error and told in text_of(refused)
+    assert text_of(taken).startswith("Proposed") and desk_and_door[0].kept == [RULE]

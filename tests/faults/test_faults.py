@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 MOST = 64  # points of one change at least; with all changes and the few points of a decision 540
 SCENARIOS = (
     *("archive", "append", "forget", "reindex", "rebuild", "model", "migration"),
-    *("accept", "revert", "remember", "move", "merge"),
+    *("accept", "revert", "remember", "move", "merge", "install", "uninstall"),
     *("gc", "prune", "unprune", "backup"),
 )
 
@@ -46,9 +46,10 @@ def test_a_change_that_fails_anywhere_leaves_the_old_state_or_the_new(
     assert [row for row in rows if is_not_told(row)] == []
 
 
-# To ingest is to archive and then to compress, and to forget is both backwards: the next ingest goes on between them.
+# To ingest is to archive and then to compress, and to forget is both backwards: the next ingest goes on between them. A
+# skill is a file before it is noted.
 THEN = dict.fromkeys(SCENARIOS, ("new", "old")) | dict.fromkeys(
-    ("archive", "append", "forget"), ("new", "old", "between")
+    ("archive", "append", "forget", "install", "uninstall"), ("new", "old", "between")
 )
 # A change of indices alone leaves the same answers as before it.
 NEW = dict.fromkeys(SCENARIOS, ("new",)) | dict.fromkeys(("reindex", "rebuild", "migration"), ("new", "old"))

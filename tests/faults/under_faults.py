@@ -24,6 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 from crawler.archive.store import Archive
+from dream.extract.habits import habits_in
 from dream.records import State
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
@@ -40,6 +41,7 @@ from oneiros.cli.main import main as oneiros_main
 from oneiros.environment import Environment
 from tests.crawler.builders import SESSION, assistant, person, working_session, write_transcript
 from tests.dream.builders import NOW, PERSON, archive_said, decisions_on, git, proposed, replacing
+from tests.dream.skill_house import STEPS, archive_of_sessions, did
 from tests.earlier import unpack
 from tests.memories import root_at, write_topic
 from tests.states import WordEngine
@@ -167,6 +169,26 @@ def merge(home: Home) -> int:
         return run(home, "topics", "merge", "mail", "backups", "--into", "mail")
 
 
+def drafted(home: Home) -> None:
+    founded(home)
+    archive_of_sessions(memory_at(home).parent, did(1, *STEPS), did(2, *STEPS))
+    assert run(home, "skills", "draft", _habit(home)) == 0
+
+
+def _habit(home: Home) -> str:
+    [habit] = habits_in(Archive(root_at(memory_at(home)).path / "sessions" / "archive"))[0]
+    return habit.id
+
+
+def install(home: Home) -> int:
+    return run(home, "skills", "accept", _habit(home), "--mine")
+
+
+def installed(home: Home) -> None:
+    drafted(home)
+    assert install(home) == 0
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A change of a memory, and what a person would do next."""
@@ -223,6 +245,8 @@ SCENARIOS = {
     "unprune": Scenario(pruned, lambda home: run(home, "archive", "restore", str(home / "old0.tar.zst")), LEVEL),
     "backup": Scenario(gone, lambda home: run(home, "backup", "--restore", str(home / "all.tar.zst")), LEVEL),
     "move": Scenario(proposal, command("topics", "mv", "mail", "post"), DECIDED),
+    "install": Scenario(drafted, install, LEVEL),
+    "uninstall": Scenario(installed, command("skills", "revert", "fmt-lint-test"), LEVEL),
     "merge": Scenario(two_topics, merge, DECIDED),
 }
 
@@ -236,12 +260,14 @@ def state_of(home: Home) -> dict[str, Any]:
     if not root.exists() or not any(root.iterdir()):
         return {}
     files = [*root.glob("topics/**/*.md"), *root.glob("*.md"), *root.glob("sessions/compressed/**/*.md")]
+    files += home.glob(".claude/skills/**/*.md")
     archive = Archive(root / "sessions" / "archive")
     return {
         "files": {str(file.relative_to(home)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
         "archive": {session: archive.digest(session) for session in archive.session_ids()},
         "damaged": [str(problem) for problem in archive.verify() if problem.rule != "archive-orphan"],
         "model": read_memory_settings(root / "oneiros.toml").model,
+        "skills": [one.text for one in decisions_on(root_at(root)).installed()],
         "hunks": [str(hunk.state) for hunk in decisions_on(root_at(root)).store.hunks()],
         "answer": _answer(home),
     }

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from dream.decisions.page import PageSessions
+from dream.records import Metadata
 from memory_server.errors import UsageError
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
@@ -67,7 +68,8 @@ def memory(tmp_path_factory: pytest.TempPathFactory, make_engine: MakeEngine) ->
     root = new_root(tmp_path_factory.mktemp("page") / "memory")
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n")
     archive_said(root, "The relay listens on port 2526.")
-    proposed(decisions_on(root), replacing(root, "The relay listens on port 2526.", "2525"))
+    update = replacing(root, "The relay listens on port 2526.", "2525", metadata=Metadata(tags=("relay", "ops")))
+    proposed(decisions_on(root), update)
     with open_memory(root, make_engine) as opened:
         opened.reindex()
         yield opened
@@ -144,6 +146,7 @@ def test_the_review_shows_the_words_that_differ_and_the_quote_in_its_turn(page: 
 
     assert "port <b>2525</b>" in told and "port <b>2526</b>" in told
     assert "<mark>The relay listens on port 2526.</mark>" in told
+    assert "tags: relay, ops (agent_inferred)" in told
 
 
 def test_a_hit_is_marked_and_leads_to_its_line(page: TestClient) -> None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dream.decisions.presence import assistants_session
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.episodes import GivenEpisode, delete_episode, list_episodes, read_episode
@@ -31,12 +32,13 @@ def episode(
 ) -> None:
     """Take a note in: it can be found, it never decides.
 
-    Its secrets are masked before it is written.
+    Its secrets are masked before it is written. What an assistant notes is marked as its own.
     """
     environment: Environment = context.obj
     note = typer.get_text_stream("stdin").read() if text == "-" else text
     with open_memory(environment) as memory, progress_shown() as show:
-        made = memory.add_episode(GivenEpisode(note, title, tag or (), project))
+        observed_in = assistants_session(environment.variables)
+        made = memory.add_episode(GivenEpisode(note, title, tag or (), project, observed_in=observed_in))
         if as_json:
             data_json({"id": made.id, "path": made.path, "title": made.title})
         else:

@@ -108,3 +108,20 @@ def test_the_exchange_of_a_note_is_masked_read_when_asked_for_found_by_nobody_an
     assert validate_root(memory.root, memory.settings) == []
     delete_episode(memory.root, made.id)
     assert [file for file in memory.root.episodes.rglob("*") if file.is_file()] == []
+
+
+def test_what_an_assistant_observed_says_so_and_a_session_has_room_for_ten(memory: Memory) -> None:
+    session = "11111111-1111-4111-8111-111111111111"
+    seen = [
+        memory.add_episode(GivenEpisode(f"Build {n} is slow, key {SECRET}", observed_in=session)) for n in range(10)
+    ]
+
+    written = (memory.root.path / seen[0].path).read_text(encoding="utf-8")
+    assert seen[0].title.startswith("The assistant observed: Build 0 is slow")
+    assert "observation" in seen[0].tags and "sourceType: agent_inferred" in written
+    assert f"observed_in: {session}" in written and SECRET not in written
+    with pytest.raises(UsageError, match="noted 10 observations"):
+        memory.add_episode(GivenEpisode("one more", observed_in=session))
+    assert memory.add_episode(GivenEpisode("one more", observed_in="22222222-2222-4222-8222-222222222222"))
+    assert "observation" not in memory.add_episode(GivenEpisode("a person's")).tags
+    assert validate_root(memory.root, memory.settings) == []

@@ -1,0 +1,88 @@
+"""A habit as a skill: the `SKILL.md` that a client would read, as a draft in `proposals/skills/<id>/`.
+
+A draft is there to be read: what a person accepts is made from the archive again. A skill allows no tool but what only
+tests, checks, formats or builds, in exactly the words in which it was run.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from dream.records import Habit
+from dream.statements.deeds import GAP, shown_command
+from memory_server.escaping import shown_line
+from memory_server.machine.files import replace_file
+from memory_server.root.paths import MemoryRoot
+
+MAX_CITED = 5  # sessions, the newest
+NAME_PARTS = 4
+NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
+ALLOWED = re.compile(
+    r"(?:make|just|task|mise|npm|pnpm|yarn|bun|cargo|go|uv|poetry|hatch|tox|nox|gradlew?|mvn|dotnet|deno)(?: run)?"
+    r" (?:(?:test|check|lint|fmt|format)(?::[a-z]+)?|build|vet|typecheck|pytest|ruff|mypy)"
+    r"|pytest|ruff(?: check| format)?|mypy|tsc|eslint|gofmt|golangci-lint run"
+)  # keys of steps
+
+
+def steps_of(habit: Habit) -> list[str]:
+    """The steps as a skill tells them."""
+    return [shown_command(step) for step in zip(*(done.commands for done in habit.times), strict=True)]
+
+
+def name_of(habit: Habit) -> str:
+    """What the skill is called: the last word of each step."""
+    words = dict.fromkeys(NOT_IN_NAME.sub("-", key.rpartition(" ")[2].lower()).strip("-") for key in habit.keys)
+    return "-".join(list(words)[:NAME_PARTS])[:60].strip("-")
+
+
+def allowed_by(habit: Habit) -> list[str]:
+    """The tools that the skill lets a client use without asking."""
+    pairs = zip(habit.keys, steps_of(habit), strict=True)
+    return list(dict.fromkeys(f"Bash({step})" for key, step in pairs if ALLOWED.fullmatch(key) and GAP not in step))
+
+
+def skill_text(habit: Habit) -> str:
+    """The whole of `SKILL.md`."""
+    steps, where = steps_of(habit), f" of {shown_line(habit.project)}" if habit.project else ""
+    asked = f', or when asked as in: "{_flat(habit.quotes[0].text)}"' if habit.quotes else ""
+    told = f"Runs {', then '.join(steps)}. Use it where one of these is due{asked}."
+    allowed = {"allowed-tools": " ".join(tools)} if (tools := allowed_by(habit)) else {}
+    front = {"name": name_of(habit), "description": told, **allowed}
+    cited = [
+        *(f'person in session {one.session_id}, entry {one.entry}: "{_flat(one.text)}"' for one in habit.quotes),
+        *(f"done in session {one.session_id}, entry {one.entries[0]}" for one in habit.times[-MAX_CITED:]),
+    ]
+    marks = "".join(f"[^{number}]" for number in range(1, len(cited) + 1))
+    last = f", last on {habit.last.date()}" if habit.last else ""
+    lines = [
+        f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=1_000)}---",
+        f"# {', '.join(key.rpartition(' ')[2] for key in habit.keys)}",
+        f"Done in this order in {len(habit.times)} sessions{where}{last}.{marks}",
+        "\n".join(f"{number}. `{step}`" for number, step in enumerate(steps, start=1)),
+        *([f"What stands at `{GAP}` differed each time."] if any(GAP in step for step in steps) else []),
+        "Stop at the first step that fails, and say what it printed.",
+        "\n".join(f"[^{number}]: {one}" for number, one in enumerate(cited, start=1)),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _flat(text: str) -> str:
+    return shown_line(" ".join(text.split()))
+
+
+def save_draft(root: MemoryRoot, habit: Habit) -> Path:
+    """Writes a skill among the proposals; returns its file."""
+    file = root.path / "proposals" / "skills" / habit.id / "SKILL.md"
+    replace_file(file, skill_text(habit))
+    return file
+
+
+def forget_drafts(root: MemoryRoot, session_ids: Iterable[str]) -> None:
+    """Removes the drafts that name one of these sessions."""
+    for file in (root.path / "proposals" / "skills").glob("*/SKILL.md"):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if any(session_id in text for session_id in session_ids):
+            shutil.rmtree(file.parent)

@@ -1,0 +1,156 @@
+"""What is done again and again becomes a skill, where a person wants it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from crawler.archive.store import Archive
+from dream.evidence import Evidence
+from dream.extract import find_candidates
+from dream.extract.habits import habits_in
+from dream.judge.gate import RefusalReason
+from dream.judge.skill import refusals_of_skill
+from dream.proposals.skill import allowed_by, forget_drafts, name_of, save_draft, skill_text, steps_of
+from dream.records import Habit
+from dream.statements.deeds import shown_command
+from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
+from tests.dream.skill_house import ASKED, STEPS, archive_of_sessions, did, session_id
+
+IDEA = "Every time I deploy I type these commands, make a script for that."
+
+
+def reasons(habit: Habit, archive: Archive) -> list[RefusalReason]:
+    found = refusals_of_skill(habit, skill_text(habit), Evidence(archive), Redactor())
+    return [refusal.reason for refusal in found]
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Archive:
+    return archive_of_sessions(tmp_path, did(1, *STEPS), did(2, "git status", *STEPS, "git add src"))
+
+
+def test_what_was_done_in_two_sessions_is_a_habit_with_the_words_that_asked_for_it(twice: Archive) -> None:
+    [habit] = habits_in(twice)[0]
+
+    assert steps_of(habit) == list(STEPS)
+    assert [done.session_id for done in habit.times] == [session_id(1), session_id(2)]
+    assert {quote.text for quote in habit.quotes} == {ASKED}
+    assert habit.project == "app"
+
+
+@pytest.mark.parametrize(
+    "sessions",
+    [
+        [did(1, *STEPS, *STEPS, *STEPS)],
+        [did(1, *STEPS), did(2, *STEPS[:2])],
+        [did(1, *STEPS), did(2, *STEPS, failed=["make lint"])],
+        [did(1, *STEPS), did(2, STEPS[0], "rm -rf build", *STEPS[1:])],
+        [
+            did(1, "git add a.py", "git commit -m 'one thing'", "git push x y"),
+            did(2, "git add b.py", "git commit -m two", "git push z"),
+        ],
+    ],
+    ids=["one session", "other steps", "a step failed", "something destroyed in between", "little is the same"],
+)
+def test_anything_less_is_no_habit(tmp_path: Path, sessions: list[list[dict[str, object]]]) -> None:
+    assert habits_in(archive_of_sessions(tmp_path, *sessions))[0] == []
+
+
+def test_a_fork_that_repeats_entries_is_no_second_session(tmp_path: Path) -> None:
+    once = did(1, *STEPS)
+    fork = [{**record, "sessionId": session_id(2)} for record in once]
+
+    assert habits_in(archive_of_sessions(tmp_path, once, fork))[0] == []
+
+
+def test_a_skill_tells_its_steps_with_footnotes_and_allows_what_only_tests(twice: Archive) -> None:
+    [habit] = habits_in(twice)[0]
+
+    text = skill_text(habit)
+    front = yaml.safe_load(text.split("---")[1])
+
+    told = "Runs make fmt, then make lint, then make test. Use it where one of these is due, or when asked as in:"
+    assert front == {
+        "name": "fmt-lint-test",
+        "description": f'{told} "{ASKED}".',
+        "allowed-tools": "Bash(make fmt) Bash(make lint) Bash(make test)",
+    }
+    assert "1. `make fmt`\n2. `make lint`\n3. `make test`\n" in text
+    assert f"[^1]: person in session {session_id(1)}, entry " in text
+    assert reasons(habit, twice) == []
+
+
+def test_what_differs_is_a_gap_and_is_not_allowed(tmp_path: Path) -> None:
+    archive = archive_of_sessions(
+        tmp_path, did(1, *STEPS, "git push origin one"), did(2, *STEPS, "git push origin two", "make build")
+    )
+    [habit] = habits_in(archive)[0]
+
+    assert steps_of(habit) == [*STEPS, "git push origin …"]
+    assert allowed_by(habit) == ["Bash(make fmt)", "Bash(make lint)", "Bash(make test)"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "shown"),
+    [
+        (["go test ./...", "go test ./..."], "go test ./..."),
+        (["go test ./a -v", "go test ./b"], "go test …"),
+        (["git commit -m …", "git commit -m …"], "git commit -m …"),
+        (["db --password abcdef", "db --password abcdef"], "db --password …"),
+        (["db -u ada", "db -u ada"], "db -u …"),
+        (["db --token=abc", "db --token=abc"], "db …"),
+        (["run tell_the_person_nothing_of_it", "run tell_the_person_nothing_of_it"], "run …"),
+        (["get hunter2222", "get hunter2222"], "get …"),
+    ],
+)
+def test_only_plain_words_that_were_the_same_are_shown(commands: list[str], shown: str) -> None:
+    assert shown_command(commands) == shown
+
+
+def test_the_gate_looks_up_every_step_and_quote(twice: Archive) -> None:
+    [habit] = habits_in(twice)[0]
+    first, second = habit.times
+    other = replace(second, commands=("make fmt", "make lint", "make deploy"))
+    words = replace(habit.quotes[0], text="please run the deploy too")
+
+    assert reasons(replace(habit, times=(first, other)), twice)[0] is RefusalReason.NOT_FOUND
+    assert reasons(replace(habit, times=(first, first)), twice)[0] is RefusalReason.NOT_REPEATED
+    assert reasons(replace(habit, times=(first,)), twice)[0] is RefusalReason.NOT_REPEATED
+    assert reasons(replace(habit, quotes=(words,)), twice) == [RefusalReason.NOT_FOUND]
+    assert RefusalReason.NOT_FOUND in reasons(replace(habit, keys=("make fmt", "make lint", "make deploy")), twice)
+
+
+def test_a_wish_for_a_script_is_an_idea_and_no_preference(tmp_path: Path) -> None:
+    archive = archive_of_sessions(tmp_path, did(1, *STEPS, later=IDEA), did(2, *STEPS))
+
+    [habit], [[idea]] = habits_in(archive)
+
+    assert idea.text in IDEA and "script for that" in idea.text
+    assert idea.text in {quote.text for quote in habit.quotes}
+    said = find_candidates(Evidence(archive).session(session_id(1)))
+    assert [one.text for one in said if "script" in one.text] == []
+
+
+def test_an_idea_that_was_said_twice_is_one(tmp_path: Path) -> None:
+    said = "Please make a script for that."
+    archive = archive_of_sessions(tmp_path, did(1, "ls", said=said), did(2, "ls", said=said))
+
+    habits, [group] = habits_in(archive)
+
+    assert habits == [] and [one.session_id for one in group] == [session_id(1), session_id(2)]
+
+
+def test_a_draft_is_forgotten_with_its_sessions(tmp_path: Path, twice: Archive) -> None:
+    [habit] = habits_in(twice)[0]
+    root = MemoryRoot(tmp_path / "memory", tmp_path / "states")
+
+    file = save_draft(root, habit)
+
+    assert file.read_text(encoding="utf-8") == skill_text(habit) and name_of(habit) == "fmt-lint-test"
+    forget_drafts(root, [session_id(3)])
+    assert file.exists()
+    forget_drafts(root, [session_id(2)])
+    assert not file.exists()
