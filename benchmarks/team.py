@@ -54,7 +54,7 @@ from team.engine.store import TeamSnapshot, written
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import move_in
-from team.opening import catalogue
+from team.opening import catalogue, embedder
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
@@ -104,10 +104,10 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path) -> dict[str, 
         indexer = TenantIndexer(database, outbox, settings)
         parts = filled(settings, outbox, indexer, sizes(passages), roots)
         figures: dict[str, Any] = {"tenants": len(parts), "passages": passages}
-        model = ModelInUse(catalogue(settings).find(), timed)
-        figures["worst_tenant_recall"] = min(recall_of(database, model, part) for part in parts)
+        synthetic = ModelInUse(catalogue(settings).find(), timed)
+        figures["worst_tenant_recall"] = min(recall_of(database, synthetic, part) for part in parts)
         report_step(json.dumps(figures))
-        figures |= beside_embedded(TeamMemory(database, model), parts[0], model)
+        figures |= beside_embedded(TeamMemory(database, embedder(settings)), parts[0], settings)
         report_step(json.dumps(figures))
         figures |= many_clients(settings, database, parts)
         report_step(json.dumps(figures))
@@ -194,15 +194,14 @@ def recall_of(database: Database, model: ModelInUse, part: Part) -> float:
     return round(float(np.mean(shares)), 4)
 
 
-def beside_embedded(team: TeamMemory, part: Part, model: ModelInUse) -> dict[str, Any]:
+def beside_embedded(team: TeamMemory, part: Part, settings: TeamSettings) -> dict[str, Any]:
     """The same questions to both engines in turn, and how often the answers are the same."""
     person = PersonSettings(query_log=False)
     with Memory(
         part.root,
         person=person,
-        catalogue=catalogue(TeamSettings()),
+        catalogue=catalogue(settings),
         now=lambda: dt.datetime.now(dt.UTC),
-        make_engine=lambda _: model.engine(),
     ) as embedded:
         embedded.reindex()
         taken: dict[str, list[float]] = {"team": [], "embedded": []}
@@ -283,7 +282,7 @@ def server_of(settings: TeamSettings) -> Iterator[str]:
     told = {"dsn": settings.dsn, "folder": str(settings.folder), "questions_a_minute": str(settings.questions_a_minute)}
     variables = {f"ONEIROS_TEAM_{name.upper()}": value for name, value in told.items()}
     command = [str(Path(sys.executable).with_name("oneiros-team")), "serve", "--listen", f"127.0.0.1:{port}"]
-    process = subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(300):
