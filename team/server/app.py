@@ -109,12 +109,17 @@ def _add_health(api: FastAPI, database: Database) -> None:
 
 
 def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
-    """Serves until SIGTERM or SIGINT. Raises Unfit for an address that would lay tokens and answers open."""
-    listening = bound(settings)
-    database, metrics = Database(settings.dsn, connections=settings.connections), Metrics()
-    if settings.metrics_listen:
-        metrics.serve(*address(settings.metrics_listen))
-    server = server_of(create_app(database, TeamMemory(database, model), settings, version, metrics), settings)
+    """Serves until SIGTERM or SIGINT. Raises Unfit for an address that would lay answers open, or is taken."""
+    metrics = Metrics()
+    try:
+        listening = bound(settings)
+        if settings.metrics_listen:
+            metrics.serve(*address(settings.metrics_listen))
+        database = Database(settings.dsn, connections=settings.connections)
+        server = server_of(create_app(database, TeamMemory(database, model), settings, version, metrics), settings)
+        server.config.load()
+    except OSError as error:  # of addresses, and of the files of TLS
+        raise Unfit(f"the server cannot start ({error})", remedy="Mend the setting that names it") from error
     logger.info("listening at %s:%d", *listening.getsockname()[:2])
     server.run([listening])
 

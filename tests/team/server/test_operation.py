@@ -7,14 +7,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import cast
 
 import httpx
 import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from memory_server.embedding.in_use import ModelInUse
 from team.errors import Unfit
-from team.server.app import bound
+from team.server.app import bound, serve
 from team.server.logs import Lines, configure_logs
 from team.settings import TeamSettings
 from tests.team.server.conftest import Served, Start
@@ -162,3 +164,11 @@ def test_a_proxy_that_brings_tls_must_be_named() -> None:
 def test_an_address_that_is_none_is_said_to_be_none(listen: str) -> None:
     with pytest.raises(Unfit, match="is no address"):
         bound(TeamSettings(listen=listen))
+
+
+def test_an_address_that_is_taken_is_one_sentence() -> None:
+    with bound(TeamSettings(listen="127.0.0.1:0")) as taken:
+        settings = TeamSettings(listen=f"127.0.0.1:{taken.getsockname()[1]}")
+
+        with pytest.raises(Unfit, match=r"cannot start .*Address already in use"):
+            serve(settings, cast(ModelInUse, None), "1.0")
