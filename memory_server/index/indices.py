@@ -26,7 +26,7 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
-from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.lifecycle.fading import Fading
@@ -104,6 +104,8 @@ class Indices:
         self._cache: VectorCache | None = None
         self._semantic: SemanticIndex | None = None
         self._snapshot: Snapshot | None = None
+        self._table: ReadTable | None = None  # of the snapshot
+        self._filled = ""  # the note of the semantic index that it was read with
         self._seen = (-1, 0.0, 0.0)  # generation of the snapshot, when it was read, how long that took
 
     def close(self) -> None:
@@ -113,7 +115,7 @@ class Indices:
                 if part is not None:
                     part.close()
             self._retired = []
-            self._semantic = self._cache = self._ledger = self._snapshot = None
+            self._semantic = self._cache = self._ledger = self._snapshot = self._table = None
             self._lock.release(force=True)
 
     # -- ownership ----------------------------------------------------------------------------------------------
@@ -170,7 +172,7 @@ class Indices:
         with self._guard:
             if self._cache is not None and not self._cache.is_current:
                 self._retired.append(self._cache)
-                self._cache = None
+                self._cache = self._snapshot = None
             if self._cache is None:
                 self._cache = self.cache_of(self._model)
             return self._cache
@@ -191,8 +193,13 @@ class Indices:
                 with closing(
                     Ledger(self._root.ledger)
                 ) as ledger:  # of its own: other threads are reading the shared one
-                    passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
-                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources))
+                    filled = ledger.note("semantic_folder")  # another where vectors were lost, whose rows are used again
+                    before = self._table if self._snapshot is not None and filled == self._filled else None
+                    self._table, self._filled = read_passages(ledger, self._cache_folder / "keys.db", before), filled
+                sources = self._table.sources
+                self._snapshot = Snapshot(
+                    self._table.passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources)
+                )
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
             return self._snapshot
@@ -295,7 +302,7 @@ class Indices:
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
             self._retired.append(self._ledger)
-        self._ledger = None
+        self._ledger = self._snapshot = None
         self._seen = (-1, 0.0, 0.0)
 
     def _drop(self) -> None:

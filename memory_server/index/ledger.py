@@ -37,6 +37,9 @@ from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
 
+SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
+
+
 @dataclass(frozen=True, slots=True)
 class SourceState:
     """What the ledger knows of a file: enough to tell whether it changed."""
@@ -327,13 +330,24 @@ class Ledger:
             found.update(self.connection.execute(select, part).fetchall())
         return found
 
-    def stored_sources(self) -> Mapping[int, StoredSource]:
-        """The heads of all sources by their number."""
-        rows = self.connection.execute(
+    def stored_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, StoredSource]:
+        """The heads of sources by their number: of these, or of all."""
+        select = (
             "select id, path, layer, title, date, kind, project, tags, supersedes, identity, holds_from, holds_until"
             " from source"
         )
+        if numbers is None:
+            rows = self.connection.execute(select)
+        else:
+            some = " where id in (select value from json_each(?))"
+            rows = self.connection.execute(select + some, (json.dumps([*numbers]),))
         return {row[0]: _stored_source(row) for row in rows}
+
+    def source_marks(self) -> Mapping[int, SourceMark]:
+        """What differs for a source, by its number, whenever its head or its chunks were written anew."""
+        first = "(select chunk.id from chunk where chunk.source = source.id order by ordinal limit 1)"
+        rows = self.connection.execute(f"select id, path, content_hash, {first} from source")  # noqa: S608  a query of our own
+        return {row[0]: row[1:] for row in rows}
 
     def allowed_sources(self, wanted: Filter) -> set[int]:
         """The numbers of the sources that a filter lets through."""

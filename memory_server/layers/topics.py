@@ -25,7 +25,7 @@ from memory_server.root.paths import MemoryRoot
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
-KEPT_HEADS = 5_000  # heads of topics that are kept by the hashes of their texts
+KEPT_HEADS = 50_000  # heads of topics that are kept with the hashes of their texts, one a topic
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
@@ -141,17 +141,18 @@ def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
 
 
 def _head_of_text(source: SourceFile, text: str) -> TopicHead:
-    """A head that was read before, where its text is the same: all are wanted before each index run."""
-    key = (source, hashlib.sha256(text.encode()).digest())
-    if (head := _heads.get(key)) is None:
+    """The head that was read before, where the text is the same: all are wanted before each index run."""
+    digest = hashlib.sha256(text.encode()).digest()
+    before, head = _heads.get(source, (b"", None))
+    if head is None or before != digest:
         head = head_of(source, parse_frontmatter(text))
         if len(_heads) >= KEPT_HEADS:
             _heads.clear()
-        _heads[key] = head
+        _heads[source] = digest, head
     return head
 
 
-_heads: dict[tuple[SourceFile, bytes], TopicHead] = {}
+_heads: dict[SourceFile, tuple[bytes, TopicHead]] = {}
 
 
 def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:
