@@ -23,14 +23,13 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, Worker
 from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text
 from memory_server.index.token_vectors import pack_tokens
-from memory_server.layers.topics import SourceFile, find_sources, read_document
+from memory_server.layers.topics import YOUNG_SECONDS, SourceFile, find_sources, read_document
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex
 
-YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
@@ -108,7 +107,7 @@ class Indexer:
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
             is_level = state and state.content_hash.partition("~")[2] == self._fading.mark(source.path)[1:]
-            if state and is_level and _same_stat(self._root.file(source.path), state):
+            if state and is_level and _same_stat(f"{self._root.path}/{source.path}", state):
                 unchanged += 1
             elif state and state.modified_ns == 0 and self._still_holds(state):
                 young.append(source)
@@ -281,9 +280,9 @@ def read_state(file: Path, path: SourcePath, now: float | None = None) -> Source
     return SourceState(path, stat.st_size, _time_mark(stat) if is_old else 0, hashlib.sha256(content).hexdigest())
 
 
-def _same_stat(file: Path, state: SourceState) -> bool:
+def _same_stat(file: str, state: SourceState) -> bool:
     try:
-        stat = file.stat()
+        stat = os.stat(file)  # noqa: PTH116  a path takes longer than the call, and every source is asked
     except OSError:
         return False
     return (stat.st_size, _time_mark(stat)) == (state.size, state.modified_ns)

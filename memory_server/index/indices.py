@@ -102,6 +102,7 @@ class Indices:
         self._ledger: Ledger | None = None
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
+        self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
         self._semantic: SemanticIndex | None = None
         self._snapshot: Snapshot | None = None
         self._table: ReadTable | None = None  # of the snapshot
@@ -190,10 +191,10 @@ class Indices:
             is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
             if not is_fresh:
                 cache = self.cache
-                with closing(
-                    Ledger(self._root.ledger)
-                ) as ledger:  # of its own: other threads are reading the shared one
-                    filled = ledger.note("semantic_folder")  # another where vectors were lost, whose rows are used again
+                # a ledger of its own: other threads are reading the shared one
+                with closing(Ledger(self._root.ledger)) as ledger:
+                    # the note is another where vectors were lost, whose rows are used again
+                    filled = ledger.note("semantic_folder")
                     before = self._table if self._snapshot is not None and filled == self._filled else None
                     self._table, self._filled = read_passages(ledger, self._cache_folder / "keys.db", before), filled
                 sources = self._table.sources
@@ -390,11 +391,11 @@ class Indices:
 
     def _prepare_semantic(self, ledger: Ledger) -> None:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
-        self.cache.drop_lost()
+        is_checked = self.cache.drop_lost() == 0 and self.cache is self._checked
         name = ledger.note("semantic_folder")
         if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
-        elif self._lost_vectors(ledger):
+        elif not is_checked and self._lost_vectors(ledger):
             logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif not self.has_graph(ledger):
@@ -408,6 +409,7 @@ class Indices:
             self._start_new_semantic(ledger)
         elif self._too_many_deleted(ledger):
             self._start_new_semantic(ledger)
+        self._checked = self.cache
 
     def _start_new_semantic(self, ledger: Ledger) -> None:
         with self._guard:

@@ -36,7 +36,6 @@ from memory_server.machine.database import connect, erase_deleted, transaction, 
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
-
 SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
 
 

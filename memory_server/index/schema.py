@@ -4,7 +4,7 @@
 are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
 """
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 STEMS = "porter unicode61 remove_diacritics 2"  # how the keyword index cuts a text, into stems
 WORDS = "unicode61 remove_diacritics 2"  # and as it is written
@@ -55,6 +55,7 @@ create table chunk(
 );
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;
+create index chunk_text on chunk(text_hash, is_semantic);
 
 create table gone(chunk_id text primary key, layer text not null) without rowid;
 

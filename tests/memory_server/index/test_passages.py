@@ -63,11 +63,11 @@ def test_a_passage_that_waited_for_its_vector_has_it_in_the_next_table(memory: M
     cache = memory.indices.cache
     rows = cache.find(memory.indices.ledger.texts())
     key, lost = next(iter(rows.items()))
-    cache._keys.execute("delete from row where text_hash = ?", (key,))  # noqa: SLF001  as an interrupted run leaves it
+    cache._keys.execute("delete from row where text_hash = ?", (key,))  # as an interrupted run leaves it
     before = table_of(memory)
     assert (before.passages.vectors == -1).sum() == 1
 
-    cache._keys.execute("insert into row values(?, ?, ?, ?)", (key, lost.vector, lost.first_token, lost.tokens))  # noqa: SLF001
+    cache._keys.execute("insert into row values(?, ?, ?, ?)", (key, lost.vector, lost.first_token, lost.tokens))
 
     assert_same(table_of(memory, before), table_of(memory))
     assert (table_of(memory, before).passages.vectors >= 0).all()
