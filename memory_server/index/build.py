@@ -141,8 +141,8 @@ class Indexer:
         report = Report(removed=len(changes.removed), unchanged=changes.unchanged)
         self._read(changes, report, report_progress)
         self._embed(engine, plan, report, report_progress)
-        self._index(report_progress)
         report.chunks = self._ledger.counts()["searchable"]
+        self._index(report.chunks, report_progress)
         report.seconds = time.monotonic() - started
         return report
 
@@ -208,9 +208,9 @@ class Indexer:
         report.embedded = len(missing)
         report.embedding_seconds = time.monotonic() - started
 
-    def _index(self, report_progress: Callable[[Progress], None]) -> None:
+    def _index(self, passages: int, report_progress: Callable[[Progress], None]) -> None:
         """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
-        had_graph, passages = bool(self._ledger.note(HAS_GRAPH)), self._ledger.counts()["searchable"]
+        had_graph = bool(self._ledger.note(HAS_GRAPH))
         needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
         if needs_graph != had_graph:
             name, _, number = self._ledger.note("semantic_folder").rpartition("-")

@@ -7,6 +7,7 @@ table alone. It does not decide what to index; `build.py` does.
 """
 
 import datetime as dt
+import hashlib
 import json
 import re
 import sqlite3
@@ -313,6 +314,18 @@ class Ledger:
             "select chunk_id, passage from chunk where text_hash is not null order by chunk_id limit ?", (count,)
         )
         return [(ChunkId(name), str(passage)) for name, passage in rows]
+
+    def lowest(self, count: int) -> list[int]:
+        """The rows of the searchable passages of the lowest hashes: they stand for all, in whatever order all came."""
+        rows = self.connection.execute(
+            "select id from chunk where text_hash is not null order by text_hash, chunk_id limit ?", (count,)
+        )
+        return [row for (row,) in rows]
+
+    def content_mark(self) -> str:
+        """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
+        rows = self.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
+        return f"{self.note('semantic_folder')}/{hashlib.sha256(b''.join(row for (row,) in rows)).hexdigest()}"
 
     def ids_of(self, paths: Collection[SourcePath]) -> set[ChunkId]:
         """The ids of all chunks of some sources."""

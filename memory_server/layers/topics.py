@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from memory_server.chunking import split_lines
@@ -136,8 +137,8 @@ def read_text(file: Path) -> str:
 
 def topic_heads(root: MemoryRoot) -> list[TopicHead]:
     """The head of every topic and of the lessons, by name, the lessons last. The index page is not one of them."""
-    sources = [source for source in find_sources(root) if source.layer is Layer.TOPIC and source.path != "MEMORY.md"]
-    heads = [topic_head(root, source) for source in sources]
+    sources = takewhile(lambda source: source.layer is Layer.TOPIC, find_sources(root))  # they come first
+    heads = [topic_head(root, source) for source in sources if source.path != "MEMORY.md"]
     return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
 
 

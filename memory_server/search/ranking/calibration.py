@@ -4,7 +4,6 @@ Learnt at the end of every reindex from the probe questions, and from some of it
 words, as a function of what the index holds and of nothing else, so that an index built anew has the same scales.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,7 +69,7 @@ def calibrate(
 
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
-    content = FORMAT + _content_mark(ledger) + models
+    content = FORMAT + ledger.content_mark() + models
     note = ledger.note(NOTE)
     if note and json.loads(note)["content"] == content:
         return
@@ -90,9 +89,8 @@ def calibrate(
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
     # passages of the lowest hashes stand for all, which says nothing of their texts: their cosines (probes, passages)
-    lowest = "select id from chunk where text_hash is not null order by text_hash limit ?"
-    rows = [row for (row,) in ledger.connection.execute(lowest, (TYPICAL,))]
-    typical, asked = np.intersect1d(snapshot.passages.places(rows), places), np.stack([one.vector for one in probes])
+    typical = np.intersect1d(snapshot.passages.places(ledger.lowest(TYPICAL)), places)
+    asked = np.stack([probe.vector for probe in probes])
     # token matches of fewer still; and roughly the cosines of all, which tell what to look at exactly
     sample = _sample(snapshot, typical)
     roughly = (asked @ np.asarray(snapshot.vectors).T)[:, snapshot.passages.vectors[places]]
@@ -119,13 +117,10 @@ def _reach(
     ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded], scales: Calibration
 ) -> float:
     """The median of what passages of the index score, by meaning and tokens, where their first words are asked."""
-    rows = ledger.connection.execute(
-        "select id, passage from chunk where text_hash is not null order by text_hash, chunk_id limit ?", (OWN,)
-    ).fetchall()
     reached = []
-    for row, passage in rows:
+    for row, chunk in ledger.chunks(ledger.lowest(OWN)).items():
         place = snapshot.passages.places([row])
-        text = " ".join(passage.split()[:OWN_WORDS])
+        text = " ".join(chunk.passage.split()[:OWN_WORDS])
         if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
             continue
         question = embed_query(text)
@@ -159,9 +154,3 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
     order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
-
-
-def _content_mark(ledger: Ledger) -> str:
-    """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
-    rows = ledger.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
-    return f"{ledger.note('semantic_folder')}/{hashlib.sha256(b''.join(row[0] for row in rows)).hexdigest()}"
