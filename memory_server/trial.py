@@ -83,7 +83,8 @@ def opened_trial(
             ledger = opened.enter_context(closing(Ledger(file)))
             cache = opened.enter_context(closing(index.cache_of(files)))
             with closing(Ledger(file)) as reading:  # the cache's keys stay attached to it
-                passages, sources = read_passages(reading, cache.folder / "keys.db")
+                table = read_passages(reading, cache.folder / "keys.db")
+            passages, sources = table.passages, table.sources
             if isinstance(index, StretchIndex):
                 passages = replace(passages, lines=passages.ordinals)  # as that index does
             snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources))

@@ -85,6 +85,9 @@ class VectorCache:
         """Forgets the keys of rows that the files no longer hold, such as after a copy that was cut short; how many."""
         vectors = _size(self._vector_file) // (self._dimensions * 4)
         tokens = _size(self._token_file) // self._token_bytes
+        last_vector, last_token = self._ends()
+        if last_vector <= vectors and last_token <= tokens:
+            return 0
         return self._keys.execute(
             "delete from row where vector >= ? or first_token + tokens > ?", (vectors, tokens)
         ).rowcount
@@ -180,8 +183,9 @@ class VectorCache:
 
     def _ends(self) -> tuple[int, int]:
         """How many rows of either file have keys."""
-        row = self._keys.execute("select max(vector) + 1, max(first_token + tokens) from row").fetchone()
-        return (row[0] or 0, row[1] or 0)
+        # both rise together, so the last row ends both files
+        last = "select vector + 1, first_token + tokens from row order by vector desc limit 1"
+        return self._keys.execute(last).fetchone() or (0, 0)
 
 
 def _damaged(where: Path, what: str, remedy: str = "Run `oneiros reindex --rebuild`") -> NeedsRepair:

@@ -23,14 +23,13 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, Worker
 from memory_server.errors import ContentError, Problem
 from memory_server.index.ledger import Ledger, SourceState, embedded_text
 from memory_server.index.token_vectors import pack_tokens
-from memory_server.layers.topics import SourceFile, find_sources, read_document
+from memory_server.layers.topics import YOUNG_SECONDS, SourceFile, find_sources, read_document
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
 
 if TYPE_CHECKING:
     from memory_server.index.semantic import SemanticIndex
 
-YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
@@ -108,7 +107,7 @@ class Indexer:
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
             is_level = state and state.content_hash.partition("~")[2] == self._fading.mark(source.path)[1:]
-            if state and is_level and _same_stat(self._root.file(source.path), state):
+            if state and is_level and _same_stat(f"{self._root.path}/{source.path}", state):
                 unchanged += 1
             elif state and state.modified_ns == 0 and self._still_holds(state):
                 young.append(source)
@@ -142,8 +141,8 @@ class Indexer:
         report = Report(removed=len(changes.removed), unchanged=changes.unchanged)
         self._read(changes, report, report_progress)
         self._embed(engine, plan, report, report_progress)
-        self._index(report_progress)
         report.chunks = self._ledger.counts()["searchable"]
+        self._index(report.chunks, report_progress)
         report.seconds = time.monotonic() - started
         return report
 
@@ -209,9 +208,9 @@ class Indexer:
         report.embedded = len(missing)
         report.embedding_seconds = time.monotonic() - started
 
-    def _index(self, report_progress: Callable[[Progress], None]) -> None:
+    def _index(self, passages: int, report_progress: Callable[[Progress], None]) -> None:
         """Brings the semantic index level with the ledger; a memory in which a scan is as quick has none."""
-        had_graph, passages = bool(self._ledger.note(HAS_GRAPH)), self._ledger.counts()["searchable"]
+        had_graph = bool(self._ledger.note(HAS_GRAPH))
         needs_graph = passages > (GRAPH_FROM // 2 if had_graph else GRAPH_FROM)
         if needs_graph != had_graph:
             name, _, number = self._ledger.note("semantic_folder").rpartition("-")
@@ -281,9 +280,9 @@ def read_state(file: Path, path: SourcePath, now: float | None = None) -> Source
     return SourceState(path, stat.st_size, _time_mark(stat) if is_old else 0, hashlib.sha256(content).hexdigest())
 
 
-def _same_stat(file: Path, state: SourceState) -> bool:
+def _same_stat(file: str, state: SourceState) -> bool:
     try:
-        stat = file.stat()
+        stat = os.stat(file)  # noqa: PTH116  a path takes longer than the call, and every source is asked
     except OSError:
         return False
     return (stat.st_size, _time_mark(stat)) == (state.size, state.modified_ns)

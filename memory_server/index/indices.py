@@ -26,7 +26,7 @@ from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
 from memory_server.index.ledger import Ledger
-from memory_server.index.passages import read_passages, rows_of_ids
+from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
 from memory_server.lifecycle.fading import Fading
@@ -102,8 +102,11 @@ class Indices:
         self._ledger: Ledger | None = None
         self._retired: list[Ledger | VectorCache] = []  # of files that were replaced; a thread may still be reading one
         self._cache: VectorCache | None = None
+        self._checked: VectorCache | None = None  # whether it holds what it should is looked at once, or when rows went
         self._semantic: SemanticIndex | None = None
         self._snapshot: Snapshot | None = None
+        self._table: ReadTable | None = None  # of the snapshot
+        self._filled = ""  # the note of the semantic index that it was read with
         self._seen = (-1, 0.0, 0.0)  # generation of the snapshot, when it was read, how long that took
 
     def close(self) -> None:
@@ -113,7 +116,7 @@ class Indices:
                 if part is not None:
                     part.close()
             self._retired = []
-            self._semantic = self._cache = self._ledger = self._snapshot = None
+            self._semantic = self._cache = self._ledger = self._snapshot = self._table = None
             self._lock.release(force=True)
 
     # -- ownership ----------------------------------------------------------------------------------------------
@@ -170,7 +173,7 @@ class Indices:
         with self._guard:
             if self._cache is not None and not self._cache.is_current:
                 self._retired.append(self._cache)
-                self._cache = None
+                self._cache = self._snapshot = None
             if self._cache is None:
                 self._cache = self.cache_of(self._model)
             return self._cache
@@ -188,11 +191,16 @@ class Indices:
             is_fresh = self._snapshot is not None and (generation == seen or now - at < took / SNAPSHOT_SHARE)
             if not is_fresh:
                 cache = self.cache
-                with closing(
-                    Ledger(self._root.ledger)
-                ) as ledger:  # of its own: other threads are reading the shared one
-                    passages, sources = read_passages(ledger, self._cache_folder / "keys.db")
-                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources))
+                # a ledger of its own: other threads are reading the shared one
+                with closing(Ledger(self._root.ledger)) as ledger:
+                    # the note is another where vectors were lost, whose rows are used again
+                    filled = ledger.note("semantic_folder")
+                    before = self._table if self._snapshot is not None and filled == self._filled else None
+                    self._table, self._filled = read_passages(ledger, self._cache_folder / "keys.db", before), filled
+                sources = self._table.sources
+                self._snapshot = Snapshot(
+                    self._table.passages, sources, cache.vectors(), cache.tokens(), superseded_by(sources)
+                )
                 self._seen = (generation, now, time.monotonic() - now)
             assert self._snapshot is not None
             return self._snapshot
@@ -295,7 +303,7 @@ class Indices:
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
             self._retired.append(self._ledger)
-        self._ledger = None
+        self._ledger = self._snapshot = None
         self._seen = (-1, 0.0, 0.0)
 
     def _drop(self) -> None:
@@ -383,11 +391,11 @@ class Indices:
 
     def _prepare_semantic(self, ledger: Ledger) -> None:
         """Makes sure that the semantic index on disk is the one the ledger speaks of, else plans a new one."""
-        self.cache.drop_lost()
+        is_checked = self.cache.drop_lost() == 0 and self.cache is self._checked
         name = ledger.note("semantic_folder")
         if not name.startswith(self._model.fingerprint):
             self._start_new_semantic(ledger)
-        elif self._lost_vectors(ledger):
+        elif not is_checked and self._lost_vectors(ledger):
             logger.warning("the vector cache lost vectors; they are made again")
             self._start_new_semantic(ledger)
         elif not self.has_graph(ledger):
@@ -401,6 +409,7 @@ class Indices:
             self._start_new_semantic(ledger)
         elif self._too_many_deleted(ledger):
             self._start_new_semantic(ledger)
+        self._checked = self.cache
 
     def _start_new_semantic(self, ledger: Ledger) -> None:
         with self._guard:

@@ -7,6 +7,7 @@ table alone. It does not decide what to index; `build.py` does.
 """
 
 import datetime as dt
+import hashlib
 import json
 import re
 import sqlite3
@@ -35,6 +36,8 @@ from memory_server.language.words import extra_words
 from memory_server.machine.database import connect, erase_deleted, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
+
+SourceMark = tuple[str, str, int | None]  # path, hash of its content, row of its first chunk: numbers are used again
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +316,18 @@ class Ledger:
         )
         return [(ChunkId(name), str(passage)) for name, passage in rows]
 
+    def lowest(self, count: int) -> list[int]:
+        """The rows of the searchable passages of the lowest hashes: they stand for all, in whatever order all came."""
+        rows = self.connection.execute(
+            "select id from chunk where text_hash is not null order by text_hash, chunk_id limit ?", (count,)
+        )
+        return [row for (row,) in rows]
+
+    def content_mark(self) -> str:
+        """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
+        rows = self.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
+        return f"{self.note('semantic_folder')}/{hashlib.sha256(b''.join(row for (row,) in rows)).hexdigest()}"
+
     def ids_of(self, paths: Collection[SourcePath]) -> set[ChunkId]:
         """The ids of all chunks of some sources."""
         select = "select chunk_id from chunk join source on source.id = chunk.source where path = ?"
@@ -328,13 +343,24 @@ class Ledger:
             found.update(self.connection.execute(select, part).fetchall())
         return found
 
-    def stored_sources(self) -> Mapping[int, StoredSource]:
-        """The heads of all sources by their number."""
-        rows = self.connection.execute(
+    def stored_sources(self, numbers: Collection[int] | None = None) -> Mapping[int, StoredSource]:
+        """The heads of sources by their number: of these, or of all."""
+        select = (
             "select id, path, layer, title, date, kind, project, tags, supersedes, identity, holds_from, holds_until"
             " from source"
         )
+        if numbers is None:
+            rows = self.connection.execute(select)
+        else:
+            some = " where id in (select value from json_each(?))"
+            rows = self.connection.execute(select + some, (json.dumps([*numbers]),))
         return {row[0]: _stored_source(row) for row in rows}
+
+    def source_marks(self) -> Mapping[int, SourceMark]:
+        """What differs for a source, by its number, whenever its head or its chunks were written anew."""
+        first = "(select chunk.id from chunk where chunk.source = source.id order by ordinal limit 1)"
+        rows = self.connection.execute(f"select id, path, content_hash, {first} from source")  # noqa: S608  a query of our own
+        return {row[0]: row[1:] for row in rows}
 
     def allowed_sources(self, wanted: Filter) -> set[int]:
         """The numbers of the sources that a filter lets through."""

@@ -4,8 +4,9 @@ Search asks thousands of times a second which source a passage belongs to and wh
 answers that too slowly. The table is immutable: after a change a new one is read.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_server.document import ChunkId, Layer
-from memory_server.index.ledger import Ledger, StoredSource
+from memory_server.index.ledger import Ledger, SourceMark, StoredSource
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Passages:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def columns(self) -> tuple[NDArray[np.int64], ...]:
+        """The arrays, in the order above."""
+        return tuple(getattr(self, column.name) for column in fields(self))
 
     @cached_property
     def line_numbers(self) -> NDArray[np.int64]:
@@ -94,8 +100,18 @@ def ranges(starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int
     return np.repeat(starts - before, sizes) + np.arange(sizes.sum())
 
 
-def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[int, StoredSource]]:
-    """The table as the ledger has it now, and the sources of the same moment.
+@dataclass(frozen=True, slots=True)
+class ReadTable:
+    """The table of one moment and its sources, and by what the next one can tell which of these changed."""
+
+    passages: Passages
+    sources: Mapping[int, StoredSource]
+    marks: Mapping[int, SourceMark]
+
+
+def read_passages(ledger: Ledger, vector_keys: Path, before: ReadTable | None = None) -> ReadTable:
+    """The table as the ledger has it now. `before`: an earlier one of the same ledger and the same vectors, of which
+    whatever did not change is taken over.
 
     `ledger` is one that no other thread uses: the key file of the vector cache, `vector_keys`, stays attached to it.
     """
@@ -103,19 +119,43 @@ def read_passages(ledger: Ledger, vector_keys: Path) -> tuple[Passages, Mapping[
     # one transaction over ledger and vector cache, so that both are of the same moment
     connection.execute("attach database ? as cache", (str(vector_keys),))
     connection.execute("begin")
+    marks = ledger.source_marks()
+    changed = None if before is None else _changed(before, marks)
+    table, sources = _read_table(ledger, changed), ledger.stored_sources(changed)
+    connection.execute("commit")
+    if before is None or changed is None:
+        return ReadTable(Passages(*(np.ascontiguousarray(column) for column in table.T)), sources, marks)
+    # (n, 9): what did not change and what did, in the order of their rows
+    kept = np.isin(before.passages.sources, [number for number in marks if number not in changed])
+    columns = [np.concatenate([old[kept], new]) for old, new in zip(before.passages.columns, table.T, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    heads = {number: sources.get(number) or before.sources[number] for number in marks}
+    return ReadTable(Passages(*(column[order] for column in columns)), heads, marks)
+
+
+def _changed(before: ReadTable, marks: Mapping[int, SourceMark]) -> Collection[int] | None:
+    """The sources that were written since, or that wait for vectors; None where nothing can be taken over."""
+    passages = before.passages
+    changed = {number for number, mark in marks.items() if before.marks.get(number) != mark}
+    changed.update(passages.sources[passages.vectors < 0].tolist())
+    return changed if len(changed) < len(marks) else None
+
+
+def _read_table(ledger: Ledger, sources: Collection[int] | None) -> NDArray[np.int64]:
+    """The passages (n, 9) of some sources, None for all, in the order of their rows; a column an array of the table."""
     ranks = " ".join(f"when '{layer}' then {layer.rank}" for layer in Layer)
-    found = connection.execute(
+    select = (
         f"select chunk.id, chunk.source, chunk.ordinal, case source.layer {ranks} end, coalesce(row.vector, -1),"  # noqa: S608  names of our own
         " coalesce(row.first_token, 0), coalesce(row.tokens, 0), chunk.first_line, chunk.word_count"
         " from chunk join source on source.id = chunk.source"
-        " left join cache.row on cache.row.text_hash = chunk.text_hash"
-        " where chunk.text_hash is not null order by chunk.id"
+        " left join cache.row on cache.row.text_hash = chunk.text_hash where chunk.text_hash is not null"
     )
-    # (n, 9) whole numbers, a column an array of the table
-    table = np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 9)
-    sources = ledger.stored_sources()
-    connection.execute("commit")
-    return Passages(*(np.ascontiguousarray(column) for column in table.T)), sources
+    if sources is None:
+        found = ledger.connection.execute(f"{select} order by chunk.id")
+    else:
+        some = " and chunk.source in (select value from json_each(?)) order by chunk.id"
+        found = ledger.connection.execute(select + some, (json.dumps([*sources]),))
+    return np.fromiter(chain.from_iterable(found), dtype=np.int64).reshape(-1, 9)
 
 
 def rows_of_ids(ledger: Ledger, ids: Sequence[ChunkId]) -> list[int]:

@@ -56,6 +56,7 @@ create table chunk(
 );
 create index chunk_source on chunk(source, ordinal);
 create index chunk_pending on chunk(is_semantic) where is_semantic = 0;
+create index chunk_text on chunk(text_hash, is_semantic);
 
 create table gone(chunk_id text primary key, layer text not null) without rowid;
 

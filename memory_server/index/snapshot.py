@@ -128,6 +128,8 @@ def _picked_cosines(vectors: Vectors, rows: NDArray[np.int64], question: Vectors
 
 def superseded_by(sources: Mapping[int, StoredSource]) -> Mapping[SourcePath, SourcePath]:
     """The sources that approved ones say they supersede -> the source that says so."""
+    if not any(source.supersedes for source in sources.values()):
+        return {}
     named = {name: source.path for source in sources.values() for name in names_of(source.path, source.identity)}
     return {
         named[name]: source.path

@@ -72,10 +72,10 @@ class StretchIndex:
             state = (self.ledger.generation(), len(cache), cache.folder)
             if self._snapshot is None or state != self._seen:
                 with closing(Ledger(self.file)) as ledger:  # of its own: other threads are reading the shared one
-                    passages, sources = read_passages(ledger, cache.folder / "keys.db")
+                    table = read_passages(ledger, cache.folder / "keys.db")
                 # each stretch is judged by itself, also where several are pieces of one long turn
-                passages = replace(passages, lines=passages.ordinals)
-                self._snapshot = Snapshot(passages, sources, cache.vectors(), cache.tokens())
+                passages = replace(table.passages, lines=table.passages.ordinals)
+                self._snapshot = Snapshot(passages, table.sources, cache.vectors(), cache.tokens())
                 self._seen = state
             return self._snapshot
 

@@ -5,12 +5,13 @@ never sources. A file that cannot be read is a `Problem`, never the end of the r
 """
 
 import datetime as dt
-import hashlib
 import os
 import posixpath
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from memory_server.chunking import split_lines
@@ -25,7 +26,8 @@ from memory_server.root.paths import MemoryRoot
 MAX_SUMMARY_CHARS = 500  # of MIF
 MAX_HEAD_CHARS = 5_000  # of a frontmatter that is searched as words of its document
 MAX_SOURCE_BYTES = 4_000_000  # a larger file is no topic; it is reported and left out
-KEPT_HEADS = 5_000  # heads of topics that are kept by the hashes of their texts
+KEPT_HEADS = 50_000  # heads of topics that are kept, one a file
+YOUNG_SECONDS = 2.0  # a file changed within this time may change again with the same size and time
 SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
@@ -64,14 +66,18 @@ def find_sources(root: MemoryRoot) -> Iterator[SourceFile]:
     for page in (root.index_page, root.lessons):
         if is_plain_file(page):
             yield SourceFile(root.relative(page), Layer.TOPIC)
-    for folder, layer in ((root.topics, Layer.TOPIC), (root.sessions, Layer.SESSION), (root.episodes, Layer.SESSION)):
-        files = list(markdown_files(folder))
-        old = superseded_files(files) if folder == root.sessions else set()
+    for folder, layer in (
+        (root.topics, Layer.TOPIC),
+        (root.sessions, Layer.SESSION),
+        (root.episodes, Layer.SESSION),
+        (root.references, Layer.REFERENCE),
+    ):
+        files, place = list(_markdown_names(folder)), root.relative(folder)
+        old = {str(file) for file in superseded_files(map(Path, files))} if folder == root.sessions else set()
         for file in files:
-            if file not in old:
-                yield SourceFile(root.relative(file), layer)
-    for file in markdown_files(root.references):
-        yield SourceFile(root.relative(file), Layer.REFERENCE)
+            if file not in old:  # texts, since paths take ten times as long, and every run asks for all
+                below = file[len(str(folder)) :].replace(os.sep, "/")
+                yield SourceFile(SourcePath(place + below), layer)
 
 
 def markdown_files(folder: Path) -> Iterator[Path]:
@@ -80,12 +86,16 @@ def markdown_files(folder: Path) -> Iterator[Path]:
     A symlink could bring a file from outside the memory to rank 1. A name that is not UTF-8 could not be written to
     the ledger. `validate` reports both.
     """
+    return map(Path, _markdown_names(folder))
+
+
+def _markdown_names(folder: Path) -> Iterator[str]:
     if folder.is_symlink():
         return
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and is_utf8(name))
         for name in sorted(names):
-            file = Path(place, name)
+            file = f"{place}{os.sep}{name}"
             if name.endswith(".md") and not is_editors_file(name) and is_utf8(name) and is_plain_file(file):
                 yield file
 
@@ -127,31 +137,35 @@ def read_text(file: Path) -> str:
 
 def topic_heads(root: MemoryRoot) -> list[TopicHead]:
     """The head of every topic and of the lessons, by name, the lessons last. The index page is not one of them."""
-    sources = [source for source in find_sources(root) if source.layer is Layer.TOPIC and source.path != "MEMORY.md"]
-    heads = [topic_head(root, source) for source in sources]
+    sources = takewhile(lambda source: source.layer is Layer.TOPIC, find_sources(root))  # they come first
+    heads = [topic_head(root, source) for source in sources if source.path != "MEMORY.md"]
     return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
 
 
 def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:
-    """What a list says of one topic; of a file that cannot be read, why."""
+    """What a list says of one topic; of a file that cannot be read, why.
+
+    A head is kept with the times of its file, since all are wanted before each index run; not of one that was saved
+    just now, which may change within the clock's grain.
+    """
+    file = f"{root.path}/{source.path}"
     try:
-        return _head_of_text(source, read_text(root.file(source.path)))
-    except ContentError as error:
-        return TopicHead(topic_name(source.path), "(unreadable)", None, error.what, source.path)
-
-
-def _head_of_text(source: SourceFile, text: str) -> TopicHead:
-    """A head that was read before, where its text is the same: all are wanted before each index run."""
-    key = (source, hashlib.sha256(text.encode()).digest())
-    if (head := _heads.get(key)) is None:
-        head = head_of(source, parse_frontmatter(text))
+        stat = os.stat(file)  # noqa: PTH116  a path takes longer than the call
+        stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if (kept := _heads.get(file)) and kept[0] == stamp:
+            return kept[1]
+        head = head_of(source, parse_frontmatter(read_text(Path(file))))
+    except (ContentError, OSError) as error:
+        what = error.what if isinstance(error, ContentError) else f"the file cannot be read ({error.strerror})"
+        return TopicHead(topic_name(source.path), "(unreadable)", None, what, source.path)
+    if time.time() - max(stat.st_mtime, stat.st_ctime) > YOUNG_SECONDS:
         if len(_heads) >= KEPT_HEADS:
             _heads.clear()
-        _heads[key] = head
+        _heads[file] = stamp, head
     return head
 
 
-_heads: dict[tuple[SourceFile, bytes], TopicHead] = {}
+_heads: dict[str, tuple[tuple[int, int, int], TopicHead]] = {}
 
 
 def head_of(source: SourceFile, parsed: Frontmatter) -> TopicHead:

@@ -185,9 +185,9 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def is_plain_file(file: Path) -> bool:
+def is_plain_file(file: Path | str) -> bool:
     """Whether it is there and neither a link, a folder, a device nor a pipe, on which a reader would wait for ever."""
     try:
-        return stat.S_ISREG(file.lstat().st_mode)
+        return stat.S_ISREG(os.lstat(file).st_mode)
     except OSError:
         return False

@@ -4,7 +4,6 @@ Learnt at the end of every reindex from the probe questions, and from some of it
 words, as a function of what the index holds and of nothing else, so that an index built anew has the same scales.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,10 +14,12 @@ from memory_server.embedding.engine import Embedded, Vectors
 from memory_server.index.ledger import Ledger
 from memory_server.index.snapshot import Snapshot
 from memory_server.language.words import Stemmer
+from memory_server.search.ranking.arms import best_first
 from memory_server.search.ranking.probes import PROBES
 from memory_server.search.ranking.scoring import Places, Scale, learn_scale, matches_of, token_weights
 from memory_server.search.ranking.terms import question_terms
 
+TYPICAL = 20_000  # passages whose cosines stand for all; where there are fewer, all are taken
 SAMPLE = 512  # passages whose token matches stand for all; where there are fewer, all are taken
 PROBES_AT_ONCE = 8
 NEAREST = 24  # passages nearest to a probe, among which its best token match is looked for
@@ -26,7 +27,7 @@ OWN = 16  # passages that are asked for by their own words
 OWN_WORDS = 12  # the first of each, some as many as a question has
 USUAL_REACH = 3.4  # the model that confidence was fitted to has 3.5 to 4.4, multilingual-e5-small 1.9 to 2.1
 NOTE = "calibration"
-FORMAT = "2/"  # before the mark of what is noted, so that scales of another form are learnt anew
+FORMAT = "3/"  # before the mark of what is noted, so that scales of another form are learnt anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def calibrate(
 
     `sparse`: what a sparse model scores; `models` names those that are on beside the one that makes vectors.
     """
-    content = FORMAT + _content_mark(ledger) + models
+    content = FORMAT + ledger.content_mark() + models
     note = ledger.note(NOTE)
     if note and json.loads(note)["content"] == content:
         return
@@ -87,20 +88,26 @@ def calibrate(
 
 
 def _learn(ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, probes: list[Embedded], places: Places) -> Calibration:
-    # cosines (probes, passages) of all, token matches of a sample that stands for all
-    cosines = snapshot.exact_cosines(np.stack([probe.vector for probe in probes]), places)
-    sample = _sample(snapshot, places)
-    scores, backgrounds = [], []
+    # passages of the lowest hashes stand for all, which says nothing of their texts: their cosines (probes, passages)
+    typical = np.intersect1d(snapshot.passages.places(ledger.lowest(TYPICAL)), places)
+    asked = np.stack([probe.vector for probe in probes])
+    # token matches of fewer still; and roughly the cosines of all, which tell what to look at exactly
+    sample = _sample(snapshot, typical)
+    roughly = (asked @ np.asarray(snapshot.vectors).T)[:, snapshot.passages.vectors[places]]
+    scores, backgrounds, best = [], [], []
     sampled = _matches_in_sample(snapshot, probes, sample)
-    for text, probe, row, matches in zip(PROBES, probes, cosines, sampled, strict=True):
+    for text, probe, row, matches in zip(PROBES, probes, roughly, sampled, strict=True):
         weights = token_weights(probe, question_terms(ledger.keywords, stemmer, text), len(snapshot.passages))
         # the best match of a probe is looked for among the passages nearest to it
-        nearest = places[np.argsort(-row, kind="stable")[:NEAREST]]
+        near = np.sort(places[best_first(row, places, 2 * NEAREST)])
+        cosines = snapshot.exact_cosines(probe.vector[None], near)[0]
+        nearest = near[best_first(cosines, near, NEAREST)]
+        best.append(cosines.max())
         backgrounds.append(matches.ravel())
         scores.append(weights @ np.hstack([matches, matches_of(snapshot, probe.tokens, nearest)]))
     table = np.stack(scores)
     return Calibration(
-        meaning=learn_scale(cosines, cosines.max(axis=1)),
+        meaning=learn_scale(snapshot.exact_cosines(asked, typical), np.array(best)),
         tokens=learn_scale(table[:, : len(sample)], table.max(axis=1)),
         background=float(np.median(np.concatenate(backgrounds))),
     )
@@ -110,13 +117,10 @@ def _reach(
     ledger: Ledger, snapshot: Snapshot, stemmer: Stemmer, embed_query: Callable[[str], Embedded], scales: Calibration
 ) -> float:
     """The median of what passages of the index score, by meaning and tokens, where their first words are asked."""
-    rows = ledger.connection.execute(
-        "select id, passage from chunk where text_hash is not null order by text_hash, chunk_id limit ?", (OWN,)
-    ).fetchall()
     reached = []
-    for row, passage in rows:
+    for row, chunk in ledger.chunks(ledger.lowest(OWN)).items():
         place = snapshot.passages.places([row])
-        text = " ".join(passage.split()[:OWN_WORDS])
+        text = " ".join(chunk.passage.split()[:OWN_WORDS])
         if len(place) == 0 or snapshot.passages.vectors[place[0]] < 0 or snapshot.passages.token_counts[place[0]] == 0:
             continue
         question = embed_query(text)
@@ -150,9 +154,3 @@ def _sample(snapshot: Snapshot, places: Places) -> Places:
     direction = np.sin(np.arange(snapshot.vectors.shape[1], dtype=np.float32) + 1)
     order = held[np.argsort(snapshot.exact_cosines(direction[None], held)[0], kind="stable")]
     return order[np.linspace(0, len(order) - 1, SAMPLE).astype(np.int64)]
-
-
-def _content_mark(ledger: Ledger) -> str:
-    """Differs whenever the searchable passages differ. Row numbers would not tell: they are used again."""
-    rows = ledger.connection.execute("select text_hash from chunk where text_hash is not null order by text_hash")
-    return f"{ledger.note('semantic_folder')}/{hashlib.sha256(b''.join(row[0] for row in rows)).hexdigest()}"

@@ -1,5 +1,6 @@
 import datetime as dt
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError
+from memory_server.layers import topics
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import (
     MAX_SOURCE_BYTES,
@@ -15,6 +17,7 @@ from memory_server.layers.topics import (
     as_document,
     find_sources,
     first_heading,
+    head_of,
     name_in_words,
     read_document,
     summary_of,
@@ -150,6 +153,30 @@ def test_the_first_heading_outside_code_is_the_title(body: str, heading: str) ->
 @given(st.text())
 def test_any_text_has_a_title_or_none(body: str) -> None:
     assert "\n" not in first_heading(body)
+
+
+def test_a_head_is_parsed_once_until_its_file_changes(root: MemoryRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr(topics, "head_of", lambda source, text: parsed.append(source.path) or head_of(source, text))
+    monkeypatch.setattr(time, "time", lambda: 4e9)  # long after the files were saved
+    write(root, "topics/mail.md", "# Mail\n")
+    write(root, "topics/shop.md", "# Shop\n")
+    topic_heads(root)
+    topic_heads(root)
+    assert parsed == ["topics/mail.md", "topics/shop.md"]
+
+    write(root, "topics/mail.md", "# Letters\n")
+
+    assert [head.title for head in topic_heads(root)] == ["Letters", "Shop"]
+    assert parsed == ["topics/mail.md", "topics/shop.md", "topics/mail.md"]
+
+
+def test_a_head_of_a_file_that_was_saved_just_now_is_parsed_each_time(root: MemoryRoot) -> None:
+    write(root, "topics/mail.md", "# Mail\n")
+    topic_heads(root)
+    write(root, "topics/mail.md", "# Mall\n")  # of the same size, and within the clock's grain
+
+    assert [head.title for head in topic_heads(root)] == ["Mall"]
 
 
 def test_topics_are_listed_by_name_with_the_lessons_last(root: MemoryRoot) -> None:
