@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from memory_server.document import Layer, SourcePath
 from memory_server.embedding.vector_cache import VectorCache
 from memory_server.errors import NeedsRepair
-from memory_server.index.build import HAS_GRAPH, YOUNG_SECONDS, Progress, read_state
+from memory_server.index.build import HAS_GRAPH, Progress, read_state
 from memory_server.index.indices import Indices
 from memory_server.index.ledger import Ledger
 from memory_server.index.semantic import SemanticIndex
+from memory_server.layers.topics import YOUNG_SECONDS
 from memory_server.memory import Memory
 from tests.memories import (
     new_root,

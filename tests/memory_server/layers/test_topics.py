@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import ContentError
 from memory_server.layers import topics
-from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.mif import Frontmatter, parse_frontmatter
 from memory_server.layers.topics import (
     MAX_SOURCE_BYTES,
     SourceFile,
+    TopicHead,
     as_document,
     find_sources,
     first_heading,
@@ -157,7 +158,12 @@ def test_any_text_has_a_title_or_none(body: str) -> None:
 
 def test_a_head_is_parsed_once_until_its_file_changes(root: MemoryRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    monkeypatch.setattr(topics, "head_of", lambda source, text: parsed.append(source.path) or head_of(source, text))
+
+    def counted(source: SourceFile, text: Frontmatter) -> TopicHead:
+        parsed.append(source.path)
+        return head_of(source, text)
+
+    monkeypatch.setattr(topics, "head_of", counted)
     monkeypatch.setattr(time, "time", lambda: 4e9)  # long after the files were saved
     write(root, "topics/mail.md", "# Mail\n")
     write(root, "topics/shop.md", "# Shop\n")
