@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -40,12 +40,11 @@ from psycopg.conninfo import make_conninfo
 from benchmarks.machine import machine_text
 from benchmarks.scale import questions, report_step, spread, states_of, timed
 from benchmarks.synthetic import SEED, fill_vectors, write_corpus
-from memory_server.document import Answer, Layer
+from memory_server.document import Layer
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
-from memory_server.search.question import Question
 from memory_server.settings import PersonSettings
 from team.access.tokens import create_token
 from team.engine.database import Database
@@ -209,10 +208,7 @@ def beside_embedded(team: TeamMemory, part: Part, model: ModelInUse) -> dict[str
         same = 0
         for place, text in enumerate(part.questions):
             question, found = parse_query(text), {}
-            asked: list[tuple[str, Callable[[Question], Answer]]] = [
-                ("team", lambda q: team.search(part.number, q).answer),
-                ("embedded", embedded.search),
-            ]
+            asked = [("team", lambda q: team.search(part.number, q).answer), ("embedded", embedded.search)]
             for name, ask in asked if place % 2 else asked[::-1]:
                 started = time.perf_counter()
                 found[name] = [hit.chunk for hit in ask(question).hits]

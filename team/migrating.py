@@ -27,7 +27,7 @@ class NotLevel(TeamError):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedMemory:
     """What was moved, all of it verified."""
 
     files: int
@@ -43,7 +43,7 @@ def move_in(
     root: MemoryRoot,
     *,
     sessions: bool = False,
-) -> Moved:
+) -> MovedMemory:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
     Raises UsageError for a tenant that has a memory, ContentError for a file with a secret in it, NotLevel where what
@@ -60,10 +60,10 @@ def move_in(
     commit = outbox.accept(tenant, change, f"Move in {len(files)} files")
     loaded = indexer.level(tenant)
     require_level(indexer, tenant)
-    return Moved(len(files), loaded.passages if loaded else 0, commit)
+    return MovedMemory(len(files), loaded.passages if loaded else 0, commit)
 
 
-def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, folder: Path) -> Moved:
+def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
     """Writes a tenant's memory into a new folder, as a root that `oneiros` opens.
 
     Raises UsageError where something is there already, NotLevel as `move_in` does.
@@ -77,7 +77,7 @@ def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, ten
     make_folder(folder)
     repository.check_out(commit, folder)
     seed_vectors(settings.folder / "work" / str(tenant), folder)
-    return Moved(len(repository.topics(commit)), 0, commit)
+    return MovedMemory(len(repository.topics(commit)), 0, commit)
 
 
 def files_of(root: MemoryRoot, *, sessions: bool) -> dict[str, bytes]:
