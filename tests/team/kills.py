@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -151,8 +151,7 @@ class House:
             for role, target in (("writer", write), ("indexer", index))
         }
         acknowledged: dict[str, str] = {}
-        for process, pipe in running.values():
-            self._attend(process, pipe, found, acknowledged)
+        self._attend(dict(running.values()), found, acknowledged)
         self.acknowledged |= acknowledged
         self._open()
         self.look_over(found)
@@ -189,36 +188,43 @@ class House:
         )
         process.start()
         theirs.close()
-        return process, ours
+        return ours, process
 
-    def _attend(self, process: Any, pipe: Connection, found: Survived, acknowledged: dict[str, str]) -> None:
-        """Hears what a process tells until it ends, and does to PostgreSQL what it asks for."""
-        while True:
-            try:
-                what, told = pipe.recv()
-            except EOFError:
-                break
-            if what == "done":
-                acknowledged[told] = text_of(told)
-                continue
-            if what == "failed":
-                found.unequal.append(f"a process gave up: {told}")
-                continue
-            found.struck[told] = found.struck.get(told, 0) + 1
-            if told == "postgres":
-                user = self.server.system_user
-                self.pg_ctl(["-m", "immediate", "-w", "stop"], pgdata=self.server.pgdata, user=user)
-                self.server.ensure_postgres_running()
-            elif told == "connection":
-                with psycopg.connect(self.owner) as connection:
-                    connection.execute(
-                        "select pg_terminate_backend(pid) from pg_stat_activity where usename = %s and pid in"
-                        " (select pid from pg_stat_activity where application_name = 'oneiros-team')",
-                        (ROLE,),
-                    )
-            if told != "process":
-                pipe.send("happened")
-        process.join(PATIENCE)
+    def _attend(self, pipes: "dict[Connection, Any]", found: Survived, acknowledged: dict[str, str]) -> None:
+        """Hears what processes tell until they end, and does to PostgreSQL what they ask for.
+
+        All are heard at once: one that waits for its fault may hold what another one waits for.
+        """
+        while pipes:
+            for pipe in wait(list(pipes)):
+                assert isinstance(pipe, Connection)
+                try:
+                    what, told = pipe.recv()
+                except EOFError:
+                    pipes.pop(pipe).join(PATIENCE)
+                    continue
+                if what == "done":
+                    acknowledged[told] = text_of(told)
+                elif what == "failed":
+                    found.unequal.append(f"a process gave up: {told}")
+                else:
+                    found.struck[told] = found.struck.get(told, 0) + 1
+                    self._strike(told)
+                    if told != "process":
+                        pipe.send("happened")
+
+    def _strike(self, kind: str) -> None:
+        if kind == "postgres":
+            user = self.server.system_user
+            self.pg_ctl(["-m", "immediate", "-w", "stop"], pgdata=self.server.pgdata, user=user)
+            self.server.ensure_postgres_running()
+        elif kind == "connection":
+            with psycopg.connect(self.owner) as connection:
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where usename = %s"
+                    " and application_name = 'oneiros-team'",
+                    (ROLE,),
+                )
 
 
 def text_of(name: str) -> str:
