@@ -82,6 +82,7 @@ def test_the_command_shows_the_page_of_a_memory_and_writes_nothing_into_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, make_engine: MakeEngine
 ) -> None:
     monkeypatch.setattr("oneiros.opening.OnnxEngine", make_engine)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # in which no other test left anything
     root = new_root(tmp_path / "home" / ".oneiros" / "memory")
     write_topic(root, "mail", "# Mail\n\nThe relay listens on port 2525.\n", **HEAD)
     with open_memory(root, make_engine) as memory:

@@ -136,9 +136,10 @@ def test_the_install_server_answers_any_id_with_valid_json(sent: list[tuple[bool
         is_answered = isinstance(identity, str) or (isinstance(identity, int) and not isinstance(identity, bool))
         expected.append((identity, "result") if is_answered else (None, "error"))
 
-    lines = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).splitlines()
+    lines = run("oneiros-mcp", told=told, variables={"HOME": "/nonexistent", "PATH": ""}).split("\n")
 
-    found = [json.loads(line) for line in lines]
+    # `splitlines` would cut an id in two at a character such as U+0085
+    found = [json.loads(line) for line in lines if line]
     assert [(one["id"], "result" if "result" in one else "error") for one in found] == expected
 
 
