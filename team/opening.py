@@ -46,5 +46,5 @@ def work_memory(settings: TeamSettings, folder: Path) -> Memory:
     Of sessions, recorder, approvals and log a team's memory knows nothing.
     """
     prepare_process()
-    root = MemoryRoot(folder.resolve(), settings.folder / "state")
+    root = MemoryRoot(folder.resolve(), folder.resolve() / ".oneiros" / "state")  # it goes with the folder
     return Memory(root, person=PersonSettings(), catalogue=catalogue(settings), now=lambda: dt.datetime.now(dt.UTC))

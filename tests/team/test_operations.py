@@ -151,7 +151,7 @@ def test_nothing_is_left_of_a_purged_tenant_but_what_backups_hold(
     settings: TeamSettings, indexer: TenantIndexer, tenant: int, name: str, owner_dsn: str, database: Database
 ) -> None:
     indexer.level(tenant)
-    set_apart(owner_dsn, tenant)
+    assert set_apart(owner_dsn, tenant, shared_up_to=0)
     create_token(owner_dsn, name, "ann", ["read"], 1)
     neighbour = create_tenant(owner_dsn, "neighbour").id
     accept(database, settings, neighbour, TEXTS)
