@@ -58,7 +58,7 @@ from team.opening import catalogue, embedder
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant
 from tests.team.kills import run as run_kills
 
 SHARES = (0.5, 0.1, 0.01)  # of the first three tenants; the others share the rest
@@ -166,7 +166,6 @@ def filled(
             fill_vectors(root, catalogue(settings).find())
         tenant = create_tenant(settings.owner_dsn, f"team {number}").id
         move_in(settings, outbox, indexer, tenant, root, sessions=True)
-        set_apart(settings.owner_dsn, tenant)
         parts.append(Part(tenant, root, tuple(questions(corpus, 8, min(200, len(corpus.passages))))))
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
         connection.execute("vacuum analyze")

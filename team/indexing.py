@@ -22,6 +22,7 @@ from team.engine.loading import Loaded, differences, load
 from team.opening import work_memory
 from team.outbox import CHANNEL, Outbox
 from team.settings import TeamSettings
+from team.tenants import drop_graph, set_apart
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,15 @@ class TenantIndexer:
                 stop.wait(1.0)
 
     def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
+        """`owner_dsn`: without it no tenant gets a graph of its own here."""
+        if rebuild and self._settings.owner_dsn:
+            drop_graph(self._settings.owner_dsn, tenant)
+        loaded = self._loaded(tenant, commit, rebuild=rebuild)
+        if self._settings.owner_dsn:
+            set_apart(self._settings.owner_dsn, tenant)
+        return loaded
+
+    def _loaded(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
         with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
             memory.reindex(rebuild=rebuild)
             with self._database.tenant(tenant) as connection:

@@ -86,8 +86,7 @@ def purge(settings: TeamSettings, name: str) -> None:
             for table in ("outbox", "posting", "embedding", "passage", "source"):
                 statement = sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table))
                 connection.execute(statement, (tenant.id,))
-            if tenant.is_apart:
-                connection.execute(sql.SQL("drop table {}").format(sql.Identifier(f"embedding_{tenant.id}")))
+            connection.execute(sql.SQL("drop table if exists {}").format(sql.Identifier(f"embedding_{tenant.id}")))
             connection.execute("delete from tenant where id = %s", (tenant.id,))
         repositories.retire(tenant.id)  # an indexer may have made an empty one meanwhile
         shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)

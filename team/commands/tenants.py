@@ -15,7 +15,7 @@ from team.opening import catalogue
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart, tenant_named, tenants
+from team.tenants import create_tenant, tenant_named, tenants
 
 Name = Annotated[str, typer.Argument(help="of the tenant")]
 
@@ -67,5 +67,4 @@ def migrate(
         else:
             root = MemoryRoot(folder.resolve(), settings.folder / "state")
             moved = move_in(settings, outbox, indexer, tenant, root, sessions=sessions)
-            set_apart(settings.owner_dsn, tenant)
     typer.echo(f"{moved.files} files moved and compared, at commit {moved.commit[:12]}.")

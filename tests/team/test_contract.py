@@ -14,7 +14,7 @@ from memory_server.search.question import Search
 from team.engine.database import Database
 from team.engine.loading import differences, load
 from team.memory import TeamMemory
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant, drop_graph, set_apart
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory
 
@@ -123,6 +123,9 @@ def test_answers_stay_the_same_with_a_graph_of_its_own(
     for query in QUESTIONS:
         question = parse_query(query)
         assert same(wide_team.search(wide_tenant, question).answer, wide.search(question)), query
+    drop_graph(owner_dsn, wide_tenant)
+    assert same(wide_team.search(wide_tenant, question).answer, wide.search(question))
+    assert set_apart(owner_dsn, wide_tenant, shared_up_to=0)  # in the partition that it has
 
 
 def test_a_change_of_some_files_gives_what_a_load_of_all_gives(

@@ -114,6 +114,22 @@ def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: 
     assert outbox.repositories.of(tenant).head() == ""
 
 
+def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(
+    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("team.tenants.SHARED_UP_TO", 1)
+    tenant = create_tenant(settings.owner_dsn, "grown").id
+
+    move_in(settings, outbox, indexer, tenant, small.root)
+    graphs = "select count(*) from pg_class where relname = %s"
+    for _ in range(2):
+        with psycopg.connect(settings.owner_dsn) as connection:
+            assert connection.execute(graphs, (f"embedding_{tenant}_graph",)).fetchone() == (1,)
+            assert connection.execute("select is_apart from tenant where id = %s", (tenant,)).fetchone() == (True,)
+        indexer.level(tenant, rebuild=True)
+        assert indexer.differences(tenant) == []
+
+
 def test_a_difference_after_a_move_is_told(
     settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
 ) -> None:
