@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from team.errors import Unfit
@@ -14,7 +14,7 @@ class TeamSettings:
 
     dsn: str = ""  # of the application's role; libpq's form or a URL
     owner_dsn: str = ""  # of the role that owns the tables: for migrations and tenants, never for questions
-    folder: Path = Path("team-data")  # repositories of the tenants and the folders in which they are indexed
+    folder: Path = Path("team-data")  # of repositories and what is made of them; beside the file, if not absolute
     model: str = ""  # of memory_server's catalogue; empty: its default
     programs: str = ""  # folder of pg_dump and pg_restore; empty: they are found as any program
     connections: int = 8  # to the database, of one process
@@ -43,7 +43,7 @@ class TeamSettings:
 
 
 def read_settings(file: Path | None = None) -> TeamSettings:
-    """The settings of a file and of the environment. Raises Unfit for what it does not know."""
+    """The settings of a file and of the environment; `folder` absolute. Raises Unfit for what it does not know."""
     told: dict[str, object] = {}
     known = {one.name: one for one in fields(TeamSettings)}
     if file is not None:
@@ -56,7 +56,8 @@ def read_settings(file: Path | None = None) -> TeamSettings:
     for name in known:
         if value := os.environ.get(f"ONEIROS_TEAM_{name.upper()}"):
             told[name] = value
-    return TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})  # type: ignore[arg-type]
+    found = TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})  # type: ignore[arg-type]
+    return replace(found, folder=(file.parent if file else Path()).resolve() / found.folder)
 
 
 def _fitting(name: str, value: object) -> object:
