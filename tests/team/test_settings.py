@@ -30,5 +30,5 @@ def test_what_cannot_be_is_an_error_that_says_so(tmp_path: Path, text: str) -> N
     file = tmp_path / "team.toml"
     file.write_text(text + "\n", encoding="utf-8")
 
-    with pytest.raises(Unfit, match="dns|connections|proxy_has_tls|cannot be read"):
+    with pytest.raises(Unfit, match=r"dns|connections|proxy_has_tls|cannot be read"):
         read_settings(file)
