@@ -98,12 +98,12 @@ class TenantIndexer:
                 stop.wait(1.0)
 
     def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
-        """`owner_dsn`: without it no tenant gets a graph of its own here."""
-        if rebuild and self._settings.owner_dsn:
-            drop_graph(self._settings.owner_dsn, tenant)
+        owner_dsn = self._settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
+        if rebuild and owner_dsn:
+            drop_graph(owner_dsn, tenant)
         loaded = self._loaded(tenant, commit, rebuild=rebuild)
-        if self._settings.owner_dsn:
-            set_apart(self._settings.owner_dsn, tenant)
+        if owner_dsn:
+            set_apart(owner_dsn, tenant)
         return loaded
 
     def _loaded(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:

@@ -10,12 +10,11 @@ from memory_server.chunking import split_lines
 from memory_server.document import Answer, Layer
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
-from memory_server.language.words import Stemmer
+from memory_server.language.words import WORDS, Stemmer
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
 from team.engine.database import Database
 from team.engine.heads import HeadsCache
-from team.engine.keywords import Tokenizer
 from team.engine.loading import made_by
 from team.engine.store import pipeline
 from team.errors import NotFound, Unfit
@@ -79,7 +78,7 @@ class TeamMemory:
         self._model = model
         self._now = now
         self._heads = HeadsCache()
-        self._tokenizer = Tokenizer()
+        self._cutter = Stemmer(WORDS)
         self._stemmer = Stemmer()
 
     def search(self, tenant: int, question: Question) -> TeamAnswer:
@@ -101,7 +100,7 @@ class TeamMemory:
         heads = self._heads.of(connection, tenant)
         if heads.made_by not in ("", made_by(self._model.files.fingerprint)):
             raise Unfit(f"the index of this memory is {heads.made_by}", remedy="Run `oneiros-team index` again")
-        parts = (self._tokenizer, self._stemmer, self._model.embed_query, self._now().date())
+        parts = (self._cutter, self._stemmer, self._model.embed_query, self._now().date())
         return pipeline(connection, tenant, heads, *parts)
 
     def read(self, tenant: int, path: str, first: int = 1, last: int | None = None) -> TeamReading:

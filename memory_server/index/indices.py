@@ -226,14 +226,16 @@ class Indices:
         self, layers: Sequence[Layer], sources: Collection[int] | None, question: Vectors, limit: int
     ) -> list[int] | None:
         """The rows nearest to a question by the graph, which knows no filter: None where `sources` are named, too."""
+        if sources is not None:
+            return None
         found: list[int] = []
         with self._guard:
-            for layer in layers if sources is None else ():
+            for layer in layers:
                 ids = self.nearest(layer, question, limit)
                 if ids is None:
                     return None
                 found += rows_of_ids(self.ledger, ids)
-        return found if sources is None else None
+        return found
 
     # -- writing ------------------------------------------------------------------------------------------------
 

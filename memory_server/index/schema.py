@@ -4,10 +4,9 @@
 are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
 """
 
-SCHEMA_VERSION = 9
+from memory_server.language.words import STEMS, WORDS
 
-STEMS = "porter unicode61 remove_diacritics 2"  # how the keyword index cuts a text, into stems
-WORDS = "unicode61 remove_diacritics 2"  # and as it is written
+SCHEMA_VERSION = 9
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;

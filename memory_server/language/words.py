@@ -13,6 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+STEMS = "porter unicode61 remove_diacritics 2"  # how the keyword index cuts a text, into stems
+WORDS = "unicode61 remove_diacritics 2"  # and as it is written
+
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
 CJK_RUN = re.compile(f"[{CJK}]+")
 NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*")  # up to an underscore, where the tokenizer splits by itself
@@ -100,11 +103,12 @@ def _without_ending(word: str, endings: Iterable[str]) -> str:
 class Stemmer:
     """Cuts text into words exactly as the keyword index does, by letting an index of its own do it."""
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: str = STEMS) -> None:
+        """`tokenizer`: WORDS for words as they are written."""
         self._guard = threading.Lock()
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._connection.executescript(
-            "create virtual table text using fts5(x, tokenize='porter unicode61 remove_diacritics 2');"
+            f"create virtual table text using fts5(x, tokenize='{tokenizer}');"
             "create virtual table place using fts5vocab('text', 'instance');"
         )
 

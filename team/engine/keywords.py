@@ -1,7 +1,5 @@
 """The keyword index of a tenant, as search asks for it: the same answers as FTS5 gives, from postings in arrays."""
 
-import sqlite3
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +18,7 @@ from memory_server.index.keywords import (
     counted,
     escaped_like,
 )
-from memory_server.index.schema import WORDS
+from memory_server.language.words import Stemmer
 from team.engine.heads import Heads
 from team.engine.postings import FIELD, Places, shaped
 
@@ -39,25 +37,6 @@ class Weighted:
     counts: NDArray[np.float64]
 
 
-class Tokenizer:
-    """Cuts a question's text as the keyword index cuts passages, without stems."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._index = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._index.executescript(
-            f"create virtual table text using fts5(x, tokenize='{WORDS}');"
-            "create virtual table place using fts5vocab('text', 'instance');"
-        )
-
-    def words(self, text: str) -> list[str]:
-        with self._guard:
-            self._index.execute("insert into text(rowid, x) values(1, ?)", (text,))
-            found = [word for (word,) in self._index.execute("select term from place order by offset")]
-            self._index.execute("delete from text")
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class TeamKeywords:
     """The keyword index of one tenant, as one transaction sees it."""
@@ -65,7 +44,7 @@ class TeamKeywords:
     connection: psycopg.Connection
     tenant: int
     heads: Heads
-    tokenizer: Tokenizer
+    cutter: Stemmer  # into words as they are written
 
     # -- what recall asks ---------------------------------------------------------------------------------------
 
@@ -162,7 +141,7 @@ class TeamKeywords:
         def of_term(term: Term) -> Rows:
             held: Rows | None = None
             for text, is_prefix in phrases_of(term, as_prefix=as_prefix):
-                words = self.tokenizer.words(text)
+                words = self._cut(text)
                 found = [self._of_sources(word) for word in words] if of_sources else [self._phrase(words, is_prefix)]
                 phrases.extend(found)
                 for one in found:
@@ -187,7 +166,7 @@ class TeamKeywords:
         return Weighted(rows[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights)
 
     def _of_sources(self, word: str) -> Weighted:
-        words = self.tokenizer.words(word)
+        words = self._cut(word)
         found = [self._places(f"b{one}").astype(np.int64) for one in words]
         rows = found[0][:, 0] if found else np.zeros(0, dtype=np.int64)
         counts = found[0][:, 1].astype(np.float64) if found else np.zeros(0)
@@ -208,6 +187,9 @@ class TeamKeywords:
         return _bm25(words, rows, lengths, len(of_source), sum(of_source.values()))
 
     # -- reading ------------------------------------------------------------------------------------------------
+
+    def _cut(self, text: str) -> list[str]:
+        return self.cutter.stems([text])[0].split()
 
     def _places(self, term: str, *, or_longer: bool = False) -> Places:
         """The places of a term, or of all that begin with it. Those of frequent words come in most questions."""

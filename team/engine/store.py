@@ -17,7 +17,7 @@ from memory_server.language.words import Stemmer
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.retrieval import Retriever
 from team.engine.heads import Heads
-from team.engine.keywords import TeamKeywords, Tokenizer
+from team.engine.keywords import TeamKeywords
 from team.engine.loading import unpacked
 
 CHUNK = (
@@ -172,18 +172,21 @@ def pipeline(
     connection: psycopg.Connection,
     tenant: int,
     heads: Heads,
-    tokenizer: Tokenizer,
+    cutter: Stemmer,
     stemmer: Stemmer,
     embed_query: Callable[[str], Embedded],
     today: dt.date,
 ) -> Pipeline:
-    """The way from a question to an answer, over one tenant and within one transaction."""
+    """The way from a question to an answer, over one tenant and within one transaction.
+
+    `cutter` cuts a question into words, `stemmer` into stems.
+    """
     base = heads.snapshot
     seen = TeamSnapshot(
         base.passages, base.sources, base.vectors, base.tokens, base.superseded, base.word_tables,
         connection=connection, tenant=tenant, of_all=base,
     )  # fmt: skip
-    ledger = TeamLedger(connection, tenant, heads, TeamKeywords(connection, tenant, heads, tokenizer))
+    ledger = TeamLedger(connection, tenant, heads, TeamKeywords(connection, tenant, heads, cutter))
     retriever = Retriever(TeamIndices(ledger, seen), stemmer, embed_query, today=today)
     return Pipeline(retriever, None, None, NoTypedLines())
 

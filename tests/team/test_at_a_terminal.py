@@ -1,7 +1,5 @@
 """A person at their terminal, a team's server on the loopback: a statement goes there and comes back as a copy."""
 
-import socket
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,16 +8,12 @@ import pytest
 from memory_server.settings import read_person_settings
 from oneiros.sharing.team import TOKEN
 from team.access.tokens import create_token
-from team.engine.database import Database
-from team.memory import TeamMemory
-from team.opening import embedder
-from team.server.app import create_app, server_of
-from team.server.metrics import Metrics
 from team.tenants import create_tenant
 from tests.dream.builders import archive_said, decisions_on, new_topic, proposed
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House
 from tests.system.test_consent import ASKED_TWICE, SIGN
+from tests.team.serving import served_team
 from tests.team.tiny import tiny_settings
 
 pytestmark = pytest.mark.team
@@ -30,15 +24,8 @@ SAID = "The relay listens on port 2526."
 @pytest.fixture
 def address(tmp_path: Path, owner_dsn: str, app_dsn: str) -> Iterator[str]:
     """Where the team's server answers."""
-    settings, database = tiny_settings(tmp_path / "data", owner_dsn, app_dsn), Database(app_dsn, connections=3)
-    app = create_app(database, TeamMemory(database, embedder(settings)), settings, "1.0", Metrics())
-    server, listening = server_of(app, settings), socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(30)
-    database.close()
+    with served_team(tiny_settings(tmp_path / "data", owner_dsn, app_dsn)) as url:
+        yield url
 
 
 def test_what_was_accepted_and_signed_is_published_pulled_and_taken_back(

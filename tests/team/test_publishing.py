@@ -1,7 +1,5 @@
 """From a person's signed decision to a topic of the team, and back; what anybody else sends is not taken."""
 
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -21,16 +19,13 @@ from oneiros.sharing.team import TeamServer, changes_of, write_copy
 from team.access.tokens import create_token
 from team.engine.database import Database
 from team.errors import Forbidden, NotFound
-from team.memory import TeamMemory
-from team.opening import embedder
 from team.outbox import Outbox
 from team.publishing import NotTaken, Publishing
 from team.repositories import Repositories
-from team.server.app import create_app, server_of
-from team.server.metrics import Metrics
 from team.tenants import create_tenant
 from tests.dream.builders import NOW, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed
+from tests.team.serving import served_team
 from tests.team.tiny import tiny_settings
 
 pytestmark = pytest.mark.team
@@ -177,17 +172,8 @@ def test_what_no_key_signed_is_not_made_a_publication(tmp_path: Path, key: Path)
 @pytest.fixture
 def server(tmp_path: Path, owner_dsn: str, app_dsn: str, tenant: int, request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of the real server."""
-    settings = replace(tiny_settings(tmp_path / "data", owner_dsn, app_dsn), public_url=TEAM)
-    database = Database(app_dsn, connections=3)
-    memory = TeamMemory(database, embedder(settings))
-    serving = server_of(create_app(database, memory, settings, "1.0", Metrics()), settings)
-    listening = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=serving.run, args=([listening],))
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    serving.should_exit = True
-    thread.join(30)
-    database.close()
+    with served_team(replace(tiny_settings(tmp_path / "data", owner_dsn, app_dsn), public_url=TEAM)) as url:
+        yield url
 
 
 def test_a_person_reaches_it_by_their_token_and_keeps_a_copy(

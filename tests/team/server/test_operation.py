@@ -1,11 +1,12 @@
 """What operators see: readiness, figures, logs; and how a server ends."""
 
+import contextlib
 import io
 import json
 import logging
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import cast
 
@@ -107,8 +108,9 @@ def test_a_server_without_its_database_lives_but_is_not_ready(served: Served) ->
     assert asked.json()["error"]["what"] == "the database does not answer"
 
 
-def test_more_requests_than_may_be_are_sent_away_at_once(start: Start) -> None:
-    served = start(most_requests=1)
+@contextlib.contextmanager
+def under_way(served: Served) -> Iterator[tuple["Future[httpx.Response]", httpx.Client]]:
+    """A question that the memory has begun to answer, and goes on with at the end; a client beside it."""
     begun, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -119,9 +121,15 @@ def test_more_requests_than_may_be_are_sent_away_at_once(start: Start) -> None:
     with ThreadPoolExecutor(1) as pool, served.client(served.ants) as client:
         first = pool.submit(httpx.get, f"{served.url}/api/recall?query=warm", headers=client.headers, timeout=30)
         assert begun.wait(30)
+        yield first, client
+        go_on.set()
+
+
+def test_more_requests_than_may_be_are_sent_away_at_once(start: Start) -> None:
+    served = start(most_requests=1)
+    with under_way(served) as (first, client):
         second = client.get("/api/recall?query=warm")
         health = client.get("/health")
-        go_on.set()
 
     assert (second.status_code, second.headers["retry-after"], health.status_code) == (503, "1", 200)
     assert first.result().status_code == 200
@@ -129,21 +137,11 @@ def test_more_requests_than_may_be_are_sent_away_at_once(start: Start) -> None:
 
 def test_a_server_that_ends_answers_what_it_has_begun(start: Start) -> None:
     served = start()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def wait() -> None:
-        begun.set()
-        assert go_on.wait(30)
-
-    served.memory.before = wait
-    with ThreadPoolExecutor(1) as pool, served.client(served.ants) as client:
-        first = pool.submit(httpx.get, f"{served.url}/api/recall?query=warm", headers=client.headers, timeout=30)
-        assert begun.wait(30)
+    with under_way(served) as (first, _):
         served.tell_to_end()
         with pytest.raises(httpx.TransportError):
             while True:  # until nobody listens
                 httpx.get(f"{served.url}/health", timeout=30)
-        go_on.set()
 
     assert first.result().status_code == 200
     assert "the hill is warm" in first.result().text
