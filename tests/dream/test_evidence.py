@@ -13,7 +13,7 @@ from dream.extract import find_candidates
 from dream.judge.compare import compare, is_worth_asking
 from dream.topics import topics_of
 from memory_server.document import SourcePath
-from tests.crawler.builders import SESSION, assistant, call, person, result
+from tests.crawler.builders import SESSION, Record, assistant, call, person, result
 from tests.dream.house import archived, quoted
 
 PROMPT = PartKind.PROMPT
@@ -57,6 +57,22 @@ def test_what_a_tool_returned_is_not_spoken(tmp_path: Path) -> None:
     session = archived(tmp_path, {SESSION: records}).session(SESSION)
 
     assert [(turn.role, turn.text) for turn in session.spoken] == [(Role.PERSON, "Look."), (Role.ASSISTANT, "Seen.")]
+
+
+def test_a_note_for_sessions_is_evidence_of_nothing(tmp_path: Path) -> None:
+    """Neither where a session wrote it, nor where another one read it, though it speaks as a person would."""
+    wish = "I prefer tabs over spaces in this project, always use tabs."
+
+    def candidates_of(folder: Path, *records: Record) -> list[str]:
+        session = archived(folder, {SESSION: [person(1, "Go on."), *records]}).session(SESSION)
+        return [candidate.text for candidate in find_candidates(session)]
+
+    written = assistant(2, call("mcp__oneiros__note_for_sessions", "c1", kind="status", text=wish))
+    read = assistant(4, call("mcp__oneiros__read_memory", "c2", first=1))
+    records = (written, result(3, "c1", "Noted."), read, result(5, "c2", f"   | {wish}"), assistant(6, "Seen."))
+
+    assert candidates_of(tmp_path / "noted", *records) == []
+    assert candidates_of(tmp_path / "said", *records, person(7, wish))  # said by the person it is one
 
 
 def test_a_model_call_of_our_own_is_no_session() -> None:
