@@ -1,6 +1,8 @@
 # An MCP server of one tool, for a machine on which oneiros is not installed. Shell builtins alone.
 
 serve_install_tool() {
+    # what JSON allows in a string as an escape alone; a class such as [:cntrl:] holds more, and not the same everywhere
+    controls=$(printf '\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20\21\22\23\24\25\26\27\30\31\32\33\34\35\36\37')
     case $1 in
     *[\"\\\']*) # a path that would need quoting twice
         pipx="pipx install 'oneiros[offline]'"
@@ -146,7 +148,7 @@ note_string() {
     1:id)
         id=\"$text\"
         case $text in
-        *[[:cntrl:]]*) return 1 ;;
+        *["$controls"]*) return 1 ;;
         esac
         while :; do
             case $text in

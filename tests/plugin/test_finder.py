@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.system.house import CHECKOUT
@@ -127,6 +127,8 @@ SENT = st.tuples(st.booleans(), st.booleans(), st.sampled_from([(",", ":"), (", 
 
 @settings(max_examples=10)
 @given(st.lists(SENT, min_size=20, max_size=20))
+# neither character needs an escape
+@example([(False, False, (",", ":"), "\x7f", None), (False, False, (",", ":"), "a\x85", None)])
 def test_the_install_server_answers_any_id_with_valid_json(sent: list[tuple[bool, bool, Any, object, object]]) -> None:
     told, expected = "", []
     for id_is_last, is_ascii, separators, identity, params in sent:
