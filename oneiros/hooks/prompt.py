@@ -23,7 +23,7 @@ BEFORE = re.compile(
 )
 TO_REMEMBER = "The person may want this remembered: /oneiros:remember makes a proposal of it, in their own words."
 TO_RECALL = "This asks about earlier sessions: recall finds them, and with include_raw the turns themselves."
-COMMAND = "/oneiros:remember"
+COMMANDS = ("/oneiros:remember", "/oneiros:capture")  # a proposal of what was just said
 HEAD = "Approved topics on this (rank 1; read_memory reads on):"
 
 
@@ -48,7 +48,7 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
 
 def asks_to_remember(prompt: str) -> bool:
     """Whether the person wants something remembered, so that their words are wanted in the archive at once."""
-    return prompt.startswith(COMMAND) or bool(REMEMBER.search(prompt))
+    return prompt.startswith(COMMANDS) or bool(REMEMBER.search(prompt))
 
 
 def _recognised(prompt: str) -> list[tuple[str, str, bool]]:

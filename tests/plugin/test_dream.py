@@ -102,3 +102,32 @@ def test_what_a_person_said_becomes_a_commit_once_they_accept_it(client: Genuine
     assert "2600" in (house.root / "topics" / "mail.md").read_text(encoding="utf-8")
     assert git(house.root, "log", "-1", "--format=%s").startswith("Take up")
     assert "topics/mail.md" in house.command("exact", "2600").stdout
+
+
+@pytest.mark.client
+def test_what_is_captured_is_filed_as_said_marked_where_inferred_and_an_observation_becomes_a_note(
+    client: GenuineClient,
+) -> None:
+    said = "We keep invoices for ten years, see docs/retention.md."
+    observed = "The tests need a running printer."
+
+    def propose_it(body: Told) -> Call:
+        [session] = set(re.findall(r"its session[\\n ]*`([0-9a-f-]{36})`", json.dumps(body["messages"])))
+        wait_until(lambda: said in "".join(turn.text for turn in archive_of(client).turns(session)), 60)
+        quote = {"session": session, "entry": "", "text": said}
+        filed = {"namespace": "decisions/storage", "tags": ["invoices"], "citations": ["docs/retention.md"]}
+        wanted = {"target": "invoices", "text": said, "quotes": [quote], "type": "semantic", **filed}
+        return Call(f"{TOOLS}propose_promotion", wanted)
+
+    note = Call("Bash", {"command": f'oneiros episode "{observed}"', "description": "Note it"})
+    client.api.on("Capture for this person's memory", propose_it, note, "Captured.")
+
+    proposed, noted = client.ask(f"/oneiros:capture {said}").results()
+
+    assert "Proposed for topics/invoices.md (new)" in proposed
+    seen = at_terminal(client.house, [(r"\[y,n.*\? ", "y\n"), WORD], "review")
+    assert "namespace: decisions/storage (agent_inferred)" in seen.screen and "tags: invoices\n" in seen.screen
+    topic = (client.house.root / "topics" / "invoices.md").read_text(encoding="utf-8")
+    assert 'agent_inferred: "semantic, decisions/storage"' in topic and "cites docs/retention.md" in topic
+    note = (client.house.root / noted.strip()).read_text(encoding="utf-8")
+    assert observed in note and "sourceType: agent_inferred" in note
