@@ -1,6 +1,6 @@
 """A team's memory on PostgreSQL, beside the embedded engine on the same data in the same run.
 
-    python -m benchmarks.team --json FILE [--passages 50000] [--kills 50] [--keep FOLDER]
+    python -m benchmarks.team --json FILE [--passages 50000] [--kills 50] [--keep FOLDER] [--brief]
 
 43 tenants: one holds half of all passages, one a tenth, one a hundredth, 40 share the rest. Texts and vectors are
 synthetic, see `synthetic.py`; questions are embedded by the real model. Needs `make setup-team`.
@@ -85,16 +85,18 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=50_000)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--keep", type=Path, help="a folder in which the texts and vectors stay for another run")
+    parser.add_argument("--brief", action="store_true", help="the engine alone: no clients, no kills, no rebuild")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-team-") as scratch:
-        figures = measure(arguments.passages, arguments.kills, arguments.keep or Path(scratch, "roots"), Path(scratch))
+        roots = arguments.keep or Path(scratch, "roots")
+        figures = measure(arguments.passages, arguments.kills, roots, Path(scratch), is_brief=arguments.brief)
     print(machine_text())
     for name, value in figures.items():
         print(f"{name:24} {value}")
     arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(passages: int, kills: int, roots: Path, scratch: Path) -> dict[str, Any]:
+def measure(passages: int, kills: int, roots: Path, scratch: Path, *, is_brief: bool) -> dict[str, Any]:
     """All figures of one run."""
     scratch.chmod(0o755)  # the server runs as a user of its own where this runs as root
     with serving(scratch) as dsn:
@@ -109,13 +111,18 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path) -> dict[str, 
         report_step(json.dumps(figures))
         figures |= beside_embedded(TeamMemory(database, embedder(settings)), parts[0], settings)
         report_step(json.dumps(figures))
-        figures |= many_clients(settings, database, parts)
-        report_step(json.dumps(figures))
         with psycopg.connect(settings.owner_dsn) as connection:
             size = connection.execute("select pg_database_size(current_database())").fetchone()
         figures["database_mb"] = round(size[0] / 1e6) if size else 0
+        if not is_brief:
+            report_step(json.dumps(figures))
+            figures |= many_clients(settings, database, parts)
         database.close()
-        figures["rebuild_seconds"] = rebuild(settings, parts)
+        if not is_brief:
+            report_step(json.dumps(figures))
+            figures["rebuild_seconds"] = rebuild(settings, parts)
+    if is_brief:
+        return figures
     report_step(json.dumps(figures))
     survived = run_kills(scratch / "kills", kills, seed=SEED)
     figures["kills"] = sum(survived.struck.values())
@@ -169,7 +176,7 @@ def filled(
         parts.append(Part(tenant, root, tuple(questions(corpus, 8, min(200, len(corpus.passages))))))
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
         connection.execute("vacuum analyze")
-    report_step(f"{len(parts)} tenants moved in and compared in {time.monotonic() - began:.0f} s")
+    report_step(f"{len(parts)} tenants made, moved in and compared in {time.monotonic() - began:.0f} s")
     return parts
 
 
@@ -243,11 +250,17 @@ def many_clients(settings: TeamSettings, database: Database, parts: Sequence[Par
                 for place in range(count):
                     text = part.questions[(number + place) % len(part.questions)]
                     started = time.perf_counter()
-                    reply = await asking.get("/api/recall", params={"query": text})
+                    try:
+                        reply = await asking.get("/api/recall", params={"query": text})
+                        is_answered = reply.status_code == httpx.codes.OK
+                    except httpx.TransportError as error:
+                        report_step(f"client {number}: {error!r}")
+                        is_answered = False
                     ms = (time.perf_counter() - started) * 1000
-                    hits = reply.json()["hits"] if reply.status_code == httpx.codes.OK else []
-                    leaked = sum(hit["id"] not in own[part.number] for hit in hits)
-                    found.append((number, ms, reply.status_code == httpx.codes.OK, leaked))
+                    leaked = (
+                        sum(hit["id"] not in own[part.number] for hit in reply.json()["hits"]) if is_answered else 0
+                    )
+                    found.append((number, ms, is_answered, leaked))
             return found
 
         async def clients(count: int, each: int) -> list[tuple[int, float, bool, int]]:

@@ -1,6 +1,6 @@
 """The keyword index of a tenant, as search asks for it: the same answers as FTS5 gives, from postings in arrays."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,7 +101,8 @@ class TeamKeywords:
         best = np.argsort(scores, kind="stable")[:MAX_CANDIDATES]
         texts = dict(
             self.connection.execute(
-                "select id, body from source where tenant = %s and id = any(%s)", (self.tenant, sources[best].tolist())
+                "select id, body from source where tenant = %s and id = any(%s)",
+                (self.tenant, listed(sources[best].tolist())),
             ).fetchall()
         )
         for number, score in zip(sources[best].tolist(), scores[best].tolist(), strict=True):
@@ -212,12 +213,17 @@ class TeamKeywords:
             row: (source, context, passage)
             for row, source, context, passage in self.connection.execute(
                 "select id, source, context, passage from passage where tenant = %s and id = any(%s)",
-                (self.tenant, rows.tolist()),
+                (self.tenant, listed(rows.tolist())),
             )
         }
         for row, score in zip(rows.tolist(), scores.tolist(), strict=False):
             source, context, passage = texts[row]
             yield row, source, self.heads.snapshot.sources[source].path, score, context, passage
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Whole numbers as PostgreSQL reads an array; psycopg asks each element of a list for its type."""
+    return "{" + ",".join(map(str, numbers)) + "}"
 
 
 def _bm25(

@@ -17,7 +17,7 @@ from memory_server.language.words import Stemmer
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.retrieval import Retriever
 from team.engine.heads import Heads
-from team.engine.keywords import TeamKeywords
+from team.engine.keywords import TeamKeywords, listed
 from team.engine.loading import unpacked
 
 CHUNK = (
@@ -47,7 +47,7 @@ class TeamLedger:
     keywords: TeamKeywords
 
     def chunks(self, rows: Sequence[int]) -> Mapping[int, StoredChunk]:
-        found = self._chunks("id = any(%s)", [int(row) for row in rows])
+        found = self._chunks("id = any(%s)", listed(rows))
         return {chunk.row: chunk for chunk in found}
 
     def chunk_from(self, source: int, line: int) -> StoredChunk | None:
@@ -89,21 +89,18 @@ class TeamSnapshot(Snapshot):
 
     def cosines(self, question: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Snapshot`; compared where the vectors are."""
-        rows = self.passages.rows[places]
-        named: tuple[object, ...] = (written(question), self.tenant, rows.tolist())
-        if len(places) == len(self.passages):
-            named = named[:2]
-        select = "select id, -(vector <#> %s) from embedding where tenant = %s" + " and id = any(%s)" * (
-            len(named) == 3
+        clause = "" if len(places) == len(self.passages) else "and id = any(%s)"
+        select = (
+            "select string_agg(int4send(id) || float4send(-(vector <#> %s)::float4), '') from embedding"  # noqa: S608  clauses of our own
+            f" where tenant = %s {clause}"
         )
-        table = np.array(self.rows(select, *named), dtype=np.float64).reshape(-1, 2)
-        found = np.zeros(len(rows), dtype=np.float32)
-        order = np.argsort(table[:, 0])
-        numbers, cosines = table[order, 0].astype(np.int64), table[order, 1]
-        if len(numbers):
-            at = np.minimum(np.searchsorted(numbers, rows), len(numbers) - 1)
-            found = np.where(numbers[at] == rows, cosines[at], 0.0).astype(np.float32)
-        return found
+        named = (written(question), self.tenant, listed(self.passages.rows[places].tolist()))
+        [(table,)] = self.rows(select, *named[: 3 if clause else 2])
+        compared = np.frombuffer(table or b"", dtype=[("row", ">i4"), ("cosine", ">f4")])
+        found = np.zeros(len(self.passages), dtype=np.float32)
+        at, is_held = self.passages.look_up(compared["row"])
+        found[at] = compared["cosine"][is_held]
+        return found[places]
 
     def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         return unpacked(self._in_order("vector", places))
@@ -121,7 +118,7 @@ class TeamSnapshot(Snapshot):
     def _in_order(self, column: str, places: NDArray[np.int64]) -> list[bytes]:
         rows = self.passages.rows[places].tolist()
         select = f"select id, {column} from embedding where tenant = %s and id = any(%s)"  # noqa: S608  a column of ours
-        found = dict(self.rows(select, self.tenant, rows))
+        found = dict(self.rows(select, self.tenant, listed(rows)))
         return [found[row] for row in rows]
 
     def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
@@ -150,7 +147,7 @@ class TeamIndices:
         for layer in layers:
             if sources is not None:
                 select = NEAR_OF_SOURCES
-                named: tuple[object, ...] = (tenant, layer, list(sources), vector, limit)
+                named: tuple[object, ...] = (tenant, layer, listed(sources), vector, limit)
             else:
                 select = NEAR_BY_GRAPH if self.ledger.heads.is_apart else NEAR
                 named = (tenant, layer, vector, limit)

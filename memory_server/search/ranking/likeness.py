@@ -16,17 +16,19 @@ class Likeness:
 
     snapshot: Snapshot
     question: Embedded
-    _cosines: NDArray[np.float32] | None = field(default=None, init=False)  # with every passage, once most were asked
-    _known: NDArray[np.bool_] | None = field(default=None, init=False)  # for each passage whether it was compared
+    _cosines: NDArray[np.float32] = field(init=False)  # with each passage, no number where it was not compared
+    _known: NDArray[np.bool_] | None = field(default=None, init=False)  # for each passage whether its tokens were
     _matches: Vectors = field(default_factory=lambda: np.zeros((0, 0), np.float32), init=False)
+
+    def __post_init__(self) -> None:
+        self._cosines = np.full(len(self.snapshot.passages), np.nan, dtype=np.float32)
 
     def cosines(self, places: Places) -> NDArray[np.float32]:
         """The cosines of the question with some passages; 0 where one has no vector yet."""
-        if self._cosines is None and 2 * len(places) > len(self.snapshot.passages):
-            self._cosines = self.snapshot.cosines(self.question.vector, np.arange(len(self.snapshot.passages)))
-        if self._cosines is not None:
-            return self._cosines[places]
-        return self.snapshot.cosines(self.question.vector, places) if len(places) else np.zeros(0, np.float32)
+        new = places[np.isnan(self._cosines[places])]
+        if len(new):
+            self._cosines[new] = self.snapshot.cosines(self.question.vector, new)
+        return self._cosines[places]
 
     def matches(self, places: Places) -> Vectors:
         """The best match of each token of the question (q, d) in each of some passages, (q, n)."""
