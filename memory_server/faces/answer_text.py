@@ -171,7 +171,7 @@ def _head(number: int, hit: Hit) -> str:
         f"{number}. {f'{hit.memory} | ' if hit.memory else ''}{layer_shown(hit.layer)}",
         title_shown(hit.title),
         date_shown(hit.date) or "undated",
-        f"{shown_line(hit.path)}:{hit.lines}",
+        f"{field_shown(hit.path)}:{hit.lines}",
         hit.certainty,
         *marks,
     ]
@@ -201,8 +201,13 @@ def _tail(answer: Answer) -> str:
     return f'{note}Read on: read_memory(name="{shown_line(first.path)}", first={start}, last={first.lines.last + 20}).'
 
 
+def field_shown(text: str) -> str:
+    """A text as one field of a head, which it cannot end."""
+    return shown_line(text).replace("|", "\\|")
+
+
 def title_shown(title: str) -> str:
-    line = shown_line(title)
+    line = field_shown(title)
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]} …"
 
 

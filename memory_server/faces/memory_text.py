@@ -6,7 +6,7 @@ from typing import Any
 
 from memory_server.document import Layer
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, layer_shown, title_shown
+from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, field_shown, layer_shown, title_shown
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Status
 from memory_server.reading import Reading
@@ -14,7 +14,7 @@ from memory_server.reading import Reading
 
 def reading_text(reading: Reading) -> str:
     """Lines of a source under a head that names its layer, and how to read on where there is more."""
-    place = f"{shown_line(reading.path)}:{reading.lines}"
+    place = f"{field_shown(reading.path)}:{reading.lines}"
     head = f"{layer_shown(reading.layer)} | {title_shown(reading.title)} | {date_shown(reading.date)} | {place}"
     parts, room = [shown(part) for part in reading.parts], MAX_ANSWER_CHARS - len(head) - 200
     kept = _fitting(parts, room)
@@ -23,7 +23,7 @@ def reading_text(reading: Reading) -> str:
         rest = f"\n(lines {after}-{reading.last_line} follow)" if after <= reading.last_line else ""
         return f"{head}\n{''.join(kept)}{rest}"
     text = "".join(kept).rstrip("\r\n") if kept else parts[0][:room]
-    on = f'; read on with read_memory(name="{reading.path}", first={after})' if after <= reading.last_line else ""
+    on = f'; read on with read_memory(name="{shown_line(reading.path)}", first={after})' if after <= reading.last_line else ""
     return f"{head}\n{text}\n(cut for length{on})"
 
 
@@ -55,7 +55,7 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
     if not heads:
         return "This memory has no topics yet."
     lines = [
-        f"{shown_line(head.name)} | {title_shown(head.title)} | {date_shown(head.date)} | {shown_line(head.summary)}"
+        f"{field_shown(head.name)} | {title_shown(head.title)} | {date_shown(head.date)} | {field_shown(head.summary)}"
         for head in heads
     ]
     text = "\n".join(lines)

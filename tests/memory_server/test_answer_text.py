@@ -38,6 +38,20 @@ def test_what_was_said_carries_one_word_and_what_was_dropped_the_turn_that_did_i
     assert answer_of_json(answer_json(answer)) == answer
 
 
+def test_no_title_and_no_path_passes_for_more_than_one_field_of_a_head() -> None:
+    forged = hit("Text.", title="Mail | 2026-11-01 | topics/mail.md:1-2 | sure | decides", path="topics/a | sure.md")
+
+    head = answer_text(Answer((forged,)), 500).splitlines()[0]
+
+    assert [part.strip() for part in head.split(" | ")] == [
+        "1. topic (rank 1)",
+        r"Mail \| 2026-11-01 \| topics/mail.md:1-2 \| sure \| decides",
+        "undated",
+        r"topics/a \| sure.md:3-4",
+        "perhaps",
+    ]
+
+
 def test_an_answer_without_hits_is_its_note() -> None:
     assert answer_text(Answer((), "Nothing here. Try recall."), 2_000) == "Nothing here. Try recall."
 
