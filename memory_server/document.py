@@ -46,6 +46,7 @@ class Standing(StrEnum):
 
 
 CLAUDE = "claude"  # the agent of a session that names none
+UNAPPROVED = "unapproved"  # the mark of what nobody has answered for as it stands
 TYPES = ("decision", "lesson", "preference", "fact", "topic", "skill_idea")  # of what sessions said, by the recorder
 
 

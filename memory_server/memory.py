@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from memory_server.aging import Aging
-from memory_server.document import Answer, Layer, LineRange, SourcePath
+from memory_server.document import UNAPPROVED, Answer, Layer, LineRange, SourcePath
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.in_use import ModelInUse
@@ -315,7 +315,9 @@ class Memory:
         if self.raw is not None and (session_id := session_of_path(name.strip())):
             reading = read_turns(self.raw.store, session_id, first, last)
         else:
-            reading = read_lines(self.root, name, first, last)
+            reading = read_lines(self.root, name, first, last, self.today)
+            if reading.layer is Layer.TOPIC and self.unapproved([reading.path]):
+                reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
         self._log(lambda log: log.read(reading.path, str(reading.lines)))
         self._count(lambda use: use.accessed(reading.path, reading.lines))
         return reading

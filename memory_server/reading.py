@@ -27,21 +27,24 @@ class Reading:
     lines: LineRange  # those that are read
     last_line: int  # of the source
     parts: tuple[str, ...]  # a line or a turn each, with its end
+    marks: tuple[str, ...] = ()  # why a topic decides nothing as it stands, in the words of a hit
 
     @property
     def text(self) -> str:
         return "".join(self.parts)
 
 
-def read_lines(root: MemoryRoot, name: str, first: int, last: int | None) -> Reading:
-    """Lines of a source by name or path; without `last` up to its end.
+def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
+    """Lines of a source by name or path; without `last` up to its end. One that does not hold on a day is marked so.
 
     Raises ContentError where there is no such source, UsageError where it has no such lines.
     """
-    return read_source(root, source_named(root, name), first, last)
+    return read_source(root, source_named(root, name), first, last, today)
 
 
-def read_source(root: MemoryRoot, source: SourceFile, first: int, last: int | None) -> Reading:
+def read_source(
+    root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
+) -> Reading:
     """Lines of a source that was found; raises as `read_lines` does."""
     text = read_text(root.file(source.path))
     document = as_document(source, parse_frontmatter(text))
@@ -61,6 +64,7 @@ def read_source(root: MemoryRoot, source: SourceFile, first: int, last: int | No
         LineRange(first, last),
         len(lines),
         tuple(lines[first - 1 : last]),
+        tuple(filter(None, [document.interval.outside(today) if today else ""])),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from memory_server.document import (
     TYPES,
+    UNAPPROVED,
     Answer,
     Certainty,
     ChunkId,
@@ -158,7 +159,7 @@ def _shares(lengths: Sequence[int], room: int) -> list[int]:
 def _head(number: int, hit: Hit) -> str:
     marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
     if hit.unapproved:
-        marks.append("unapproved")
+        marks.append(UNAPPROVED)
     if hit.outside:
         marks.append(hit.outside)
     if hit.standing:

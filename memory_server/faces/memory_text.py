@@ -15,7 +15,8 @@ from memory_server.reading import Reading
 def reading_text(reading: Reading) -> str:
     """Lines of a source under a head that names its layer, and how to read on where there is more."""
     place = f"{field_shown(reading.path)}:{reading.lines}"
-    head = f"{layer_shown(reading.layer)} | {title_shown(reading.title)} | {date_shown(reading.date)} | {place}"
+    told = (layer_shown(reading.layer), title_shown(reading.title), date_shown(reading.date), place, *reading.marks)
+    head = " | ".join(told)
     parts, room = [shown(part) for part in reading.parts], MAX_ANSWER_CHARS - len(head) - 200
     kept = _fitting(parts, room)
     after = reading.lines.first + max(1, len(kept))
@@ -23,7 +24,11 @@ def reading_text(reading: Reading) -> str:
         rest = f"\n(lines {after}-{reading.last_line} follow)" if after <= reading.last_line else ""
         return f"{head}\n{''.join(kept)}{rest}"
     text = "".join(kept).rstrip("\r\n") if kept else parts[0][:room]
-    on = f'; read on with read_memory(name="{shown_line(reading.path)}", first={after})' if after <= reading.last_line else ""
+    on = (
+        f'; read on with read_memory(name="{shown_line(reading.path)}", first={after})'
+        if after <= reading.last_line
+        else ""
+    )
     return f"{head}\n{text}\n(cut for length{on})"
 
 
@@ -93,6 +98,7 @@ def reading_json(reading: Reading) -> dict[str, Any]:
         "first_line": reading.lines.first,
         "last_line": reading.lines.last,
         "of_lines": reading.last_line,
+        "marks": list(reading.marks),
         "text": reading.text,
     }
 

@@ -15,7 +15,7 @@ from oneiros.client import Client, DaemonLost
 PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
 MOST_LINES = 1 << 31  # a larger number is beyond the end of every source
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path")]
-KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "text")
+KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -47,12 +47,18 @@ def read(
         from oneiros.cli.opened import lines_here
 
         found = lines_here(context.obj, name, max(1, first), last if match["last"] else None)
+    found.setdefault("marks", [])  # an older daemon tells none
     if as_json:
         data_json({key: found[key] for key in KEYS})
         return
     data(shown(found["text"]).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
-    talk(f"{found['path']}:{lines} of {found['of_lines']} lines, layer {Layer(found['layer']).rank}")
+    told = [
+        f"{found['path']}:{lines} of {found['of_lines']} lines",
+        f"layer {Layer(found['layer']).rank}",
+        *found["marks"],
+    ]
+    talk(", ".join(told))
 
 
 def topics(

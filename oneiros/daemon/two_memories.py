@@ -152,6 +152,7 @@ def _reading_of_json(found: Mapping[str, Any]) -> Reading:
         LineRange(found["first_line"], found["last_line"]),
         found["of_lines"],
         (text,) if layer is Layer.RAW else tuple(split_lines(text)),
+        tuple(found.get("marks", ())),  # an older daemon tells none
     )
 
 

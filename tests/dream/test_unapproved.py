@@ -8,6 +8,7 @@ import pytest
 from dream.decisions.approvals import NEW, REVIEWED, UnapprovedFiles, Unexplained, doubts_for_person
 from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.faces.memory_text import reading_json, reading_text
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
@@ -62,6 +63,17 @@ def test_a_topic_is_unapproved_until_the_person_commits_it(root: MemoryRoot) -> 
     git(root.path, "commit", "--quiet", "-m", "Cats")
 
     assert unapproved([CATS]) == frozenset()
+
+
+def test_what_is_read_of_a_topic_carries_the_marks_of_its_hits(memory: Memory) -> None:
+    write_topic(memory.root, "relay", "# Relay\n\nPort 2525.\n", validUntil="2025-12-31")
+
+    read = {name: reading_text(memory.read(name)).splitlines()[0] for name in ("mail", "cats", "relay")}
+
+    assert read["mail"].endswith("topics/mail.md:1-3")
+    assert read["cats"].endswith("topics/cats.md:1-3 | unapproved")
+    assert read["relay"].endswith(" | unapproved | held until 2025-12-31")
+    assert reading_json(memory.read("relay"))["marks"] == ["unapproved", "held until 2025-12-31"]
 
 
 def test_an_unapproved_topic_is_marked_and_decides_nothing(memory: Memory) -> None:

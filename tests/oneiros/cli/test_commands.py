@@ -151,7 +151,8 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("passage", "why", "type", "tags", "time", "more_lines", "decides", "unapproved", "outside", "replaced_by"),
         *("standing", "settled_at", "memory"),
     ]
-    assert list(shell.json("read", "mail:1-2")) == ["path", "layer", "first_line", "last_line", "of_lines", "text"]
+    keys = ["path", "layer", "first_line", "last_line", "of_lines", "marks", "text"]
+    assert list(shell.json("read", "mail:1-2")) == keys
     keys = ["name", "title", "date", "summary", "path", "namespace"]
     assert list(shell.json("topics")["topics"][0]) == keys
     assert list(shell.json("validate")["problems"][0]) == ["path", "line", "what", "remedy", "rule"]
