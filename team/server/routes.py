@@ -22,8 +22,9 @@ SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.E
 
 def create_api(desk: Desk, version: str) -> FastAPI:
     """The routes over a desk, without the entrance."""
-    title, responses = "oneiros for a team", {**RESPONSES, 429: ERROR}
-    api = FastAPI(title=title, version=version, docs_url=None, redoc_url=None, responses=responses)
+    told: dict[str, Any] = {"title": "oneiros for a team", "version": version, "responses": {**RESPONSES, 429: ERROR}}
+    # a redirect would name whatever Host was sent, and http:// behind a proxy with TLS: the token would follow it
+    api = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **told)
     add_errors(api)
     _add_team_errors(api)
     for name, search in SEARCHES.items():
