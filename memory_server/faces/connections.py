@@ -1,8 +1,8 @@
 """One HTTP connection of a server: for how long it is waited for, and who it must make room for.
 
-Whoever reaches a port can connect and say nothing: to the loopback address any account of the machine. So a request that does not come whole
-in time is cut off, and where all room is taken it goes to the newest: the oldest connection that has no request let
-through goes. Whoever sends a request at once always finds room.
+Whoever reaches a port can connect and say nothing: to the loopback address any account of the machine. So a request
+that does not come whole in time is cut off, and where all room is taken it goes to the newest: the oldest connection
+that has no request let through goes. Whoever sends a request at once always finds room.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ from mcp.server.auth.provider import TokenVerifier
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from memory_server.faces.guard import App, Message, Receive, Send, drain, refuse, replayed, whole_body
+from memory_server.faces.guard import REFUSED_BODY, App, Message, Receive, Send, drain, refuse, replayed, whole_body
 from team.access.asker import Asker, AskerToken
 from team.errors import TeamError
 from team.server.metrics import Metrics
@@ -95,11 +95,10 @@ class Entrance:
             raise
         most = self._settings.write_bytes
         body = await whole_body(receive, most)
-        if body == 408:
-            raise TurnedAway(408, "the body did not come in time", "Send it at once")
         if body == 413:
             raise TurnedAway(413, f"the body has more than {most} bytes", "Send less at a time")
-        assert isinstance(body, bytes)
+        if isinstance(body, int):
+            raise TurnedAway(body, *REFUSED_BODY[body])
         if self._under_way >= self._settings.most_requests:
             what = f"this server answers {self._settings.most_requests} requests at a time"
             raise TurnedAway(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))

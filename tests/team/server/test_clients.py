@@ -1,4 +1,4 @@
-"""Genuine clients at `oneiros-team serve`, set up as docs/team.md says: Claude Code, MCP's conformance suite and Inspector."""
+"""Genuine clients at `oneiros-team serve`, set up as docs/team.md says: Claude Code, MCP's suite and its Inspector."""
 
 import contextlib
 import json
@@ -151,9 +151,10 @@ def test_without_a_token_the_client_finds_the_identity_provider(
     with socket.create_server(("127.0.0.1", 0)) as free:
         listen = f"127.0.0.1:{free.getsockname()[1]}"
     own = told | {"listen": listen, "public_url": f"http://{listen}", "identity_keys": str(keys)}
-    with provider() as (issuer, asked):
-        with served_process(**own, identity_issuer=issuer, identity_audience=AUDIENCE) as server:
-            said = told_of(client, server)
+    with contextlib.ExitStack() as stack:
+        issuer, asked = stack.enter_context(provider())
+        server = stack.enter_context(served_process(**own, identity_issuer=issuer, identity_audience=AUDIENCE))
+        said = told_of(client, server)
 
     routes = [line["says"].rpartition(",")[0] for line in map(json.loads, server.log[1:])]
     assert "Needs authentication" in said

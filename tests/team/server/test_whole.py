@@ -15,6 +15,7 @@ from memory_server.faces.answer_text import answer_json
 from memory_server.search.query import parse_query
 from team.access.tokens import create_token
 from team.memory import TeamMemory
+from team.server.routes import SEARCHES
 from team.tenants import create_tenant
 from tests.team.serving import Process, served_process
 
@@ -117,7 +118,7 @@ def test_text_that_no_database_can_hold_is_answered_or_refused_in_a_sentence(
     asks += [("search_memory", {"query": text}), ("read_memory", {"name": text})]
     headers = {"authorization": f"Bearer {token}", "accept": "application/json", "content-type": "application/json"}
     with httpx.Client(base_url=processes[-1].url, headers=headers, timeout=60) as client:
-        sent = [(f"/api/{name}", {"query": text, "topic": text}) for name in ("recall", "search", "exact")]
+        sent: list[tuple[str, object]] = [(f"/api/{name}", {"query": text, "topic": text}) for name in SEARCHES]
         called = [{"name": name, "arguments": arguments} for name, arguments in asks]
         sent += [("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": one}) for one in called]
         answers = [client.post(path, content=json.dumps(body)) for path, body in sent]
