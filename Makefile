@@ -128,7 +128,7 @@ test-page: setup-page  ## the page in a real browser
 test-wheel: setup-wheel  ## the program installed from its wheel, as people install it
 	$(BIN)/python -m pytest -m wheel
 
-test-client: setup-client  ## conversations of the genuine Claude Code, and the conformance suite of MCP
+test-client: setup-client setup-team  ## conversations of the genuine Claude Code, and the conformance suite of MCP
 	$(BIN)/python -m pytest -m client
 
 test-team: setup-team  ## a team's memory on a real PostgreSQL

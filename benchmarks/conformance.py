@@ -1,8 +1,8 @@
-"""The official conformance suite of MCP and its Inspector, against the running daemon.
+"""The official conformance suite of MCP and its Inspector, against a running server.
 
 The suite can send no token, and asks the address it was given. So it asks a door on the loopback address which adds the
-token and turns its own address in Host and Origin into the daemon's; foreign ones are passed on as they are, so that
-the daemon itself refuses them. Only those scenarios are run that mean something for a
+token and turns its own address in Host and Origin into the server's; foreign ones are passed on as they are, so that
+the server itself refuses them. Only those scenarios are run that mean something for a
 server without the suite's fixtures.
 """
 
@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ CALLS = {  # one for every tool
 
 
 class Door:
-    """Passes requests on to a daemon with its token."""
+    """Passes requests on to a server of this machine with a token."""
 
     def __init__(self, port: int, token: str):
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(port, token))
@@ -132,10 +133,15 @@ def run_conformance(house: House, port: int, token: str) -> dict[str, bool]:
 
 
 def run_inspector(house: House) -> dict[str, bool]:
-    """The Inspector lists every tool with `--strict` and calls each."""
+    """The Inspector at a daemon, by the relay."""
     archive_said(house.memory_root, SAID)
     named = [f"{name}={house.variables[name]}" for name in ("ONEIROS_ROOT", "XDG_RUNTIME_DIR", "PYTHONPATH")]
-    server = ["env", *named, sys.executable, "-m", "oneiros.light.relay"]  # the Inspector hands few variables on
+    # the Inspector hands few variables on
+    return inspect(house, ["env", *named, sys.executable, "-m", "oneiros.light.relay"], CALLS)
+
+
+def inspect(house: House, server: Sequence[str], calls: Mapping[str, Sequence[str]]) -> dict[str, bool]:
+    """The Inspector lists every tool of a server with `--strict` and calls some; `server` is how it is told of it."""
     program = [
         node(),
         tools_folder() / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js",
@@ -147,7 +153,7 @@ def run_inspector(house: House) -> dict[str, bool]:
             [*program, "--cli", *server, "--method", "tools/list", "--strict"], house
         )
     }
-    for tool, arguments in CALLS.items():
+    for tool, arguments in calls.items():
         given = [word for argument in arguments for word in ("--tool-arg", argument)]
         command = [*program, "--cli", *server, "--method", "tools/call", "--tool-name", tool, *given]
         passed[f"inspector tools/call {tool}"] = _succeeds(command, house)

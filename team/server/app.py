@@ -21,6 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 
 from memory_server.embedding.in_use import ModelInUse
+from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from team.access.identity import IdentityTokens
 from team.access.quotas import Quotas
 from team.access.tokens import MadeTokens
@@ -41,7 +42,6 @@ from team.settings import TeamSettings
 logger = logging.getLogger(__name__)
 
 READY_SECONDS = 2.0  # after which a database that does not answer counts as gone
-KEEP_ALIVE_SECONDS = 30
 BACKLOG = 256
 
 
@@ -124,10 +124,17 @@ def serve(settings: TeamSettings, model: ModelInUse, version: str) -> None:
     server.run([listening])
 
 
+class TeamConnection(HttpConnection):
+    """One of a proxy or a person; more than are answered at a time, so that the rest hear that they shall wait."""
+
+    room = 1_000
+
+
 def server_of(app: Entrance, settings: TeamSettings) -> uvicorn.Server:
     """What listens. Whatever stands in front of it is not believed about who asks: the token says that."""
     config = uvicorn.Config(
         app,
+        http=TeamConnection,
         ws="none",
         log_config=None,
         access_log=False,

@@ -12,9 +12,10 @@ from collections.abc import MutableMapping
 from typing import Any
 
 from mcp.server.auth.provider import TokenVerifier
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
-from memory_server.faces.guard import App, Message, Receive, Send, drain, refuse, replayed, whole_body
+from memory_server.faces.guard import REFUSED_BODY, App, Message, Receive, Send, drain, refuse, replayed, whole_body
 from team.access.asker import Asker, AskerToken
 from team.errors import TeamError
 from team.server.metrics import Metrics
@@ -22,8 +23,10 @@ from team.settings import TeamSettings
 
 logger = logging.getLogger(__name__)
 
+MCP = "/mcp"
 METADATA = "/.well-known/oauth-protected-resource/mcp"  # where a client finds out who makes tokens (RFC 9728)
 OPEN = frozenset({"/health", "/ready", METADATA})  # these tell nothing of any memory
+FIXED = OPEN | {MCP}  # routes of which Starlette does not say what they are called
 ASKER = "oneiros.asker"  # key of the request's scope
 UNKNOWN = "the token is missing, unknown, expired or revoked"
 GET_ONE = "Send `Authorization: Bearer` with one that your admin made by `oneiros-team token create`"
@@ -66,46 +69,52 @@ class Entrance:
                 message["headers"] = [*message["headers"], (b"x-request-id", identity.encode())]
             await send(message)
 
-        self._under_way += 1
         try:
-            if scope["path"] not in OPEN:
-                receive = await self._let_in(scope, receive)
-            await self._app(scope, receive, sent)
+            if scope["path"] in OPEN:
+                await self._app(scope, receive, sent)
+            else:
+                await self._let_in(scope, receive, sent)
         except TurnedAway as refused:
             await refuse(sent, *refused.args)
         finally:
-            self._under_way -= 1
-            seconds, route = time.perf_counter() - began, getattr(scope.get("route"), "path", "none")
+            seconds, fixed = time.perf_counter() - began, scope["path"] if scope["path"] in FIXED else "none"
+            route = getattr(scope.get("route"), "path", fixed)
             self._metrics.answered(route, status, seconds)
             asker: Asker | None = scope.get(ASKER)
             who = {"request": identity, "tenant": asker and asker.tenant, "person": asker and asker.person}
             logger.info("%s %s %d, %.1f ms", scope["method"], route, status, seconds * 1e3, extra=who)
 
-    async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive) -> Receive:
-        """What the request's body is received by, once it is whole. Raises TurnedAway."""
+    async def _let_in(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Has a request answered that is whole and whose asker is known; it is under way from then on, and not while
+        it is still to come, which anybody could draw out. Raises TurnedAway.
+        """
         try:
-            scope[ASKER] = await self._asker(scope)
+            scope[ASKER] = await self._asker(Request(scope).headers)
         except TurnedAway:
             await drain(receive)
             raise
         most = self._settings.write_bytes
         body = await whole_body(receive, most)
-        if body == 408:
-            raise TurnedAway(408, "the body did not come in time", "Send it at once")
         if body == 413:
             raise TurnedAway(413, f"the body has more than {most} bytes", "Send less at a time")
-        assert isinstance(body, bytes)
-        return replayed(body, receive)
-
-    async def _asker(self, scope: MutableMapping[str, Any]) -> Asker:
-        """Whose request it is. Raises TurnedAway."""
-        if self._under_way > self._settings.most_requests:
+        if isinstance(body, int):
+            raise TurnedAway(body, *REFUSED_BODY[body])
+        if self._under_way >= self._settings.most_requests:
             what = f"this server answers {self._settings.most_requests} requests at a time"
             raise TurnedAway(503, what, "Ask again in a moment", ((b"retry-after", b"1"),))
-        headers = Request(scope).headers
-        if headers.get("origin", self._settings.public_url) != self._settings.public_url:
+        scope["state"]["let_through"]()
+        self._under_way += 1
+        try:
+            await self._app(scope, replayed(body, receive), send)
+        finally:
+            self._under_way -= 1
+
+    async def _asker(self, headers: Headers) -> Asker:
+        """Whose request it is. Raises TurnedAway."""
+        if not {*headers.getlist("origin")} <= {self._settings.public_url}:
             raise TurnedAway(403, "pages of another origin may not ask here", "Ask from a program")
-        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = headers.getlist("authorization")
+        scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         try:
             verified = await self._verifier.verify_token(token.strip()) if scheme.lower() == "bearer" else None
         except TeamError as error:

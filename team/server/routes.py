@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse
 
 from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.memory_text import reading_json
-from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors
+from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
 from memory_server.search.question import Search
 from team.errors import QuotaExceeded, TeamError
 from team.server.desk import Desk, reading_of
@@ -22,8 +22,9 @@ SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.E
 
 def create_api(desk: Desk, version: str) -> FastAPI:
     """The routes over a desk, without the entrance."""
-    title, responses = "oneiros for a team", {**RESPONSES, 429: ERROR}
-    api = FastAPI(title=title, version=version, docs_url=None, redoc_url=None, responses=responses)
+    told: dict[str, Any] = {"title": "oneiros for a team", "version": version, "responses": {**RESPONSES, 429: ERROR}}
+    # a redirect would name whatever Host was sent, and http:// behind a proxy with TLS: the token would follow it
+    api = FastAPI(docs_url=None, redoc_url=None, redirect_slashes=False, **told)
     add_errors(api)
     _add_team_errors(api)
     for name, search in SEARCHES.items():
@@ -71,18 +72,14 @@ def _add_search(api: FastAPI, desk: Desk, name: str, search: Search) -> None:
 
 
 def _add_team_errors(api: FastAPI) -> None:
-    def error_answer(status: int, kind: str, what: str, remedy: str, wait: int = 0) -> JSONResponse:
-        body = {"kind": kind, "what": what, "where": None, "line": None, "remedy": remedy}
-        return JSONResponse({"error": body}, status, {"retry-after": str(wait)} if wait else None)
-
     @api.exception_handler(TeamError)
     async def foreseen(_: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, TeamError)
         wait = error.retry_seconds if isinstance(error, QuotaExceeded) else 0
-        return error_answer(error.status, type(error).__name__, error.what, error.remedy, wait)
+        body = error_json(error) | {"kind": type(error).__name__, "where": None}  # a place in the server is not theirs
+        return JSONResponse({"error": body}, error.status, {"retry-after": str(wait)} if wait else None)
 
     @api.exception_handler(Exception)
     async def unforeseen(_: Request, __: Exception) -> JSONResponse:
-        return error_answer(
-            500, "Unforeseen", "this was not foreseen", "Give your admin the x-request-id of this answer"
-        )
+        error = TeamError("this was not foreseen", remedy="Give your admin the x-request-id of this answer")
+        return JSONResponse({"error": error_json(error) | {"kind": "Unforeseen"}}, error.status)

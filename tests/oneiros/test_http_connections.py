@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from memory_server.faces import connections
 from memory_server.faces.guard import Guard
-from oneiros.daemon.http import connections
 from oneiros.daemon.http.service import server_of
 
 TOKEN = "a-token-of-the-test"
@@ -104,7 +104,7 @@ def test_half_of_a_second_request_is_cut_off_too(monkeypatch: pytest.MonkeyPatch
 def test_where_all_room_is_taken_the_oldest_half_goes_and_an_answer_under_way_stays(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(connections.HttpConnection, "room", 3)
 
     async def scenario(connected: Callable[[], Awaitable[Client]], go: asyncio.Event) -> None:
         go.clear()

@@ -24,9 +24,9 @@ from dream.decisions.page import PageSessions
 from dream.decisions.signing import PasskeyDesk
 from dream.passkey_routes import add_passkey_routes
 from dream.routes import add_routes
+from memory_server.faces.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from memory_server.faces.guard import MAX_BODY_BYTES, Guard
 from memory_server.faces.rest import Body, create_api
-from oneiros.daemon.http.connections import KEEP_ALIVE_SECONDS, HttpConnection
 from oneiros.daemon.http.routes import add_daemon_routes
 from oneiros.daemon.parts import Parts
 from oneiros.daemon.sockets import write_state

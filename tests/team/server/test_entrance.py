@@ -1,15 +1,20 @@
 """Who gets in, and what is refused before the memory is asked."""
 
+import contextlib
 import json
+import socket
 import ssl
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import psycopg
 import pytest
 
+from memory_server.faces import connections
 from team.access.tokens import create_token, list_tokens, new_token, revoke_token
 from team.errors import Unfit
+from team.server.app import TeamConnection
 from tests.team.access.test_identity import AUDIENCE, ISSUER, KEY, claims, public_jwk, signed
 from tests.team.certificates import loopback_certificate
 from tests.team.server.conftest import Served, Start
@@ -178,3 +183,38 @@ def test_tls_is_spoken_where_a_certificate_is_named(start: Start, tmp_path: Path
     assert answer.json() == {"alive": True}
     with pytest.raises(httpx.TransportError):
         httpx.get(served.url.replace("https", "http") + "/health")
+
+
+HALVES = {
+    "nothing": b"",
+    "half a header": b"POST /mcp HTTP/1.1\r\nHost: te",
+    "no body": b"POST /mcp HTTP/1.1\r\nHost: team\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\n\r\n",
+    "no token and no body": b"POST /mcp HTTP/1.1\r\nHost: team\r\nContent-Length: 9\r\n\r\n",
+    "what needs no token, and no body": b"POST /health HTTP/1.1\r\nHost: team\r\nContent-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("half", HALVES.values(), ids=HALVES)
+def test_whoever_does_not_end_a_request_holds_up_nobody(
+    start: Start, half: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TeamConnection, "room", 5)
+    served = start(most_requests=1)
+    address = urlsplit(served.url)
+    with contextlib.ExitStack() as stack:
+        for _ in range(10):
+            opened = stack.enter_context(socket.create_connection((address.hostname, address.port), 30))
+            opened.sendall(half.replace(b"%s", served.ants.encode()))
+        with served.client(served.ants) as client:
+            answers = [client.get("/api/topics").status_code for _ in range(3)]
+
+    assert answers == [200] * 3
+
+
+def test_a_half_request_is_cut_off(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.05)
+    address = urlsplit(start().url)
+    with socket.create_connection((address.hostname, address.port), 30) as opened:
+        opened.sendall(HALVES["half a header"])
+
+        assert opened.recv(100) == b""

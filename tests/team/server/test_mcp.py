@@ -1,9 +1,11 @@
 """The tools, called by the SDK's own client in both eras of the protocol."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
+import httpx
 import httpx2
 import pytest
 from mcp import Client
@@ -95,10 +97,12 @@ def test_a_quota_is_said_as_a_sentence(start: Start) -> None:
     assert text.startswith("this token has asked its 0 questions of this minute. Ask again in")
 
 
+NEWEST = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "a", "version": "1"}, "clientCapabilities": {}}
+META = {f"io.modelcontextprotocol/{key}": value for key, value in NEWEST.items()}
+
+
 def test_no_stream_stays_open(served: Served) -> None:
-    told = {"protocolVersion": "2026-07-28", "clientInfo": {"name": "a", "version": "1"}, "clientCapabilities": {}}
-    meta = {f"io.modelcontextprotocol/{key}": value for key, value in told.items()}
-    listen = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+    listen = {"_meta": META, "notifications": {"toolsListChanged": True}}
     headers = {
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": "2026-07-28",
@@ -112,3 +116,78 @@ def test_no_stream_stays_open(served: Served) -> None:
 
     assert stream.status_code == 405
     assert subscribed.json()["error"]["code"] == -32601
+
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+RECALL: dict[str, Any] = {"name": "recall", "arguments": {"query": "warm"}}
+JSON = {"accept": "application/json", "content-type": "application/json"}
+BAD_BODIES = {
+    "no JSON": b'{"jsonrpc": ',
+    "no text": b"\xff\xfe\x00",
+    "a batch": json.dumps([CALL | {"params": RECALL}] * 2).encode(),
+    "nothing": b"null",
+    "too deep": b"[" * 200_000,
+    "a number without end": b'{"jsonrpc":"2.0","method":"tools/list","id":' + b"9" * 5_000 + b"}",
+    "half a letter": json.dumps(CALL | {"params": {"name": "recall", "arguments": {"query": "\ud800"}}}).encode(),
+}
+
+
+@pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
+def test_what_is_no_call_is_refused_and_asks_nothing(served: Served, body: bytes) -> None:
+    with served.client(served.ants) as client:
+        answer = client.post("/mcp", content=body, headers=JSON)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] < -32_000
+    assert served.memory.asked == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"mcp-protocol-version": "1999-01-01"},
+        {"mcp-protocol-version": "2025-11-25, 2026-07-28"},
+        {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "memory_status"},
+        {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/list", "mcp-name": "recall"},
+        {"accept": "text/html"},
+        {"content-type": "text/plain"},
+        {"origin": "https://evil.example.org"},
+        {"origin": "null"},
+    ],
+)
+def test_a_header_that_is_not_true_is_refused_and_asks_nothing(served: Served, headers: dict[str, str]) -> None:
+    meta = {"_meta": META} if "mcp-method" in headers else {}
+    with served.client(served.ants) as client:
+        answer = client.post("/mcp", json=CALL | {"params": RECALL | meta}, headers=JSON | headers)
+
+    assert answer.status_code in (400, 403, 406)
+    assert served.memory.asked == []
+
+
+def test_nothing_beside_the_token_changes_whose_memory_is_asked(served: Served) -> None:
+    (number,) = (one for one in served.memory.files if "topics/hill.md" in served.memory.files[one])
+    other = {"tenant": number + 1, "asker": {"tenant": number + 1}, "oneiros.asker": number + 1}
+    headers = JSON | {"mcp-session-id": served.bees_name, "last-event-id": "1", "x-tenant": served.bees_name}
+
+    with served.client(served.ants) as client:
+        call = CALL | {"params": RECALL | other | {"_meta": other}} | other
+        answer = client.post(f"/mcp?tenant={number + 1}", json=call, headers=headers)
+
+    assert "the hill is warm" in answer.json()["result"]["content"][0]["text"]
+    assert "mcp-session-id" not in answer.headers
+    assert served.memory.asked == [(number, "warm")]
+
+
+def test_two_tokens_in_a_request_are_not_chosen_from(served: Served) -> None:
+    both = [("authorization", f"Bearer {token}") for token in (served.ants, served.bees)]
+
+    answers = [httpx.get(f"{served.url}/api/topics", headers=order) for order in (both, both[::-1])]
+
+    assert [answer.status_code for answer in answers] == [401, 401]
+
+
+def test_no_answer_sends_a_token_elsewhere(served: Served) -> None:
+    with served.client(served.ants) as client:
+        answers = [client.post(path, json=CALL, headers={"host": "evil.example.org"}) for path in ("/mcp/", "/api/")]
+
+    assert [(answer.status_code, answer.headers.get("location")) for answer in answers] == [(404, None)] * 2

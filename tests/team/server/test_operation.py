@@ -92,6 +92,7 @@ def test_figures_tell_routes_and_outcomes_and_nobodys_name(served: Served) -> No
     assert figures["oneiros_team_questions_total", "recall", "answered"] == 2
     assert figures["oneiros_team_questions_total", "read", "NotFound"] == 1
     assert figures["oneiros_team_request_seconds_count", "/api/recall", "200"] == 1
+    assert figures["oneiros_team_request_seconds_count", "/mcp", "200"] >= 1
     assert figures["oneiros_team_request_seconds_count", "none", "401"] == 1
     assert figures["oneiros_team_request_seconds_count", "none", "404"] == 1
     assert not [name for name in figures if "warm" in str(name) or "ant" in str(name)]

@@ -1,15 +1,11 @@
 """Whole processes of `oneiros-team serve` over one database, with the real door behind them."""
 
+import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
 import pytest
@@ -19,51 +15,22 @@ from memory_server.faces.answer_text import answer_json
 from memory_server.search.query import parse_query
 from team.access.tokens import create_token
 from team.memory import TeamMemory
+from team.server.routes import SEARCHES
 from team.tenants import create_tenant
+from tests.team.serving import Process, served_process
 
 pytestmark = pytest.mark.team
 
 QUESTIONS = ("who pays wages", "mail relay port", "backup server")
 
 
-@dataclass
-class Process:
-    """A server of its own."""
-
-    process: subprocess.Popen[str]
-    url: str
-    log: list[str]
-    reading: threading.Thread  # until the end of the log
-
-
 @pytest.fixture(scope="module")
 def processes(app_dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Process]]:
     """Two servers that know of each other nothing but the database."""
-    started = [serve(app_dsn, tmp_path_factory.mktemp("server")) for _ in range(2)]
-    yield started
-    for one in started:
-        one.process.kill()
-        one.process.wait()
-        one.reading.join()
-        assert one.process.stderr is not None
-        one.process.stderr.close()
-
-
-def serve(dsn: str, folder: Path) -> Process:
-    told = {"ONEIROS_TEAM_DSN": dsn, "ONEIROS_TEAM_LISTEN": "127.0.0.1:0", "ONEIROS_TEAM_FOLDER": str(folder)}
-    told |= {"ONEIROS_TEAM_QUESTIONS_A_MINUTE": "100000"}
-    command = [sys.executable, "-c", "from team.cli import run; run()", "serve"]
-    process = subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    log: list[str] = []
-    for line in process.stderr:
-        log.append(line)
-        says = json.loads(line).get("says", "")
-        if says.startswith("listening at "):
-            break
-    reading = threading.Thread(target=log.extend, args=(process.stderr,))
-    reading.start()
-    return Process(process, f"http://{says.removeprefix('listening at ')}", log, reading)
+    told = {"dsn": app_dsn, "listen": "127.0.0.1:0", "questions_a_minute": "100000"}
+    with contextlib.ExitStack() as stack:
+        folders = [str(tmp_path_factory.mktemp("server")) for _ in range(2)]
+        yield [stack.enter_context(served_process(**told, folder=folder)) for folder in folders]
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +105,24 @@ def test_whatever_a_process_has_begun_arrives_when_it_is_told_to_end(processes: 
     assert all("GET /api/recall 200" in line for line in begun_there)
     assert asked(staying.url, token, QUESTIONS[0]).status_code == 200
     assert not [line for line in ending.log if json.loads(line)["level"] == "error"]
+
+
+HOSTILE = ("\0", "a\0b", "\ud800", "\U0010ffff", "9" * 5_000, "x" * 100_000, "%s %(a)s", "'; drop table passage; --")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=[ascii(text)[:12] for text in HOSTILE])
+def test_text_that_no_database_can_hold_is_answered_or_refused_in_a_sentence(
+    processes: list[Process], token: str, text: str
+) -> None:
+    asks = [("search_exact", {"query": text}), ("recall", {"query": f'warm topic:"{text}"', "project": text})]
+    asks += [("search_memory", {"query": text}), ("read_memory", {"name": text})]
+    headers = {"authorization": f"Bearer {token}", "accept": "application/json", "content-type": "application/json"}
+    with httpx.Client(base_url=processes[-1].url, headers=headers, timeout=60) as client:
+        sent: list[tuple[str, object]] = [(f"/api/{name}", {"query": text, "topic": text}) for name in SEARCHES]
+        called = [{"name": name, "arguments": arguments} for name, arguments in asks]
+        sent += [("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": one}) for one in called]
+        answers = [client.post(path, content=json.dumps(body)) for path, body in sent]
+        answers.append(client.get("/api/read", params={"name": text.encode("utf-8", "replace").decode()[:2_000]}))
+
+    failed = [answer.text for answer in answers if answer.status_code >= 500 or "Error executing" in answer.text]
+    assert failed == []

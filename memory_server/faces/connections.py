@@ -1,8 +1,8 @@
-"""One HTTP connection of the daemon: for how long it is waited for, and who it must make room for.
+"""One HTTP connection of a server: for how long it is waited for, and who it must make room for.
 
-Any account of the machine can connect to the loopback address and say nothing. So a request that does not come whole
-in time is cut off, and where all room is taken it goes to the newest: the oldest connection that has no request let
-through goes. Whoever sends a request at once always finds room.
+Whoever reaches a port can connect and say nothing: to the loopback address any account of the machine. So a request
+that does not come whole in time is cut off, and where all room is taken it goes to the newest: the oldest connection
+that has no request let through goes. Whoever sends a request at once always finds room.
 """
 
 import asyncio
@@ -13,7 +13,6 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MAX_CONNECTIONS = 200  # of one server
 REQUEST_SECONDS = 10.0  # for the whole of a first request
 KEEP_ALIVE_SECONDS = 30  # for the whole of the next
 MACOS_PEER = (0, 2)  # SOL_LOCAL, LOCAL_PEERPID; unknown to the socket module
@@ -22,17 +21,19 @@ MACOS_PEER = (0, 2)  # SOL_LOCAL, LOCAL_PEERPID; unknown to the socket module
 class HttpConnection(H11Protocol):
     """Gives the application `process`, the one behind a private socket, and takes `let_through`, both by the state."""
 
+    room = 200  # connections of one server
+
     def __init__(self, *given: Any, **named: Any):
         super().__init__(*given, **named)
         self.is_answering = False
         self._since = self.loop.time()
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._cut_off_late)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base has it
         super().connection_made(transport)
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._cut_off_late)
         self.app_state = {"process": process_behind(transport), "let_through": self._let_through}
         waiting = [one for one in self.connections if isinstance(one, HttpConnection) and not one.is_answering]
-        if len(self.connections) > MAX_CONNECTIONS:
+        if len(self.connections) > self.room:
             min(waiting, key=lambda one: one._since).cut_off()
 
     def connection_lost(self, exc: Exception | None) -> None:
