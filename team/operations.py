@@ -24,17 +24,18 @@ from dream.decisions.repository import SECONDS
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
-from team.engine.schema import ROLE
+from team.engine.schema import migrate
 from team.errors import Unfit
 from team.indexing import TenantIndexer
 from team.migrating import seed_vectors
+from team.opening import catalogue
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
 from team.tenants import Tenant, tenant_named, tenants
 
 DUMP = "tenants.dump"
-DERIVED = ("source", "passage", "posting", "embedding", "embedding_*", "outbox", "question_count")
+KEPT = ("tenant", "token")  # tables of which nothing is in git
 DUMP_SECONDS = 10 * SECONDS
 
 
@@ -46,6 +47,11 @@ class Rehearsed:
     commit: str
     passages: int
     faults: tuple[str, ...]  # what is not as it was, or not as git has it
+
+
+def upgrade(settings: TeamSettings) -> list[int]:
+    """Brings the tables to what this program and its model need; the numbers of the migrations that were missing."""
+    return migrate(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
 
 
 def opened(settings: TeamSettings) -> tuple[Database, TenantIndexer]:
@@ -82,7 +88,6 @@ def purge(settings: TeamSettings, name: str) -> None:
         tenant = tenant_named(settings.owner_dsn, name)
         repositories.retire(tenant.id)  # first: once the rows are gone, nobody could name it
         with psycopg.connect(settings.owner_dsn) as connection:
-            connection.execute("select set_config('app.tenant', %s, true)", (str(tenant.id),))
             for table in ("outbox", "posting", "embedding", "passage", "source"):
                 statement = sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table))
                 connection.execute(statement, (tenant.id,))
@@ -102,9 +107,10 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     if folder.exists():
         raise Unfit("there is a folder of that name", where=folder, remedy="Name one that is not there yet")
     make_folder(folder)
-    without = [f"--exclude-table-data={table}" for table in DERIVED]
-    dump = ("--format=custom", "--enable-row-security", *without, f"--file={folder / DUMP}")
-    _run(settings, "pg_dump", *dump)
+    kept = [f"--table={table}" for table in KEPT]
+    # by INSERT: an owner that is no superuser may not COPY into a table with row-level security
+    rows = ("--data-only", "--column-inserts", "--enable-row-security")
+    _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
     found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
     for tenant in found:
         export(settings, tenant.name, folder)
@@ -114,17 +120,18 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
 def restore(settings: TeamSettings, folder: Path) -> None:
     """Fills an empty database and an empty folder with a backup; the next index run makes the engine of it.
 
-    Raises NeedsRepair where pg_restore or git fails.
+    The tables are this program's, and their owner may have another name than where the backup was made. Raises
+    NeedsRepair where pg_restore or git fails.
     """
+    upgrade(settings)
     with psycopg.connect(settings.owner_dsn) as connection:
         name = connection.info.dbname
-        if not connection.execute("select from pg_roles where rolname = %s", (ROLE,)).rowcount:
-            connection.execute(sql.SQL("create role {} login").format(sql.Identifier(ROLE)))
-    whole = ("--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}")
+    whole = ("--enable-row-security", "--exit-on-error", "--single-transaction", f"--dbname={name}")
     _run(settings, "pg_restore", *whole, str(folder / DUMP))
     with psycopg.connect(settings.owner_dsn) as connection:
         connection.execute(
-            "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1"
+            "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1,"
+            " is_apart = false"
         )
     for tenant in tenants(settings.owner_dsn):
         if (bundle := folder / f"{tenant.id}.bundle").exists():
@@ -172,12 +179,13 @@ def _database_beside(settings: TeamSettings) -> Iterator[tuple[str, str]]:
     """An empty database on the same server, as owner and as the application's role; dropped at the end."""
     name = f"oneiros_rehearsal_{time.time_ns()}_{secrets.token_hex(4)}"
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} template template0").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     try:
         yield make_conninfo(settings.owner_dsn, dbname=name), make_conninfo(settings.dsn, dbname=name)
     finally:
         with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            # not by force: an owner may not end connections of the application's role; they are closed by now
+            connection.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
 
 
 def _run(settings: TeamSettings, program: str, *arguments: str) -> None:

@@ -60,7 +60,6 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
     """
     own, number = sql.Identifier(f"embedding_{tenant}"), sql.Literal(tenant)
     with psycopg.connect(owner_dsn) as connection:
-        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
         row = connection.execute(
             "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s,"
             " to_regclass(%s) is null from tenant where id = %s for update",
@@ -98,7 +97,6 @@ def drop_graph(owner_dsn: str, tenant: int) -> None:
     Questions are answered by a scan until `set_apart` makes it again.
     """
     with psycopg.connect(owner_dsn) as connection:
-        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
         connection.execute("update tenant set is_apart = false, generation = generation + 1 where id = %s", (tenant,))
         connection.execute(sql.SQL("drop index if exists {}").format(sql.Identifier(graph_of(tenant))))
 

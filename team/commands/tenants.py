@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from memory_server.root.paths import MemoryRoot
+from team import operations
 from team.engine.database import Database
-from team.engine.schema import migrate as migrate_tables
 from team.indexing import TenantIndexer
 from team.migrating import move_in, move_out
-from team.opening import catalogue
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
@@ -32,8 +31,7 @@ def add(app: typer.Typer) -> None:
 
 def upgrade(context: typer.Context) -> None:
     """Bring the tables to what this program needs; questions go on meanwhile."""
-    settings: TeamSettings = context.obj
-    new = migrate_tables(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
+    new = operations.upgrade(context.obj)
     typer.echo(f"Migrations applied: {', '.join(map(str, new))}." if new else "The tables are up to date.")
 
 

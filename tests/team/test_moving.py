@@ -1,13 +1,10 @@
-"""A root moved into a tenant and out again; the program's commands; an owner that is no superuser."""
+"""A root moved into a tenant and out again; the program's commands."""
 
-import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
 from memory_server.errors import ContentError, UsageError
@@ -15,15 +12,13 @@ from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from team.cli import app
 from team.engine.database import Database
-from team.engine.loading import load
-from team.engine.schema import migrate
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import NotLevel, files_of, move_in, move_out
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_topic
 
@@ -160,28 +155,3 @@ def test_the_program_makes_tables_and_tenants_and_moves_roots(
     assert "3 files moved and compared" in typed("migrate", "typed", str(small.root.path))
     assert "typed" in typed("tenant", "list")
     assert "3 files moved and compared" in typed("migrate", "typed", str(tmp_path / "typed-out"), "--out")
-
-
-def test_an_owner_that_is_no_superuser_suffices(postgres: str, garden: Memory) -> None:
-    """As in managed PostgreSQL, where somebody else made pgvector available."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("create role kept_owner login createrole")
-        connection.execute("create database ordinary owner kept_owner")
-    kept = make_conninfo(postgres, dbname="ordinary")
-    try:
-        with psycopg.connect(kept, autocommit=True) as connection:
-            connection.execute("create extension vector")
-        owner = str(make_conninfo(kept, user="kept_owner"))
-        migrate(owner, 384)
-        database = Database(str(make_conninfo(kept, user="oneiros_app")), connections=2)
-        tenant = create_tenant(owner, "kept").id
-        with database.tenant(tenant) as connection:
-            load(connection, tenant, garden.root, garden.indices, garden.model.fingerprint, "c0ffee")
-        assert set_apart(owner, tenant, shared_up_to=0)
-        memory = TeamMemory(database, garden._model, lambda: dt.datetime(2026, 11, 20, tzinfo=dt.UTC))
-        assert memory.search(tenant, parse_query("mail relay port")).answer.hits
-        database.close()
-    finally:
-        with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database ordinary with (force)"))
-            connection.execute("drop role kept_owner")

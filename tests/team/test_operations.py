@@ -1,6 +1,7 @@
 """Whole tenants: levelled, rebuilt, taken out, purged, backed up, and the way back rehearsed."""
 
 import importlib.util
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,20 +12,22 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
-from team.access.tokens import create_token
+from team.access.quotas import set_quotas
+from team.access.tokens import create_token, token_hash
 from team.engine.database import Database
 from team.errors import NotFound
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.opening import embedder
-from team.operations import back_up, export, opened, purge, rehearse
+from team.operations import back_up, export, opened, purge, rehearse, restore
 from team.outbox import CHANNEL, Outbox
 from team.repositories import Repositories, is_plain
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant, graph_of, set_apart
 from tests.system.house import wait_until
 from tests.team.tiny import tiny_settings
 
@@ -187,6 +190,51 @@ def test_a_backup_comes_back_whole_with_tokens_and_the_rehearsal_leaves_nothing(
     with psycopg.connect(owner_dsn) as connection:
         left = connection.execute("select datname from pg_database where datname like 'oneiros_rehearsal%'").fetchall()
     assert left == []
+
+
+def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again(
+    settings: TeamSettings,
+    indexer: TenantIndexer,
+    tenant: int,
+    name: str,
+    postgres: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("team.tenants.SHARED_UP_TO", 1)
+    indexer.level(tenant)
+    token = create_token(settings.owner_dsn, name, "ann", ["read"], 1)
+    set_quotas(settings.owner_dsn, name, None, 70)
+    back_up(settings, tmp_path / "backup")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("create role successor login")
+        connection.execute("create database elsewhere owner successor")
+    try:
+        there = replace(
+            settings,
+            owner_dsn=make_conninfo(postgres, dbname="elsewhere", user="successor"),
+            dsn=make_conninfo(settings.dsn, dbname="elsewhere"),
+            folder=tmp_path / "elsewhere",
+        )
+        shutil.copytree(settings.folder / "models", there.folder / "models")
+
+        restore(there, tmp_path / "backup")
+
+        database, restored = opened(there)
+        with closing(database):
+            assert restored.level(tenant) is not None
+            assert restored.differences(tenant) == []
+            with database.untold() as connection:
+                found = connection.execute("select tenant from token_scope(%s)", (token_hash(token),)).fetchone()
+            assert found == (tenant,)
+        with psycopg.connect(there.owner_dsn) as connection:
+            told = "select most_passages, is_apart, to_regclass(%s) is not null from tenant where id = %s"
+            assert connection.execute(told, (graph_of(tenant), tenant)).fetchone() == (70, True, True)
+        assert create_tenant(there.owner_dsn, "new").id > tenant
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("drop database elsewhere with (force)")
+            connection.execute("drop role successor")
 
 
 def test_a_rehearsal_names_a_backup_that_is_older_than_it_says(
