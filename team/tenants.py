@@ -1,4 +1,7 @@
-"""Tenants, by the role that owns the tables: made, listed, and given a graph of their own when they have grown."""
+"""Tenants, by the role that owns the tables: made, listed, and given a graph of their own when they have grown.
+
+By the application's role: how much one holds and may hold.
+"""
 
 from dataclasses import dataclass
 
@@ -104,3 +107,9 @@ def drop_graph(owner_dsn: str, tenant: int) -> None:
 def graph_of(tenant: int) -> str:
     """The name of the index that is a tenant's graph."""
     return f"embedding_{tenant}_graph"
+
+
+def room(connection: psycopg.Connection, usual: int) -> tuple[int, int]:
+    """How many passages the tenant of a transaction may hold, and holds."""
+    row = connection.execute("select coalesce(most_passages, %s), (select count(*) from passage) from tenant", [usual])
+    return row.fetchone() or (0, 0)

@@ -205,7 +205,7 @@ def test_the_policy_keeps_the_keys_in_use(
 
 
 def as_superuser(postgres: str, owner_dsn: str) -> str:
-    return make_conninfo(postgres, dbname=conninfo_to_dict(owner_dsn)["dbname"])
+    return str(make_conninfo(postgres, dbname=conninfo_to_dict(owner_dsn)["dbname"]))
 
 
 def test_a_superuser_and_the_owner_are_refused(owner_dsn: str, postgres: str) -> None:
