@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psycopg
@@ -196,13 +196,7 @@ def embedded_texts(settings: TeamSettings, tenant: int) -> int:
 
 
 def variables(settings: TeamSettings) -> dict[str, str]:
-    named = {
-        "dsn": settings.dsn,
-        "owner_dsn": settings.owner_dsn,
-        "folder": str(settings.folder),
-        "model": settings.model,
-    }
-    return {f"ONEIROS_TEAM_{key.upper()}": value for key, value in named.items()}
+    return {f"ONEIROS_TEAM_{key.upper()}": str(value) for key, value in asdict(settings).items() if value}
 
 
 @pytest.mark.parametrize(
