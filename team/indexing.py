@@ -39,8 +39,8 @@ class TenantIndexer:
 
     def __init__(self, database: Database, outbox: Outbox, settings: TeamSettings):
         self._database = database
-        self._outbox = outbox
-        self._settings = settings
+        self.outbox = outbox
+        self.settings = settings
 
     def level(self, tenant: int, *, rebuild: bool = False) -> Loaded | None:
         """Loads the newest commit, and what is committed meanwhile; None where the index stands there already.
@@ -50,22 +50,22 @@ class TenantIndexer:
         """
         loaded = None
         while True:
-            with self._outbox.alone(tenant) as connection:
+            with self.outbox.alone(tenant) as connection:
                 commit, stands = self.commits(connection, tenant)
                 if commit == stands and not rebuild:
                     connection.execute("delete from outbox where tenant = %s", (tenant,))
                     return loaded
-                self._outbox.note(connection, tenant, commit)
+                self.outbox.note(connection, tenant, commit)
             loaded, rebuild = self._load(tenant, commit, rebuild=rebuild), False
 
     def commits(self, connection: psycopg.Connection, tenant: int) -> tuple[str, str]:
         """The newest commit, and the one that the index stands at."""
         row = connection.execute("select git_rev from tenant where id = %s", (tenant,)).fetchone()
-        return self._outbox.repositories.of(tenant).head(), row[0] if row else ""
+        return self.outbox.repositories.of(tenant).head(), row[0] if row else ""
 
     def differences(self, tenant: int) -> list[str]:
         """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
-        with self._outbox.alone(tenant) as connection:
+        with self.outbox.alone(tenant) as connection:
             commit, stands = self.commits(connection, tenant)
         with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
             found = differences(connection, tenant, memory.indices)
@@ -92,7 +92,7 @@ class TenantIndexer:
         """Indexes what is accepted, as it is told by the database, and all there is each SWEEP_SECONDS."""
         while not stop.is_set():
             try:
-                with psycopg.connect(self._settings.dsn, autocommit=True) as connection:
+                with psycopg.connect(self.settings.dsn, autocommit=True) as connection:
                     connection.execute(f"listen {CHANNEL}")  # a name of our own
                     self.sweep(tenants())
                     while not stop.is_set():
@@ -103,7 +103,7 @@ class TenantIndexer:
                 stop.wait(1.0)
 
     def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
-        owner_dsn = self._settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
+        owner_dsn = self.settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
         with self._indexed(tenant, commit, rebuild=rebuild) as memory:
             if rebuild and owner_dsn:
                 drop_graph(owner_dsn, tenant)
@@ -120,8 +120,8 @@ class TenantIndexer:
     def _indexed(self, tenant: int, commit: str, *, rebuild: bool = False) -> Iterator[Memory]:
         """The memory of a commit, indexed in its folder. Raises QuotaExceeded before its texts are embedded."""
         with self._database.tenant(tenant) as connection:
-            most, held = room(connection, self._settings.passages)
-        with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
+            most, held = room(connection, self.settings.passages)
+        with work_memory(self.settings, self._checked_out(tenant, commit)) as memory:
 
             def check(progress: Progress | None = None) -> None:
                 if progress and progress.stage == "reading" and progress.done < progress.total:
@@ -138,9 +138,9 @@ class TenantIndexer:
             yield memory
 
     def _checked_out(self, tenant: int, commit: str) -> Path:
-        folder = self._settings.folder / "work" / str(tenant)
+        folder = self.settings.work(tenant)
         make_folder(folder)
-        self._outbox.repositories.of(tenant).check_out(commit, folder)
+        self.outbox.repositories.of(tenant).check_out(commit, folder)
         page = folder / "MEMORY.md"
         if not page.exists():  # a folder without it is no memory
             replace_file(page, NEW_PAGE)

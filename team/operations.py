@@ -8,11 +8,10 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,7 +19,6 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dream.decisions.repository import SECONDS
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
@@ -30,14 +28,13 @@ from team.indexing import TenantIndexer
 from team.migrating import seed_vectors
 from team.opening import catalogue
 from team.outbox import Outbox
-from team.repositories import Repositories
+from team.repositories import Repositories, run_program
 from team.settings import TeamSettings
 from team.tenants import Tenant, tenant_named, tenants
 
 DUMP = "tenants.dump"
 KEPT = ("tenant", "token")  # tables of which nothing is in git
 BOUNDLESS = 2**31 - 1  # passages
-DUMP_SECONDS = 10 * SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +52,11 @@ def upgrade(settings: TeamSettings) -> list[int]:
     return migrate(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
 
 
-def opened(settings: TeamSettings) -> tuple[Database, TenantIndexer]:
-    """The database, to be closed, and who indexes it."""
-    database = Database(settings.dsn, connections=settings.connections)
-    return database, TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
+@contextmanager
+def opened(settings: TeamSettings) -> Iterator[TenantIndexer]:
+    """Who indexes a database, with its own connections to it."""
+    with closing(Database(settings.dsn, connections=settings.connections)) as database:
+        yield TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
 
 
 def export(settings: TeamSettings, name: str, folder: Path) -> Path:
@@ -95,7 +93,7 @@ def purge(settings: TeamSettings, name: str) -> None:
             connection.execute(sql.SQL("drop table if exists {}").format(sql.Identifier(f"embedding_{tenant.id}")))
             connection.execute("delete from tenant where id = %s", (tenant.id,))
         repositories.retire(tenant.id)  # an indexer may have made an empty one meanwhile
-        shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)
+        shutil.rmtree(settings.work(tenant.id), ignore_errors=True)
     finally:
         repositories.remove_retired()
 
@@ -155,22 +153,16 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
         restore(there, backup)
         with psycopg.connect(there.owner_dsn) as connection:  # what git holds is to come back, also beyond a quota
             connection.execute("update tenant set most_passages = null")
-        database, indexer = opened(there)
-        try:
-            return [_rehearsed(indexer, tenant, backup, settings, there) for tenant in tenants(there.owner_dsn)]
-        finally:
-            database.close()
+        with opened(there) as indexer:
+            return [_rehearsed(indexer, tenant, backup, settings) for tenant in tenants(there.owner_dsn)]
 
 
-def _rehearsed(
-    indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings, there: TeamSettings
-) -> Rehearsed:
+def _rehearsed(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
-    work = Path("work", str(tenant.id))
-    seed_vectors(settings.folder / work, there.folder / work)
+    seed_vectors(settings.work(tenant.id), indexer.settings.work(tenant.id))
     loaded = indexer.level(tenant.id)
-    commit = Repositories(there.repositories).of(tenant.id).head()
+    commit = indexer.outbox.repositories.of(tenant.id).head()
     faults = indexer.differences(tenant.id) if wanted else []
     if commit != wanted:
         faults.append(f"the backup was made at {wanted or 'no commit'}, {commit or 'none'} came back")
@@ -198,9 +190,4 @@ def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
         raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
     told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
     place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
-    try:
-        command = [found, "--no-password", *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=DUMP_SECONDS, env={**os.environ, **place})
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
-        raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error
+    run_program([found, "--no-password", *arguments], **place)

@@ -35,8 +35,7 @@ def index(
     """
     settings: TeamSettings = context.obj
     configure_logs()
-    database, indexer = operations.opened(settings)
-    try:
+    with operations.opened(settings) as indexer:
         if follow:
             stop = threading.Event()
             for ending in (signal.SIGTERM, signal.SIGINT):
@@ -53,8 +52,6 @@ def index(
                     typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
             except QuotaExceeded as error:  # of one tenant; the others are looked at
                 faults.append(f"{tenant.name}: {error}")
-    finally:
-        database.close()
     if faults:
         typer.echo("\n".join(faults))
         raise typer.Exit(1)

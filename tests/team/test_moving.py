@@ -52,18 +52,18 @@ def small(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
 
 
 def test_what_is_moved_in_comes_out_the_same(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, team: TeamMemory, tmp_path: Path
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, team: TeamMemory, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "moved").id
 
-    moved = move_in(settings, outbox, indexer, tenant, small.root)
+    moved = move_in(indexer, tenant, small.root)
 
     assert moved.files == 3  # with MEMORY.md
     question = parse_query("which port has the relay")
     told = team.search(tenant, question)
     assert [hit.path for hit in told.answer.hits] == [hit.path for hit in small.search(question).hits]
     assert told.commit == moved.commit
-    out = move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+    out = move_out(indexer, tenant, tmp_path / "out")
     assert out.commit == moved.commit
     assert files_of(small.root, sessions=False) == {
         path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in (tmp_path / "out").rglob("*.md")
@@ -72,15 +72,14 @@ def test_what_is_moved_in_comes_out_the_same(
 
 def test_nothing_is_embedded_on_the_way(
     settings: TeamSettings,
-    outbox: Outbox,
     indexer: TenantIndexer,
     small: Memory,
     make_engine: MakeEngine,
     tmp_path: Path,
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "cached").id
-    move_in(settings, outbox, indexer, tenant, small.root)
-    move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+    move_in(indexer, tenant, small.root)
+    move_out(indexer, tenant, tmp_path / "out")
 
     with open_memory(tmp_path / "out", make_engine) as memory:
         report = memory.reindex()
@@ -89,14 +88,12 @@ def test_nothing_is_embedded_on_the_way(
     assert report.from_cache > 0
 
 
-def test_a_tenant_with_a_memory_takes_no_other(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory
-) -> None:
+def test_a_tenant_with_a_memory_takes_no_other(settings: TeamSettings, indexer: TenantIndexer, small: Memory) -> None:
     tenant = create_tenant(settings.owner_dsn, "taken").id
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
 
     with pytest.raises(UsageError, match="has a memory"):
-        move_in(settings, outbox, indexer, tenant, small.root)
+        move_in(indexer, tenant, small.root)
 
 
 def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory) -> None:
@@ -104,18 +101,18 @@ def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: 
     write_topic(small.root, "keys", "The key is AKIA" + "IOSFODNN7EXAMPLE and aws_secret_access_key=" + "a1B2" * 10)
 
     with pytest.raises(ContentError, match="secret"):
-        move_in(settings, outbox, indexer, tenant, small.root)
+        move_in(indexer, tenant, small.root)
 
     assert outbox.repositories.of(tenant).head() == ""
 
 
 def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, monkeypatch: pytest.MonkeyPatch
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("team.tenants.SHARED_UP_TO", 1)
     tenant = create_tenant(settings.owner_dsn, "grown").id
 
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
     graphs = "select count(*) from pg_class where relname = %s"
     for _ in range(2):
         with psycopg.connect(settings.owner_dsn) as connection:
@@ -126,15 +123,15 @@ def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(
 
 
 def test_a_difference_after_a_move_is_told(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "faulty").id
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
     with database.tenant(tenant) as connection:
         connection.execute("delete from embedding where tenant = %s", (tenant,))
 
     with pytest.raises(NotLevel, match="have vectors"):
-        move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+        move_out(indexer, tenant, tmp_path / "out")
 
 
 def test_the_program_makes_tables_and_tenants_and_moves_roots(

@@ -71,9 +71,8 @@ def accept(database: Database, settings: TeamSettings, tenant: int, texts: Mappi
 
 @pytest.fixture
 def indexer(settings: TeamSettings) -> Iterator[TenantIndexer]:
-    found, made = opened(settings)
-    yield made
-    found.close()
+    with opened(settings) as found:
+        yield found
 
 
 def test_answers_name_the_commit_they_are_of_and_say_when_a_newer_one_was_accepted(
@@ -286,8 +285,7 @@ def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again
 
         restore(there, tmp_path / "backup")
 
-        database, restored = opened(there)
-        with closing(database):
+        with opened(there) as restored, closing(Database(there.dsn, connections=1)) as database:
             assert restored.level(tenant) is not None
             assert restored.differences(tenant) == []
             with database.untold() as connection:
