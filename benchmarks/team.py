@@ -104,7 +104,7 @@ def measure(passages: int, kills: int, roots: Path, scratch: Path, *, is_brief: 
         database = Database(settings.dsn)
         outbox = Outbox(database, Repositories(settings.folder / "repositories"))
         indexer = TenantIndexer(database, outbox, settings)
-        parts = filled(settings, outbox, indexer, sizes(passages), roots)
+        parts = filled(indexer, sizes(passages), roots)
         figures: dict[str, Any] = {"tenants": len(parts), "passages": passages}
         synthetic = ModelInUse(catalogue(settings).find(), timed)
         figures["worst_tenant_recall"] = min(recall_of(database, synthetic, part) for part in parts)
@@ -161,18 +161,16 @@ def sizes(passages: int) -> list[int]:
     return [*large, *[(passages - sum(large)) // SMALL] * SMALL]
 
 
-def filled(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, counts: Sequence[int], roots: Path
-) -> list[Part]:
+def filled(indexer: TenantIndexer, counts: Sequence[int], roots: Path) -> list[Part]:
     """Tenants with texts of their own, moved in from roots whose vectors are there."""
-    parts, began = [], time.monotonic()
+    settings, parts, began = indexer.settings, [], time.monotonic()
     for number, count in enumerate(counts):
         root = MemoryRoot(roots / str(number), states_of(roots))
         corpus = write_corpus(root, count, SEED + number)
         if not root.vector_cache.exists():
             fill_vectors(root, catalogue(settings).find())
         tenant = create_tenant(settings.owner_dsn, f"team {number}").id
-        move_in(settings, outbox, indexer, tenant, root, sessions=True)
+        move_in(indexer, tenant, root, sessions=True)
         parts.append(Part(tenant, root, tuple(questions(corpus, 8, min(200, len(corpus.passages))))))
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
         connection.execute("vacuum analyze")

@@ -3,26 +3,31 @@
 What is checked out and indexed on the way lies in a folder of the tenant, is derived, and keeps the vectors of every
 text, so that only new ones are embedded. The rows change in one transaction, which also says which commit they are of:
 a kill at any point leaves the index of the commit before, and the next look begins again. Git decides, not what was
-queued.
+queued. A push by git can hold more passages than the tenant may: then the index stays where it is, and answers say so,
+until there is room or a commit that fits.
 """
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
 from memory_server.errors import OneirosError
+from memory_server.index.build import Progress
 from memory_server.index.indices import NotOwner
 from memory_server.layers.index_page import NEW_PAGE
 from memory_server.machine.files import make_folder, replace_file
+from memory_server.memory import Memory
 from team.engine.database import Database
 from team.engine.loading import Loaded, differences, load
+from team.errors import QuotaExceeded
 from team.opening import work_memory
 from team.outbox import CHANNEL, Outbox
 from team.settings import TeamSettings
-from team.tenants import drop_graph, set_apart
+from team.tenants import drop_graph, room, set_apart
 
 logger = logging.getLogger(__name__)
 
@@ -34,36 +39,36 @@ class TenantIndexer:
 
     def __init__(self, database: Database, outbox: Outbox, settings: TeamSettings):
         self._database = database
-        self._outbox = outbox
-        self._settings = settings
+        self.outbox = outbox
+        self.settings = settings
 
     def level(self, tenant: int, *, rebuild: bool = False) -> Loaded | None:
         """Loads the newest commit, and what is committed meanwhile; None where the index stands there already.
 
-        `rebuild`: every row anew. Raises NotOwner while another indexer is at it.
+        `rebuild`: every row anew. Raises NotOwner while another indexer is at it, QuotaExceeded for a commit that holds
+        more passages than the tenant may, and more than its index does.
         """
         loaded = None
         while True:
-            with self._outbox.alone(tenant) as connection:
+            with self.outbox.alone(tenant) as connection:
                 commit, stands = self.commits(connection, tenant)
                 if commit == stands and not rebuild:
                     connection.execute("delete from outbox where tenant = %s", (tenant,))
                     return loaded
+                self.outbox.note(connection, tenant, commit)
             loaded, rebuild = self._load(tenant, commit, rebuild=rebuild), False
 
     def commits(self, connection: psycopg.Connection, tenant: int) -> tuple[str, str]:
         """The newest commit, and the one that the index stands at."""
         row = connection.execute("select git_rev from tenant where id = %s", (tenant,)).fetchone()
-        return self._outbox.repositories.of(tenant).head(), row[0] if row else ""
+        return self.outbox.repositories.of(tenant).head(), row[0] if row else ""
 
     def differences(self, tenant: int) -> list[str]:
         """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
-        with self._outbox.alone(tenant) as connection:
+        with self.outbox.alone(tenant) as connection:
             commit, stands = self.commits(connection, tenant)
-        with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
-            memory.reindex()
-            with self._database.tenant(tenant) as connection:
-                found = differences(connection, tenant, memory.indices)
+        with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
+            found = differences(connection, tenant, memory.indices)
         return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]
 
     def sweep(self, tenants: Sequence[int]) -> None:
@@ -87,7 +92,7 @@ class TenantIndexer:
         """Indexes what is accepted, as it is told by the database, and all there is each SWEEP_SECONDS."""
         while not stop.is_set():
             try:
-                with psycopg.connect(self._settings.dsn, autocommit=True) as connection:
+                with psycopg.connect(self.settings.dsn, autocommit=True) as connection:
                     connection.execute(f"listen {CHANNEL}")  # a name of our own
                     self.sweep(tenants())
                     while not stop.is_set():
@@ -98,27 +103,44 @@ class TenantIndexer:
                 stop.wait(1.0)
 
     def _load(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
-        owner_dsn = self._settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
-        if rebuild and owner_dsn:
-            drop_graph(owner_dsn, tenant)
-        loaded = self._loaded(tenant, commit, rebuild=rebuild)
-        if owner_dsn:
-            set_apart(owner_dsn, tenant)
-        return loaded
-
-    def _loaded(self, tenant: int, commit: str, *, rebuild: bool) -> Loaded:
-        with work_memory(self._settings, self._checked_out(tenant, commit)) as memory:
-            memory.reindex(rebuild=rebuild)
+        owner_dsn = self.settings.owner_dsn  # without it no tenant gets a graph here: the application makes no index
+        with self._indexed(tenant, commit, rebuild=rebuild) as memory:
+            if rebuild and owner_dsn:
+                drop_graph(owner_dsn, tenant)
             with self._database.tenant(tenant) as connection:
                 connection.execute("set local statement_timeout = 0")
                 if rebuild:
                     connection.execute("update tenant set made_by = '' where id = %s", (tenant,))
-                return load(connection, tenant, memory.root, memory.indices, memory.model.fingerprint, commit)
+                loaded = load(connection, tenant, memory.root, memory.indices, memory.model.fingerprint, commit)
+        if owner_dsn:
+            set_apart(owner_dsn, tenant)
+        return loaded
+
+    @contextmanager
+    def _indexed(self, tenant: int, commit: str, *, rebuild: bool = False) -> Iterator[Memory]:
+        """The memory of a commit, indexed in its folder. Raises QuotaExceeded before its texts are embedded."""
+        with self._database.tenant(tenant) as connection:
+            most, held = room(connection, self.settings.passages)
+        with work_memory(self.settings, self._checked_out(tenant, commit)) as memory:
+
+            def check(progress: Progress | None = None) -> None:
+                if progress and progress.stage == "reading" and progress.done < progress.total:
+                    return  # what goes or shrinks may come last
+                if (wanted := memory.indices.ledger.counts()["chunks"]) > max(most, held):
+                    raise QuotaExceeded(
+                        f"commit {commit[:12]} holds {wanted} passages and the memory may hold {most}; its index stays"
+                        " at the commit before",
+                        remedy="Give it room (`oneiros-team quota NAME --passages N`), or push a commit that fits",
+                    )
+
+            memory.reindex(rebuild=rebuild, report_progress=check)
+            check()
+            yield memory
 
     def _checked_out(self, tenant: int, commit: str) -> Path:
-        folder = self._settings.folder / "work" / str(tenant)
+        folder = self.settings.work(tenant)
         make_folder(folder)
-        self._outbox.repositories.of(tenant).check_out(commit, folder)
+        self.outbox.repositories.of(tenant).check_out(commit, folder)
         page = folder / "MEMORY.md"
         if not page.exists():  # a folder without it is no memory
             replace_file(page, NEW_PAGE)

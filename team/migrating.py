@@ -15,9 +15,7 @@ from memory_server.redaction.redactor import Redactor
 from memory_server.root.paths import MemoryRoot
 from team.errors import TeamError
 from team.indexing import TenantIndexer
-from team.outbox import Outbox
 from team.repositories import Files, TeamRepository
-from team.settings import TeamSettings
 
 VECTORS = Path(".oneiros", "vectors")  # of a root: derived, and worth hours
 
@@ -35,35 +33,27 @@ class MovedMemory:
     commit: str
 
 
-def move_in(
-    settings: TeamSettings,
-    outbox: Outbox,
-    indexer: TenantIndexer,
-    tenant: int,
-    root: MemoryRoot,
-    *,
-    sessions: bool = False,
-) -> MovedMemory:
+def move_in(indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: bool = False) -> MovedMemory:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
     Raises UsageError for a tenant that has a memory, ContentError for a file with a secret in it, NotLevel where what
     stands in the rows afterwards is not what the root holds.
     """
     files = files_of(root, sessions=sessions)
-    seed_vectors(root.path, settings.folder / "work" / str(tenant))
+    seed_vectors(root.path, indexer.settings.work(tenant))
 
     def change(repository: TeamRepository) -> Files:
         if repository.head():
             raise UsageError("the tenant has a memory", remedy="Move into a new tenant, or publish")
         return dict(files)
 
-    commit = outbox.accept(tenant, change, f"Move in {len(files)} files")
+    commit = indexer.outbox.accept(tenant, change, f"Move in {len(files)} files")
     loaded = indexer.level(tenant)
     require_level(indexer, tenant)
     return MovedMemory(len(files), loaded.passages if loaded else 0, commit)
 
 
-def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
+def move_out(indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
     """Writes a tenant's memory into a new folder, as a root that `oneiros` opens.
 
     Raises UsageError where something is there already, NotLevel as `move_in` does.
@@ -72,11 +62,11 @@ def move_out(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, ten
         raise UsageError("the folder is not empty", where=folder, remedy="Name a new one")
     indexer.level(tenant)
     require_level(indexer, tenant)
-    repository = outbox.repositories.of(tenant)
+    repository = indexer.outbox.repositories.of(tenant)
     commit = repository.head()
     make_folder(folder)
     repository.check_out(commit, folder)
-    seed_vectors(settings.folder / "work" / str(tenant), folder)
+    seed_vectors(indexer.settings.work(tenant), folder)
     return MovedMemory(len(repository.topics(commit)), 0, commit)
 
 

@@ -8,11 +8,10 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,22 +19,22 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from dream.decisions.repository import SECONDS
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
-from team.engine.schema import ROLE
+from team.engine.schema import migrate
 from team.errors import Unfit
 from team.indexing import TenantIndexer
 from team.migrating import seed_vectors
+from team.opening import catalogue
 from team.outbox import Outbox
-from team.repositories import Repositories
+from team.repositories import Repositories, run_program
 from team.settings import TeamSettings
 from team.tenants import Tenant, tenant_named, tenants
 
 DUMP = "tenants.dump"
-DERIVED = ("source", "passage", "posting", "embedding", "embedding_*", "outbox", "question_count")
-DUMP_SECONDS = 10 * SECONDS
+KEPT = ("tenant", "token")  # tables of which nothing is in git
+BOUNDLESS = 2**31 - 1  # passages
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,16 @@ class Rehearsed:
     faults: tuple[str, ...]  # what is not as it was, or not as git has it
 
 
-def opened(settings: TeamSettings) -> tuple[Database, TenantIndexer]:
-    """The database, to be closed, and who indexes it."""
-    database = Database(settings.dsn, connections=settings.connections)
-    return database, TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
+def upgrade(settings: TeamSettings) -> list[int]:
+    """Brings the tables to what this program and its model need; the numbers of the migrations that were missing."""
+    return migrate(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
+
+
+@contextmanager
+def opened(settings: TeamSettings) -> Iterator[TenantIndexer]:
+    """Who indexes a database, with its own connections to it."""
+    with closing(Database(settings.dsn, connections=settings.connections)) as database:
+        yield TenantIndexer(database, Outbox(database, Repositories(settings.repositories)), settings)
 
 
 def export(settings: TeamSettings, name: str, folder: Path) -> Path:
@@ -82,14 +87,13 @@ def purge(settings: TeamSettings, name: str) -> None:
         tenant = tenant_named(settings.owner_dsn, name)
         repositories.retire(tenant.id)  # first: once the rows are gone, nobody could name it
         with psycopg.connect(settings.owner_dsn) as connection:
-            connection.execute("select set_config('app.tenant', %s, true)", (str(tenant.id),))
             for table in ("outbox", "posting", "embedding", "passage", "source"):
                 statement = sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table))
                 connection.execute(statement, (tenant.id,))
             connection.execute(sql.SQL("drop table if exists {}").format(sql.Identifier(f"embedding_{tenant.id}")))
             connection.execute("delete from tenant where id = %s", (tenant.id,))
         repositories.retire(tenant.id)  # an indexer may have made an empty one meanwhile
-        shutil.rmtree(settings.folder / "work" / str(tenant.id), ignore_errors=True)
+        shutil.rmtree(settings.work(tenant.id), ignore_errors=True)
     finally:
         repositories.remove_retired()
 
@@ -102,9 +106,10 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     if folder.exists():
         raise Unfit("there is a folder of that name", where=folder, remedy="Name one that is not there yet")
     make_folder(folder)
-    without = [f"--exclude-table-data={table}" for table in DERIVED]
-    dump = ("--format=custom", "--enable-row-security", *without, f"--file={folder / DUMP}")
-    _run(settings, "pg_dump", *dump)
+    kept = [f"--table={table}" for table in KEPT]
+    # by INSERT: an owner that is no superuser may not COPY into a table with row-level security
+    rows = ("--data-only", "--column-inserts", "--enable-row-security")
+    _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
     found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
     for tenant in found:
         export(settings, tenant.name, folder)
@@ -114,17 +119,18 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
 def restore(settings: TeamSettings, folder: Path) -> None:
     """Fills an empty database and an empty folder with a backup; the next index run makes the engine of it.
 
-    Raises NeedsRepair where pg_restore or git fails.
+    The tables are this program's, and their owner may have another name than where the backup was made. Raises
+    NeedsRepair where pg_restore or git fails.
     """
+    upgrade(settings)
     with psycopg.connect(settings.owner_dsn) as connection:
         name = connection.info.dbname
-        if not connection.execute("select from pg_roles where rolname = %s", (ROLE,)).rowcount:
-            connection.execute(sql.SQL("create role {} login").format(sql.Identifier(ROLE)))
-    whole = ("--no-owner", "--exit-on-error", "--single-transaction", f"--dbname={name}")
+    whole = ("--enable-row-security", "--exit-on-error", "--single-transaction", f"--dbname={name}")
     _run(settings, "pg_restore", *whole, str(folder / DUMP))
     with psycopg.connect(settings.owner_dsn) as connection:
         connection.execute(
-            "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1"
+            "update tenant set git_rev = '', made_by = '', calibration = '', next_source = 1, next_row = 1,"
+            " is_apart = false"
         )
     for tenant in tenants(settings.owner_dsn):
         if (bundle := folder / f"{tenant.id}.bundle").exists():
@@ -140,27 +146,23 @@ def rehearse(settings: TeamSettings, folder: Path | None = None) -> list[Rehears
         backup = folder or Path(scratch, "backup")
         if folder is None:
             back_up(settings, backup)
-        there = replace(settings, folder=Path(scratch), owner_dsn=names[0], dsn=names[1])
+        there = replace(settings, folder=Path(scratch), owner_dsn=names[0], dsn=names[1], passages=BOUNDLESS)
         models = settings.folder / "models"
         if models.exists():
             (there.folder / "models").symlink_to(models.resolve())
         restore(there, backup)
-        database, indexer = opened(there)
-        try:
-            return [_rehearsed(indexer, tenant, backup, settings, there) for tenant in tenants(there.owner_dsn)]
-        finally:
-            database.close()
+        with psycopg.connect(there.owner_dsn) as connection:  # what git holds is to come back, also beyond a quota
+            connection.execute("update tenant set most_passages = null")
+        with opened(there) as indexer:
+            return [_rehearsed(indexer, tenant, backup, settings) for tenant in tenants(there.owner_dsn)]
 
 
-def _rehearsed(
-    indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings, there: TeamSettings
-) -> Rehearsed:
+def _rehearsed(indexer: TenantIndexer, tenant: Tenant, backup: Path, settings: TeamSettings) -> Rehearsed:
     told = backup / f"{tenant.id}.json"
     wanted = json.loads(told.read_text(encoding="utf-8"))["head"] if told.exists() else ""
-    work = Path("work", str(tenant.id))
-    seed_vectors(settings.folder / work, there.folder / work)
+    seed_vectors(settings.work(tenant.id), indexer.settings.work(tenant.id))
     loaded = indexer.level(tenant.id)
-    commit = Repositories(there.repositories).of(tenant.id).head()
+    commit = indexer.outbox.repositories.of(tenant.id).head()
     faults = indexer.differences(tenant.id) if wanted else []
     if commit != wanted:
         faults.append(f"the backup was made at {wanted or 'no commit'}, {commit or 'none'} came back")
@@ -172,12 +174,13 @@ def _database_beside(settings: TeamSettings) -> Iterator[tuple[str, str]]:
     """An empty database on the same server, as owner and as the application's role; dropped at the end."""
     name = f"oneiros_rehearsal_{time.time_ns()}_{secrets.token_hex(4)}"
     with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("create database {} template template0").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
     try:
         yield make_conninfo(settings.owner_dsn, dbname=name), make_conninfo(settings.dsn, dbname=name)
     finally:
         with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database {} with (force)").format(sql.Identifier(name)))
+            # not by force: an owner may not end connections of the application's role; they are closed by now
+            connection.execute(sql.SQL("drop database {}").format(sql.Identifier(name)))
 
 
 def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
@@ -187,9 +190,4 @@ def _run(settings: TeamSettings, program: str, *arguments: str) -> None:
         raise NeedsRepair(f"{program} is not here", remedy="Install PostgreSQL's client programs, or set `programs`")
     told = psycopg.pq.Conninfo.parse(settings.owner_dsn.encode())
     place = {os.fsdecode(one.envvar): os.fsdecode(one.val) for one in told if one.val and one.envvar}
-    try:
-        command = [found, "--no-password", *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=DUMP_SECONDS, env={**os.environ, **place})
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
-        raise NeedsRepair(f"{program} failed ({said or error})", remedy="Mend that, then try again") from error
+    run_program([found, "--no-password", *arguments], **place)

@@ -62,6 +62,13 @@ class Outbox:
             connection.execute("select pg_advisory_xact_lock(%s, %s)", (COMMITS, tenant))
             yield connection
 
+    def note(self, connection: psycopg.Connection, tenant: int, commit: str) -> None:
+        """Queues a commit that nobody accepted, a push by git, in a transaction of `alone`: so answers tell of it."""
+        connection.execute(
+            "insert into outbox(tenant, commit) select id, %s from tenant where id = %s and head_of(id, git_rev) <> %s",
+            (commit, tenant, commit),
+        )
+
     def _queue(self, tenant: int) -> int:
         with self._database.tenant(tenant) as connection:
             row = connection.execute("insert into outbox(tenant) values(%s) returning id", (tenant,)).fetchone()

@@ -156,9 +156,18 @@ def _blob(file: Path) -> str:
 
 def _git(folder: Path | None, *arguments: str) -> None:
     place = [] if folder is None else [f"--git-dir={folder}"]
+    run_program(["git", *SAFE_GIT, *place, *arguments])
+
+
+def run_program(command: Sequence[str], **variables: str) -> None:
+    """Runs git or a program of PostgreSQL to its end, with these variables beside those of this process.
+
+    Raises NeedsRepair with what it said where it fails.
+    """
     try:
-        command = ["git", *SAFE_GIT, *place, *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=10 * SECONDS)
+        environment = {**os.environ, **variables}
+        subprocess.run(command, check=True, capture_output=True, timeout=10 * SECONDS, env=environment)
     except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or str(error).encode()
-        raise NeedsRepair(f"git {arguments[0]} failed ({said.decode('utf-8', 'replace').strip()})") from error
+        said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip()
+        name = Path(command[0]).name
+        raise NeedsRepair(f"{name} failed ({said or error})", remedy="Mend that, then try again") from error

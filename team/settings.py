@@ -5,6 +5,8 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import msgspec
+
 from team.errors import Unfit
 
 
@@ -41,6 +43,10 @@ class TeamSettings:
         """The folder of the tenants' repositories."""
         return self.folder / "repositories"
 
+    def work(self, tenant: int) -> Path:
+        """The folder in which a tenant's commits are indexed: derived, with the vectors of all its texts."""
+        return self.folder / "work" / str(tenant)
+
 
 def read_settings(file: Path | None = None) -> TeamSettings:
     """The settings of a file and of the environment; `folder` absolute. Raises Unfit for what it does not know."""
@@ -53,20 +59,10 @@ def read_settings(file: Path | None = None) -> TeamSettings:
             raise Unfit(f"the settings cannot be read ({error})", where=file) from error
         for name in told.keys() - known.keys():
             raise Unfit(f"there is no setting {name!r}", where=file, remedy=f"Known are: {', '.join(known)}")
-    for name in known:
-        if value := os.environ.get(f"ONEIROS_TEAM_{name.upper()}"):
-            told[name] = value
-    found = TeamSettings(**{name: _fitting(name, value) for name, value in told.items()})  # type: ignore[arg-type]
-    return replace(found, folder=(file.parent if file else Path()).resolve() / found.folder)
-
-
-def _fitting(name: str, value: object) -> object:
-    wanted = type(getattr(TeamSettings(), name))
+    variables = {name: os.environ.get(f"ONEIROS_TEAM_{name.upper()}") for name in known}
+    told |= {name: value for name, value in variables.items() if value}
     try:
-        if wanted is bool:
-            return {"true": True, "false": False}[str(value).lower()]
-        return Path(str(value)) if issubclass(wanted, Path) else wanted(value)
-    except (TypeError, ValueError, KeyError) as error:
-        raise Unfit(
-            f"{name} is {value!r}", remedy=f"Give a value of the kind of {getattr(TeamSettings(), name)!r}"
-        ) from error
+        found = msgspec.convert(told, TeamSettings, strict=False, dec_hook=lambda kind, value: kind(value))
+    except msgspec.ValidationError as error:
+        raise Unfit(f"a setting is not of its kind ({error})", where=file, remedy="See docs/team.md") from error
+    return replace(found, folder=(file.parent if file else Path()).resolve() / found.folder)

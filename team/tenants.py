@@ -1,4 +1,7 @@
-"""Tenants, by the role that owns the tables: made, listed, and given a graph of their own when they have grown."""
+"""Tenants, by the role that owns the tables: made, listed, and given a graph of their own when they have grown.
+
+By the application's role: how much one holds and may hold.
+"""
 
 from dataclasses import dataclass
 
@@ -60,7 +63,6 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
     """
     own, number = sql.Identifier(f"embedding_{tenant}"), sql.Literal(tenant)
     with psycopg.connect(owner_dsn) as connection:
-        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
         row = connection.execute(
             "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s,"
             " to_regclass(%s) is null from tenant where id = %s for update",
@@ -98,7 +100,6 @@ def drop_graph(owner_dsn: str, tenant: int) -> None:
     Questions are answered by a scan until `set_apart` makes it again.
     """
     with psycopg.connect(owner_dsn) as connection:
-        connection.execute("select set_config('app.tenant', %s, true)", (str(tenant),))
         connection.execute("update tenant set is_apart = false, generation = generation + 1 where id = %s", (tenant,))
         connection.execute(sql.SQL("drop index if exists {}").format(sql.Identifier(graph_of(tenant))))
 
@@ -106,3 +107,9 @@ def drop_graph(owner_dsn: str, tenant: int) -> None:
 def graph_of(tenant: int) -> str:
     """The name of the index that is a tenant's graph."""
     return f"embedding_{tenant}_graph"
+
+
+def room(connection: psycopg.Connection, usual: int) -> tuple[int, int]:
+    """How many passages the tenant of a transaction may hold, and holds."""
+    row = connection.execute("select coalesce(most_passages, %s), (select count(*) from passage) from tenant", [usual])
+    return row.fetchone() or (0, 0)

@@ -225,6 +225,16 @@ class Chain:
                 found.append((place, entry.event, entry.passkey))
         return found
 
+    def covering(self, entry: ChainEntry) -> tuple[ChainEntry, Passkey | UnsetType] | None:
+        """The first entry by which the person's key or a passkey signs one, and that passkey; None where none does."""
+        for place in self._signings.get(entry.name, []):
+            signing = self.entries[place]
+            if self._is_by_key(place):
+                return signing, UNSET
+            if signing.assertion is not UNSET and self._is_by_passkey(place):
+                return signing, self.passkeys(place)[signing.assertion.id]
+        return None
+
     def signed_count(self, passkey: Passkey) -> int:
         """How often a passkey had signed when it last did, by its own count."""
         signed = (one.assertion for place, one in enumerate(self.entries) if self._is_by_passkey(place))

@@ -1,7 +1,8 @@
 """An accepted statement as its person gives it to a team: signed for that team, with the decision it rests on.
 
 What the person signs holds the words, the topic, the team's address and the entry of their chain of decisions, so that
-nobody between them and the team's repository can change a word of it, or send it elsewhere.
+nobody between them and the team's repository can change a word of it, or send it elsewhere. Where a passkey signed the
+decision, the person's key names and so vouches for it.
 """
 
 import datetime as dt
@@ -10,15 +11,18 @@ import re
 from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from dream.decisions.chain import ChainEntry, Time
 from dream.decisions.key import fingerprint, verify
+from dream.decisions.passkey import Passkey, vouches
 from dream.judge.gate import is_deceptive
 from dream.proposals.store import MAX_TARGET_CHARS, PLAIN, Event
 
 NONCE = re.compile(r"[0-9a-f]{16}")
 MAX_TEXT_CHARS = 4_000
 MAX_PROJECT_CHARS = 100
+MAX_PASSKEY_CHARS = 2_000  # of its public half; one of RSA with 4,096 bits has 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,7 @@ class Publication:
     covering: str  # line of the entry that signs that one
     key: str  # public half of the person's
     signature: str = ""
+    passkey: Passkey | UnsetType = UNSET  # that signed `covering`, where not the key did
 
     @property
     def signed_bytes(self) -> bytes:
@@ -72,11 +77,18 @@ class Publication:
             return "it rests on no acceptance"
         if self.topic not in {file.path for file in entry.files}:
             return f"the decision it names is not about {self.topic}"
-        if not covering.is_by_key or self.decision not in covering.covers or not fingerprint(self.key):
+        if covering.event is not Event.SIGNED or self.decision not in covering.covers or not fingerprint(self.key):
             return "no key signed its decision"
-        if not verify(self.key, covering.signed_bytes, covering.signature):
+        if not self._is_signed_by(covering):
             return "the signature of its decision is not by this key"
         return "" if verify(self.key, self.signed_bytes, self.signature) else "its signature is not by this key"
+
+    def _is_signed_by(self, covering: ChainEntry) -> bool:
+        if covering.assertion is UNSET:
+            return verify(self.key, covering.signed_bytes, covering.signature)
+        if self.passkey is UNSET or len(self.passkey.public_key) > MAX_PASSKEY_CHARS:
+            return False
+        return vouches(self.passkey, covering.challenge, covering.assertion)
 
 
 def day_of(publication: Publication) -> str:

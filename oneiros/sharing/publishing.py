@@ -24,9 +24,10 @@ def publication_of(decisions: Decisions, name: str, person: PersonSettings) -> P
     entry = decisions.chain().entry_of(approval) if approval else None
     if approval is None or entry is None:
         raise UsageError(f"hunk {hunk.id} is not accepted", remedy="Publish what `oneiros review` accepted")
-    covering = next((one for one in decisions.chain().entries if one.is_by_key and entry.name in one.covers), None)
-    if covering is None:
+    covering = decisions.chain().covering(entry)
+    if covering is None or not person.signing_key:
         raise UsageError("no key of yours signed that decision", remedy="`oneiros key new`, then `oneiros review`")
+    signing, passkey = covering
     paths = [one.path for one in approval.files if PLAIN.fullmatch(one.path)]
     if "```" in approval.text or not paths:
         raise ContentError("only a statement of a topic is published, and no code block", where=f"hunk {hunk.id}")
@@ -40,8 +41,9 @@ def publication_of(decisions: Decisions, name: str, person: PersonSettings) -> P
         text=redactor.redact(" ".join(approval.text.split())).text,
         at=decisions.now(),
         entry=entry.line.decode(),
-        covering=covering.line.decode(),
+        covering=signing.line.decode(),
         key=" ".join(person.signing_key.split()[:2]),
+        passkey=passkey and replace(passkey, name=""),  # what a person calls their device is theirs
     )
 
 

@@ -6,7 +6,7 @@ from team.access.asker import Asker
 from team.engine.database import Database
 from team.errors import QuotaExceeded
 from team.settings import TeamSettings
-from team.tenants import tenant_named
+from team.tenants import room, tenant_named
 
 
 class Quotas:
@@ -34,11 +34,7 @@ class Quotas:
     def check_room(self, asker: Asker) -> None:
         """Raises QuotaExceeded where the tenant holds as many passages as it may; asked before each write."""
         with self._database.tenant(asker.tenant) as connection:
-            row = connection.execute(
-                "select coalesce(most_passages, %s), (select count(*) from passage) from tenant",
-                [self._settings.passages],
-            ).fetchone()
-        most, held = row or (0, 0)
+            most, held = room(connection, self._settings.passages)
         if held >= most:
             raise QuotaExceeded(
                 f"this memory holds {held} passages and may hold {most}",

@@ -10,6 +10,7 @@ import typer
 from memory_server.errors import UsageError
 from team import operations
 from team.commands.tenants import Name
+from team.errors import QuotaExceeded
 from team.server.logs import configure_logs
 from team.settings import TeamSettings
 from team.tenants import tenant_named, tenants
@@ -34,8 +35,7 @@ def index(
     """
     settings: TeamSettings = context.obj
     configure_logs()
-    database, indexer = operations.opened(settings)
-    try:
+    with operations.opened(settings) as indexer:
         if follow:
             stop = threading.Event()
             for ending in (signal.SIGTERM, signal.SIGINT):
@@ -44,13 +44,14 @@ def index(
             return
         faults = []
         for tenant in [tenant_named(settings.owner_dsn, name)] if name else tenants(settings.owner_dsn):
-            if check:
-                faults += [f"{tenant.name}: {one}" for one in indexer.differences(tenant.id)]
-            else:
-                loaded = indexer.level(tenant.id, rebuild=rebuild)
-                typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
-    finally:
-        database.close()
+            try:
+                if check:
+                    faults += [f"{tenant.name}: {one}" for one in indexer.differences(tenant.id)]
+                else:
+                    loaded = indexer.level(tenant.id, rebuild=rebuild)
+                    typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
+            except QuotaExceeded as error:  # of one tenant; the others are looked at
+                faults.append(f"{tenant.name}: {error}")
     if faults:
         typer.echo("\n".join(faults))
         raise typer.Exit(1)

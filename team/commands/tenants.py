@@ -1,19 +1,13 @@
 """Commands of an operator: the tables, and tenants."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from memory_server.root.paths import MemoryRoot
-from team.engine.database import Database
-from team.engine.schema import migrate as migrate_tables
-from team.indexing import TenantIndexer
+from team import operations
 from team.migrating import move_in, move_out
-from team.opening import catalogue
-from team.outbox import Outbox
-from team.repositories import Repositories
 from team.settings import TeamSettings
 from team.tenants import create_tenant, tenant_named, tenants
 
@@ -32,8 +26,7 @@ def add(app: typer.Typer) -> None:
 
 def upgrade(context: typer.Context) -> None:
     """Bring the tables to what this program needs; questions go on meanwhile."""
-    settings: TeamSettings = context.obj
-    new = migrate_tables(settings.owner_dsn, catalogue(settings).find("").card.dimensions)
+    new = operations.upgrade(context.obj)
     typer.echo(f"Migrations applied: {', '.join(map(str, new))}." if new else "The tables are up to date.")
 
 
@@ -59,12 +52,10 @@ def migrate(
     """Move a memory root into an empty tenant, or out again; texts, counts and hashes are compared afterwards."""
     settings: TeamSettings = context.obj
     tenant = tenant_named(settings.owner_dsn, name).id
-    with closing(Database(settings.dsn, connections=2)) as database:
-        outbox = Outbox(database, Repositories(settings.folder / "repositories"))
-        indexer = TenantIndexer(database, outbox, settings)
+    with operations.opened(settings) as indexer:
         if out:
-            moved = move_out(settings, outbox, indexer, tenant, folder)
+            moved = move_out(indexer, tenant, folder)
         else:
             root = MemoryRoot(folder.resolve(), settings.folder / "state")
-            moved = move_in(settings, outbox, indexer, tenant, root, sessions=sessions)
+            moved = move_in(indexer, tenant, root, sessions=sessions)
     typer.echo(f"{moved.files} files moved and compared, at commit {moved.commit[:12]}.")

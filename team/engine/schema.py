@@ -1,8 +1,9 @@
 """The tables of a team's memory, made by numbered migrations that only go forward.
 
-Every table has the number of its tenant in front of its key, and one policy: rows of the tenant that the transaction
-names, to read and to write. A transaction that names none fails. The application's role owns nothing, so it can neither
-switch that off nor read around it.
+Every table has the number of its tenant in front of its key, and one policy for the application's role: rows of the
+tenant that the transaction names, to read and to write. A transaction that names none fails. The role owns nothing, so
+it can neither switch that off nor read around it. The owner, who could, sees all rows by a policy of its own, so it
+need be no superuser.
 
 - `source` and `passage` are the ledger; `source.layout` holds what search keeps in memory of each passage, so that a
   tenant is read in as many rows as it has sources.
@@ -13,15 +14,19 @@ switch that off nor read around it.
   with a graph of its own, so that no neighbour of another tenant takes a place in it.
 """
 
+import time
 from collections.abc import Mapping
 
 import psycopg
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from team.errors import Unfit
+from team.errors import Unavailable, Unfit
 
 ROLE = "oneiros_app"
 BLOCK = 1 << 15  # passages a block of postings
 LOCK = 7_126_001  # of the advisory lock under which one process at a time migrates
+LOCK_MS = 500  # that a migration waits for a table at a time, since whoever asks meanwhile waits behind it
+TRIES = 600  # each followed by a second in which others go on: ten minutes and more, which no load takes
 
 MIGRATIONS: Mapping[int, str] = {
     1: """
@@ -209,28 +214,49 @@ create function head_of(whose integer, indexed text) returns text language sql s
     select coalesce((select commit from outbox where tenant = whose and commit <> '' order by id desc limit 1), indexed)
 $$;
 """,
+    # An owner that is no superuser, as in a managed PostgreSQL, does with whole tenants what a superuser does.
+    30: """
+do $$ declare name text; begin
+    foreach name in array array['source', 'passage', 'posting', 'embedding', 'embedding_shared', 'outbox'] loop
+        execute format('alter policy own on %I to oneiros_app', name);
+        execute format('create policy keeper on %I to current_user using (true) with check (true)', name);
+    end loop;
+end $$;
+""",
 }
 
 
 def migrate(dsn: str, dimensions: int, migrations: Mapping[int, str] = MIGRATIONS) -> list[int]:
     """Brings a database to this program's tables, each migration in a transaction; returns the numbers of the new ones.
 
-    `dsn`: of a role that may make tables. Raises Unfit where a newer program has been at it, or has other dimensions.
+    `dsn`: of a role that may make tables. Raises Unfit where a newer program has been at it, or has other dimensions,
+    and Unavailable where the tables are in use for too long.
     """
-    with psycopg.connect(dsn) as connection:
-        connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
-        done = applied(connection)
-        if unknown := done - migrations.keys():
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if unknown := applied(connection) - migrations.keys():
             raise Unfit(
                 f"the database has migration {max(unknown)}, which this program does not know",
                 remedy="Run the program that made it, or a newer one",
             )
-        new = sorted(migrations.keys() - done)
-        for number in new:
+        texts = {number: migrations[number].replace("{dimensions}", str(dimensions)) for number in sorted(migrations)}
+        return [number for number, text in texts.items() if _apply(connection, number, text)]
+
+
+def _apply(connection: psycopg.Connection, number: int, text: str) -> bool:
+    """Whether a migration was missing; then it is applied, as soon as nobody holds what it changes."""
+    for _ in range(TRIES):
+        try:
             with connection.transaction():
-                connection.execute(migrations[number].replace("{dimensions}", str(dimensions)))
+                connection.execute(f"set local lock_timeout = {LOCK_MS}")
+                connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+                if number in applied(connection):
+                    return False
+                connection.execute(text)
                 connection.execute("insert into migration(number) values(%s)", (number,))
-        return new
+                return True
+        except (LockNotAvailable, DeadlockDetected):
+            time.sleep(1)
+    raise Unavailable("the tables are in use", remedy="End the indexer for a moment, and run `oneiros-team upgrade`")
 
 
 def applied(connection: psycopg.Connection) -> set[int]:

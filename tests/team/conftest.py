@@ -11,6 +11,8 @@ import pytest
 
 from memory_server.memory import Memory
 
+OWNER = "team_owner"
+
 # Without the team's libraries its tests cannot even be collected; the others run everywhere.
 HAS_TEAM = importlib.util.find_spec("psycopg") is not None
 collect_ignore_glob = [] if HAS_TEAM else ["*"]
@@ -37,6 +39,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     place.chmod(0o755)
     (place / "postgres").mkdir()
     server = get_server(place / "postgres", cleanup_mode="delete")
+    with psycopg.connect(make_conninfo(server.get_uri(), dbname="template1"), autocommit=True) as connection:
+        # what the admin of a managed PostgreSQL does, by docs/team.md; nothing else here is done by a superuser
+        connection.execute("create extension vector")
+        connection.execute(f"create role {OWNER} login createdb")
+        connection.execute(f"create role {ROLE} login")
     yield server.get_uri()
     server.cleanup()
     shutil.rmtree(place)
@@ -44,11 +51,11 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def owner_dsn(postgres: str, request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of an empty database with all tables, as their owner."""
+    """The address of an empty database with all tables, as their owner, who is no superuser."""
     name = request.module.__name__.rpartition(".")[2]
-    with psycopg.connect(postgres, autocommit=True) as connection:
+    with psycopg.connect(make_conninfo(postgres, user=OWNER), autocommit=True) as connection:
         connection.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-    dsn = make_conninfo(postgres, dbname=name)
+    dsn = make_conninfo(postgres, dbname=name, user=OWNER)
     migrate(dsn, 384)
     yield dsn
     with psycopg.connect(postgres, autocommit=True) as connection:

@@ -3,10 +3,11 @@
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
@@ -17,6 +18,7 @@ from team.engine.schema import MIGRATIONS, migrate
 from team.errors import NotFound, Unavailable, Unfit
 from team.memory import TeamMemory
 from team.tenants import create_tenant
+from tests.system.house import wait_until
 
 pytestmark = pytest.mark.team
 
@@ -202,19 +204,24 @@ def test_the_policy_keeps_the_keys_in_use(
 # -- what is refused at the start ------------------------------------------------------------------------------------
 
 
-def test_a_superuser_is_refused(owner_dsn: str) -> None:
-    with pytest.raises(Unfit, match="walls between tenants"):
-        Database(owner_dsn)
+def as_superuser(postgres: str, owner_dsn: str) -> str:
+    return str(make_conninfo(postgres, dbname=conninfo_to_dict(owner_dsn)["dbname"]))
 
 
-def test_a_role_with_bypassrls_is_refused(owner_dsn: str) -> None:
-    with psycopg.connect(owner_dsn, autocommit=True) as connection:
+def test_a_superuser_and_the_owner_are_refused(owner_dsn: str, postgres: str) -> None:
+    for dsn in (owner_dsn, as_superuser(postgres, owner_dsn)):
+        with pytest.raises(Unfit, match="walls between tenants"):
+            Database(dsn)
+
+
+def test_a_role_with_bypassrls_is_refused(owner_dsn: str, postgres: str) -> None:
+    with psycopg.connect(as_superuser(postgres, owner_dsn), autocommit=True) as connection:
         connection.execute("create role passer login bypassrls in role oneiros_app")
     try:
         with pytest.raises(Unfit, match="BYPASSRLS"):
             Database(str(make_conninfo(owner_dsn, user="passer")))
     finally:
-        with psycopg.connect(owner_dsn, autocommit=True) as connection:
+        with psycopg.connect(postgres, autocommit=True) as connection:
             connection.execute("drop role passer")
 
 
@@ -262,6 +269,27 @@ def test_migrations_are_applied_once_and_in_order(owner_dsn: str) -> None:
         with psycopg.connect(owner_dsn, autocommit=True) as connection:
             connection.execute("drop table later")
             connection.execute("delete from migration where number = 998")
+
+
+def test_a_migration_waits_for_a_load_and_nobody_waits_for_the_migration(
+    owner_dsn: str, database: Database, other: int, team: TeamMemory
+) -> None:
+    more = {**MIGRATIONS, 997: "alter table source add column later integer"}
+    waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%later integer%'"
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(owner_dsn, autocommit=True) as watching:
+        try:
+            with database.tenant(other) as load:
+                load.execute("update source set title = title")
+                migrating = pool.submit(migrate, owner_dsn, 384, more)
+                for _ in range(2):
+                    wait_until(lambda: watching.execute(waiting).rowcount > 0)
+                    assert team.topics(other) == []
+                    wait_until(lambda: watching.execute(waiting).rowcount == 0)
+                assert not migrating.done()
+            assert migrating.result(60) == [997]
+        finally:
+            watching.execute("alter table source drop column if exists later")
+            watching.execute("delete from migration where number = 997")
 
 
 def test_a_database_that_is_not_there_is_an_error_with_a_remedy(tmp_path: object) -> None:

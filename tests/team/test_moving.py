@@ -1,13 +1,10 @@
-"""A root moved into a tenant and out again; the program's commands; an owner that is no superuser."""
+"""A root moved into a tenant and out again; the program's commands."""
 
-import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
 from memory_server.errors import ContentError, UsageError
@@ -15,15 +12,13 @@ from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from team.cli import app
 from team.engine.database import Database
-from team.engine.loading import load
-from team.engine.schema import migrate
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
 from team.migrating import NotLevel, files_of, move_in, move_out
 from team.outbox import Outbox
 from team.repositories import Repositories
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant
 from tests.conftest import MakeEngine
 from tests.memories import new_root, open_memory, write_topic
 
@@ -57,18 +52,18 @@ def small(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
 
 
 def test_what_is_moved_in_comes_out_the_same(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, team: TeamMemory, tmp_path: Path
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, team: TeamMemory, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "moved").id
 
-    moved = move_in(settings, outbox, indexer, tenant, small.root)
+    moved = move_in(indexer, tenant, small.root)
 
     assert moved.files == 3  # with MEMORY.md
     question = parse_query("which port has the relay")
     told = team.search(tenant, question)
     assert [hit.path for hit in told.answer.hits] == [hit.path for hit in small.search(question).hits]
     assert told.commit == moved.commit
-    out = move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+    out = move_out(indexer, tenant, tmp_path / "out")
     assert out.commit == moved.commit
     assert files_of(small.root, sessions=False) == {
         path.relative_to(tmp_path / "out").as_posix(): path.read_bytes() for path in (tmp_path / "out").rglob("*.md")
@@ -77,15 +72,14 @@ def test_what_is_moved_in_comes_out_the_same(
 
 def test_nothing_is_embedded_on_the_way(
     settings: TeamSettings,
-    outbox: Outbox,
     indexer: TenantIndexer,
     small: Memory,
     make_engine: MakeEngine,
     tmp_path: Path,
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "cached").id
-    move_in(settings, outbox, indexer, tenant, small.root)
-    move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+    move_in(indexer, tenant, small.root)
+    move_out(indexer, tenant, tmp_path / "out")
 
     with open_memory(tmp_path / "out", make_engine) as memory:
         report = memory.reindex()
@@ -94,14 +88,12 @@ def test_nothing_is_embedded_on_the_way(
     assert report.from_cache > 0
 
 
-def test_a_tenant_with_a_memory_takes_no_other(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory
-) -> None:
+def test_a_tenant_with_a_memory_takes_no_other(settings: TeamSettings, indexer: TenantIndexer, small: Memory) -> None:
     tenant = create_tenant(settings.owner_dsn, "taken").id
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
 
     with pytest.raises(UsageError, match="has a memory"):
-        move_in(settings, outbox, indexer, tenant, small.root)
+        move_in(indexer, tenant, small.root)
 
 
 def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory) -> None:
@@ -109,18 +101,18 @@ def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: 
     write_topic(small.root, "keys", "The key is AKIA" + "IOSFODNN7EXAMPLE and aws_secret_access_key=" + "a1B2" * 10)
 
     with pytest.raises(ContentError, match="secret"):
-        move_in(settings, outbox, indexer, tenant, small.root)
+        move_in(indexer, tenant, small.root)
 
     assert outbox.repositories.of(tenant).head() == ""
 
 
 def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, monkeypatch: pytest.MonkeyPatch
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("team.tenants.SHARED_UP_TO", 1)
     tenant = create_tenant(settings.owner_dsn, "grown").id
 
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
     graphs = "select count(*) from pg_class where relname = %s"
     for _ in range(2):
         with psycopg.connect(settings.owner_dsn) as connection:
@@ -131,15 +123,15 @@ def test_a_tenant_that_has_grown_gets_a_graph_and_keeps_it_through_a_rebuild(
 
 
 def test_a_difference_after_a_move_is_told(
-    settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
+    settings: TeamSettings, indexer: TenantIndexer, small: Memory, database: Database, tmp_path: Path
 ) -> None:
     tenant = create_tenant(settings.owner_dsn, "faulty").id
-    move_in(settings, outbox, indexer, tenant, small.root)
+    move_in(indexer, tenant, small.root)
     with database.tenant(tenant) as connection:
         connection.execute("delete from embedding where tenant = %s", (tenant,))
 
     with pytest.raises(NotLevel, match="have vectors"):
-        move_out(settings, outbox, indexer, tenant, tmp_path / "out")
+        move_out(indexer, tenant, tmp_path / "out")
 
 
 def test_the_program_makes_tables_and_tenants_and_moves_roots(
@@ -160,28 +152,3 @@ def test_the_program_makes_tables_and_tenants_and_moves_roots(
     assert "3 files moved and compared" in typed("migrate", "typed", str(small.root.path))
     assert "typed" in typed("tenant", "list")
     assert "3 files moved and compared" in typed("migrate", "typed", str(tmp_path / "typed-out"), "--out")
-
-
-def test_an_owner_that_is_no_superuser_suffices(postgres: str, garden: Memory) -> None:
-    """As in managed PostgreSQL, where somebody else made pgvector available."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("create role kept_owner login createrole")
-        connection.execute("create database ordinary owner kept_owner")
-    kept = make_conninfo(postgres, dbname="ordinary")
-    try:
-        with psycopg.connect(kept, autocommit=True) as connection:
-            connection.execute("create extension vector")
-        owner = str(make_conninfo(kept, user="kept_owner"))
-        migrate(owner, 384)
-        database = Database(str(make_conninfo(kept, user="oneiros_app")), connections=2)
-        tenant = create_tenant(owner, "kept").id
-        with database.tenant(tenant) as connection:
-            load(connection, tenant, garden.root, garden.indices, garden.model.fingerprint, "c0ffee")
-        assert set_apart(owner, tenant, shared_up_to=0)
-        memory = TeamMemory(database, garden._model, lambda: dt.datetime(2026, 11, 20, tzinfo=dt.UTC))
-        assert memory.search(tenant, parse_query("mail relay port")).answer.hits
-        database.close()
-    finally:
-        with psycopg.connect(postgres, autocommit=True) as connection:
-            connection.execute(sql.SQL("drop database ordinary with (force)"))
-            connection.execute("drop role kept_owner")

@@ -1,30 +1,35 @@
 """Whole tenants: levelled, rebuilt, taken out, purged, backed up, and the way back rehearsed."""
 
 import importlib.util
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
+from typer.testing import CliRunner
 
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
-from team.access.tokens import create_token
+from team.access.quotas import set_quotas
+from team.access.tokens import create_token, token_hash
+from team.cli import app
 from team.engine.database import Database
 from team.errors import NotFound
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
-from team.opening import embedder
-from team.operations import back_up, export, opened, purge, rehearse
+from team.opening import embedder, work_memory
+from team.operations import back_up, export, opened, purge, rehearse, restore
 from team.outbox import CHANNEL, Outbox
 from team.repositories import Repositories, is_plain
 from team.settings import TeamSettings
-from team.tenants import create_tenant, set_apart
+from team.tenants import create_tenant, graph_of, set_apart
 from tests.system.house import wait_until
 from tests.team.tiny import tiny_settings
 
@@ -66,9 +71,8 @@ def accept(database: Database, settings: TeamSettings, tenant: int, texts: Mappi
 
 @pytest.fixture
 def indexer(settings: TeamSettings) -> Iterator[TenantIndexer]:
-    found, made = opened(settings)
-    yield made
-    found.close()
+    with opened(settings) as found:
+        yield found
 
 
 def test_answers_name_the_commit_they_are_of_and_say_when_a_newer_one_was_accepted(
@@ -113,14 +117,11 @@ def test_an_index_that_is_rebuilt_from_git_answers_the_same(
 def test_a_push_by_git_is_indexed_by_the_next_look_and_what_it_brings_is_data(
     settings: TeamSettings, indexer: TenantIndexer, database: Database, tenant: int, tmp_path: Path
 ) -> None:
-    bare, clone = settings.repositories / f"{tenant}.git", tmp_path / "clone"
-    subprocess.run(["git", "clone", "--quiet", str(bare), str(clone)], check=True)
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(settings.repositories / f"{tenant}.git"), str(clone)], check=True)
     (clone / "topics" / "link.md").symlink_to("/etc/passwd")
-    (clone / "topics" / "pushed.md").write_text("# Pushed\n\nThe w9.\n", encoding="utf-8")
-    (clone / ".gitattributes").write_text("*.md filter=evil ident\n", encoding="utf-8")
-    for step in (["add", "."], ["commit", "--quiet", "-m", "By hand"], ["push", "--quiet"]):
-        named = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
-        subprocess.run(["git", "-C", str(clone), *named, *step], check=True)
+    texts = {"topics/pushed.md": "# Pushed\n\nThe w9.\n", ".gitattributes": "*.md filter=evil ident\n"}
+    push(settings, tenant, texts, clone)
 
     indexer.sweep([tenant])
 
@@ -128,6 +129,73 @@ def test_a_push_by_git_is_indexed_by_the_next_look_and_what_it_brings_is_data(
         paths = {row[0] for row in connection.execute("select path from source")}
     assert paths == {"MEMORY.md", "topics/pushed.md", *TEXTS}
     assert indexer.differences(tenant) == []
+
+
+def test_a_push_beyond_the_quota_leaves_the_index_where_it_is_until_there_is_room_or_it_shrinks(
+    settings: TeamSettings,
+    indexer: TenantIndexer,
+    database: Database,
+    tenant: int,
+    name: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    memory = TeamMemory(database, embedder(settings))
+    indexer.level(tenant)
+    before = memory.status(tenant)
+    set_quotas(settings.owner_dsn, name, None, 10)
+    pushed = {f"topics/new{number}.md": f"# New {number}\n\nThe w{30 + number}.\n" for number in range(9)}
+    head = push(settings, tenant, pushed, tmp_path / "clone")
+
+    indexer.sweep([tenant])
+
+    assert memory.status(tenant) == replace(before, head=head)
+    assert not memory.search(tenant, parse_query("w3", Search.EXACT)).is_current
+    assert f"commit {head[:12]} holds 15 passages and the memory may hold 10" in caplog.text
+    assert embedded_texts(settings, tenant) == before.passages
+    for words in (["index"], ["index", "--check"], ["index", name, "--rebuild"]):
+        told = CliRunner().invoke(app, words, env=variables(settings), catch_exceptions=False)
+        assert (told.exit_code, f"{name}: commit {head[:12]} holds 15" in told.stdout) == (1, True)
+
+    shrunk = push(settings, tenant, dict.fromkeys(list(pushed)[:5]), tmp_path / "clone")
+    indexer.sweep([tenant])
+    assert memory.search(tenant, parse_query("w38", Search.EXACT)).commit == shrunk
+
+    larger = push(settings, tenant, pushed, tmp_path / "clone")
+    indexer.sweep([tenant])
+    assert memory.status(tenant).commit == shrunk
+    set_quotas(settings.owner_dsn, name, None, 15)
+    indexer.sweep([tenant])
+    found = memory.search(tenant, parse_query("w30", Search.EXACT))
+    assert (found.commit, found.is_current, len(found.answer.hits)) == (larger, True, 1)
+    assert indexer.differences(tenant) == []
+
+
+def push(settings: TeamSettings, tenant: int, texts: Mapping[str, str | None], clone: Path) -> str:
+    """Pushes files, None removed, by git, as a person does; returns the commit."""
+    if not clone.exists():
+        subprocess.run(
+            ["git", "clone", "--quiet", str(settings.repositories / f"{tenant}.git"), str(clone)], check=True
+        )
+    for path, text in texts.items():
+        if text is None:
+            (clone / path).unlink()
+        else:
+            (clone / path).write_text(text, encoding="utf-8")
+    for step in (["add", "."], ["commit", "--quiet", "-m", "By hand"], ["push", "--quiet"]):
+        named = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
+        subprocess.run(["git", "-C", str(clone), *named, *step], check=True)
+    return Repositories(settings.repositories).of(tenant).head()
+
+
+def embedded_texts(settings: TeamSettings, tenant: int) -> int:
+    """How many texts of a tenant were ever embedded."""
+    with work_memory(settings, settings.folder / "work" / str(tenant)) as memory:
+        return len(memory.indices.cache)
+
+
+def variables(settings: TeamSettings) -> dict[str, str]:
+    return {f"ONEIROS_TEAM_{key.upper()}": str(value) for key, value in asdict(settings).items() if value}
 
 
 @pytest.mark.parametrize(
@@ -187,6 +255,50 @@ def test_a_backup_comes_back_whole_with_tokens_and_the_rehearsal_leaves_nothing(
     with psycopg.connect(owner_dsn) as connection:
         left = connection.execute("select datname from pg_database where datname like 'oneiros_rehearsal%'").fetchall()
     assert left == []
+
+
+def test_another_owner_restores_what_git_does_not_hold_and_a_graph_is_made_again(
+    settings: TeamSettings,
+    indexer: TenantIndexer,
+    tenant: int,
+    name: str,
+    postgres: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("team.tenants.SHARED_UP_TO", 1)
+    indexer.level(tenant)
+    token = create_token(settings.owner_dsn, name, "ann", ["read"], 1)
+    set_quotas(settings.owner_dsn, name, None, 70)
+    back_up(settings, tmp_path / "backup")
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("create role successor login")
+        connection.execute("create database elsewhere owner successor")
+    try:
+        there = replace(
+            settings,
+            owner_dsn=make_conninfo(postgres, dbname="elsewhere", user="successor"),
+            dsn=make_conninfo(settings.dsn, dbname="elsewhere"),
+            folder=tmp_path / "elsewhere",
+        )
+        shutil.copytree(settings.folder / "models", there.folder / "models")
+
+        restore(there, tmp_path / "backup")
+
+        with opened(there) as restored, closing(Database(there.dsn, connections=1)) as database:
+            assert restored.level(tenant) is not None
+            assert restored.differences(tenant) == []
+            with database.untold() as connection:
+                found = connection.execute("select tenant from token_scope(%s)", (token_hash(token),)).fetchone()
+            assert found == (tenant,)
+        with psycopg.connect(there.owner_dsn) as connection:
+            told = "select most_passages, is_apart, to_regclass(%s) is not null from tenant where id = %s"
+            assert connection.execute(told, (graph_of(tenant), tenant)).fetchone() == (70, True, True)
+        assert create_tenant(there.owner_dsn, "new").id > tenant
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("drop database elsewhere with (force)")
+            connection.execute("drop role successor")
 
 
 def test_a_rehearsal_names_a_backup_that_is_older_than_it_says(

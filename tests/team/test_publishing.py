@@ -6,10 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import UNSET, UnsetType
 
 from dream.decisions.accept import Decisions
+from dream.decisions.chain import ChainEntry
 from dream.decisions.key import sign
+from dream.decisions.passkey import Assertion, Passkey, text_of
 from dream.decisions.presence import Consent, How
 from dream.decisions.publication import Publication
 from memory_server.errors import UsageError
@@ -25,6 +29,7 @@ from team.repositories import Repositories
 from team.tenants import create_tenant
 from tests.dream.builders import NOW, new_topic, proposed
 from tests.dream.test_consent import committed_memory, made_key, on, public_line, signed
+from tests.dream.test_passkey import Page, yes
 from tests.team.serving import served_team
 from tests.team.tiny import tiny_settings
 
@@ -167,6 +172,42 @@ def test_what_no_key_signed_is_not_made_a_publication(tmp_path: Path, key: Path)
 
     with pytest.raises(UsageError, match="no key of yours signed"):
         publication_of(found, hunk.id, person(key))
+
+
+def test_a_decision_that_a_passkey_signed_is_published_where_the_key_vouches_for_the_passkey(
+    publishing: Publishing, tenant: int, key: Path, tmp_path: Path
+) -> None:
+    root = committed_memory(tmp_path / "memory")
+    on(root, key).unexplained()
+    page, other = Page(root, key), Page(committed_memory(tmp_path / "other"))
+    page.registers("laptop of ann")
+    [hunk] = proposed(page.decisions, new_topic("The relay hums at w7.", "relay"))
+    page.decides(yes(hunk))
+    publication = published(page.decisions, key)
+    mine = publication.passkey
+    assert isinstance(mine, Passkey) and mine.name == ""
+    nested = text_of(b"\x81" * 1_400 + b"\x01")
+    covering = msgspec.json.decode(publication.covering, type=ChainEntry)
+    assert isinstance(covering.assertion, Assertion)
+    deep = replace(covering, assertion=replace(covering.assertion, client_data=text_of(b"[" * 100_000)))
+
+    passkeys: list[Passkey | UnsetType] = [
+        UNSET,
+        other.registers(),
+        *(replace(mine, public_key=text) for text in ("", "AAAA", nested)),
+    ]
+    forgeries = [replace(publication, passkey=passkey) for passkey in passkeys]
+    for forged in (*forgeries, replace(publication, covering=deep.line.decode())):
+        with pytest.raises(NotTaken, match="signature of its decision"):
+            publishing.publish(tenant, "ann", replace(forged, signature=sign(key, forged.signed_bytes)))
+    with pytest.raises(NotTaken, match="its signature is not by this key"):
+        publishing.publish(tenant, "ann", replace(publication, passkey=replace(mine, count=7)))
+    publishing.publish(tenant, "ann", publication)
+
+    assert "- The relay hums at w7.[^p" in publishing.copy(tenant).files["topics/relay.md"]
+    with pytest.raises(UsageError, match="no key of yours"):
+        publication_of(page.decisions, hunk.id, replace(person(key), signing_key=""))
+    publishing.revoke(tenant, "ann", publication.nonce)
 
 
 @pytest.fixture

@@ -4,14 +4,12 @@ import asyncio
 
 import psycopg
 import pytest
-from psycopg.conninfo import make_conninfo
 
 from memory_server.errors import UsageError
 from memory_server.redaction.redactor import redact
 from team.access.asker import AskerToken
 from team.access.tokens import MadeTokens, create_token, list_tokens, new_token, revoke_token, token_hash
 from team.engine.database import Database
-from team.engine.schema import ROLE, migrate
 from team.errors import NotFound
 from team.tenants import create_tenant, tenant_named
 
@@ -123,23 +121,3 @@ def test_the_application_reads_no_token_but_one_that_is_shown(owner_dsn: str, te
     for table in ("token", "question_count"):
         with database.tenant(1) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute(f"select * from {table}")
-
-
-def test_an_owner_who_is_no_superuser_suffices(postgres: str) -> None:
-    """As in a database that somebody else runs: the extension and the application's role are there already."""
-    with psycopg.connect(postgres, autocommit=True) as connection:
-        connection.execute("create role keeper login")
-        connection.execute("create database kept owner keeper")
-        with psycopg.connect(make_conninfo(postgres, dbname="kept"), autocommit=True) as kept:
-            kept.execute("create extension vector")
-    owner = make_conninfo(postgres, dbname="kept", user="keeper")
-    migrate(owner, 384)
-    create_tenant(owner, "ants")
-    token = create_token(owner, "ants", "ada", ["read"], 1)
-    opened = Database(make_conninfo(owner, user=ROLE))
-
-    found = verified(opened, token)
-
-    opened.close()
-    assert found is not None
-    assert [one.person for one in list_tokens(owner, "ants")] == ["ada"]
