@@ -150,6 +150,7 @@ def prepared(dsn: str, scratch: Path) -> TeamSettings:
         owner_dsn=owner,
         folder=scratch / "team",
         questions_a_minute=1_000_000,
+        passages=1_000_000_000,
     )
     migrate(owner, catalogue(settings).find().card.dimensions)
     return settings
