@@ -56,6 +56,7 @@ def read_source(
         raise UsageError(
             f"{source.path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
         )
+    outside = document.interval.outside(today) if today else ""
     return Reading(
         source.path,
         source.layer,
@@ -64,7 +65,7 @@ def read_source(
         LineRange(first, last),
         len(lines),
         tuple(lines[first - 1 : last]),
-        tuple(filter(None, [document.interval.outside(today) if today else ""])),
+        (outside,) if outside else (),
     )
 
 

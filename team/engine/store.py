@@ -89,13 +89,11 @@ class TeamSnapshot(Snapshot):
 
     def cosines(self, question: Vectors, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """See `Snapshot`; compared where the vectors are."""
-        clause = "" if len(places) == len(self.passages) else "and id = any(%s)"
-        select = (
-            "select string_agg(int4send(id) || float4send(-(vector <#> %s)::float4), '') from embedding"  # noqa: S608  clauses of our own
-            f" where tenant = %s {clause}"
-        )
-        named = (written(question), self.tenant, listed(self.passages.rows[places].tolist()))
-        [(table,)] = self.rows(select, *named[: 3 if clause else 2])
+        [(table,)] = self.rows(
+            "select string_agg(int4send(id) || float4send(-(vector <#> %s)::float4), '') from embedding"
+            " where tenant = %s and id = any(%s)",
+            written(question), self.tenant, listed(self.passages.rows[places].tolist()),
+        )  # fmt: skip
         compared = np.frombuffer(table or b"", dtype=[("row", ">i4"), ("cosine", ">f4")])
         found = np.zeros(len(self.passages), dtype=np.float32)
         at, is_held = self.passages.look_up(compared["row"])
