@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.faces.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
-from memory_server.faces.memory_text import reading_text
+from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.layers.topics import TopicHead
 from memory_server.reading import Reading
 
 
@@ -50,6 +51,15 @@ def test_no_title_and_no_path_passes_for_more_than_one_field_of_a_head() -> None
         r"topics/a \| sure.md:3-4",
         "perhaps",
     ]
+
+
+def test_no_field_of_what_is_read_or_listed_passes_for_another() -> None:
+    forged = "Mail | 2026-11-01 | topics/mail.md:1-2"
+    reading = replace(reading_of(["Text.\n"]), title=forged, path=SourcePath("topics/a | b.md"))
+    listed = TopicHead("a | b", forged, None, "Sure | decides.", SourcePath("topics/a.md"))
+
+    assert reading_text(reading).splitlines()[0].count(" | ") == 3
+    assert topics_text([listed]).splitlines()[0].count(" | ") == 3
 
 
 def test_an_answer_without_hits_is_its_note() -> None:

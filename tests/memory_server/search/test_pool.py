@@ -1,11 +1,15 @@
 """What is looked at a second time: the best passages, and of as many other sources the best of each."""
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
+from memory_server.embedding.engine import Vectors
+from memory_server.index.snapshot import Snapshot
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.ranking.ranking import POOL
-from memory_server.search.ranking.scoring import matches_of
+from memory_server.search.ranking.scoring import Places, matches_of
 from tests.memories import recall, write_topic
 
 QUESTION = "relay port of the mail server"
@@ -32,6 +36,20 @@ def test_the_confidence_of_an_answer_is_a_probability(garden: Memory) -> None:
     assert 0 < foreign.confidence < 0.03 < 0.5 < own.confidence < 1
 
 
+def test_a_question_is_compared_with_each_passage_once(garden: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared, compare = list[int](), Snapshot.cosines
+
+    def noted(snapshot: Snapshot, question: Vectors, places: Places) -> NDArray[np.float32]:
+        compared.extend(places.tolist())
+        return compare(snapshot, question, places)
+
+    monkeypatch.setattr(Snapshot, "cosines", noted)
+
+    recall(garden, QUESTION)
+
+    assert len(compared) == len(set(compared)) > 0
+
+
 def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden: Memory) -> None:
     pipeline = garden.pipeline()
     ranker, _ = pipeline.retriever.retrieved(parse_query(QUESTION))
@@ -42,6 +60,7 @@ def test_what_a_question_says_of_passages_is_the_same_however_it_is_asked(garden
     whole = likeness.cosines(everywhere), likeness.matches(everywhere)
 
     assert np.allclose(before[0], whole[0][few], atol=1e-6)
+    assert np.allclose(whole[0], ranker.snapshot.cosines(likeness.question.vector, everywhere), atol=1e-6)
     assert np.array_equal(before[1], whole[1][:, few])
     assert np.array_equal(likeness.matches(few), before[1])
     assert np.array_equal(matches_of(ranker.snapshot, likeness.question.tokens, everywhere), whole[1])
