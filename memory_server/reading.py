@@ -46,7 +46,11 @@ def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
 ) -> Reading:
     """Lines of a source that was found; raises as `read_lines` does."""
-    text = read_text(root.file(source.path))
+    return reading_of(source, read_text(root.file(source.path)), first, last, today)
+
+
+def reading_of(source: SourceFile, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
+    """Lines of a source's text. Raises UsageError as `read_lines` does."""
     document = as_document(source, parse_frontmatter(text))
     lines = split_lines(text)
     count = max(1, len(lines))  # an empty file has one empty line

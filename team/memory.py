@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import psycopg
 
-from memory_server.chunking import split_lines
-from memory_server.document import Answer, Layer
+from memory_server.document import Answer, Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
+from memory_server.layers.topics import SourceFile, TopicHead, by_name, topic_name
+from memory_server.reading import Reading, reading_of
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
 from team.engine.database import Database
@@ -38,23 +39,8 @@ class TeamAnswer:
 class TeamReading:
     """Lines of a file of the memory, as the commit has them."""
 
-    path: str
-    title: str
-    layer: str
-    first: int
-    last: int
-    last_line: int  # of the file
-    text: str
+    reading: Reading
     commit: str
-
-
-@dataclass(frozen=True, slots=True)
-class TopicLine:
-    """A topic in the list of all."""
-
-    path: str
-    title: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,29 +94,29 @@ class TeamMemory:
         told = path.replace("\0", "\ufffd").casefold()  # no text of PostgreSQL holds a NUL, and no path
         with self._database.tenant(tenant) as connection:
             row = connection.execute(
-                "select path, title, layer, text, git_rev from source join tenant on tenant.id = source.tenant"
+                "select path, layer, text, git_rev from source join tenant on tenant.id = source.tenant"
                 " where source.tenant = %s and lower(path) = any(%s)",
                 (tenant, [told, f"{told}.md", f"topics/{told}", f"topics/{told}.md"]),
             ).fetchone()
         if row is None:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
-        path, title, layer, text, commit = row
-        lines = split_lines(text)
-        end = min(len(lines), last if last is not None else len(lines))
-        if not 1 <= first <= max(end, 1):
-            raise UsageError(
-                f"{path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
-            )
-        return TeamReading(path, title, layer, first, end, len(lines), "".join(lines[first - 1 : end]), commit)
+        found, layer, text, commit = row
+        source = SourceFile(SourcePath(found), Layer(layer))
+        return TeamReading(reading_of(source, text, first, last, self._now().date()), commit)
 
-    def topics(self, tenant: int) -> list[TopicLine]:
-        """The topics of a tenant by their paths."""
+    def topics(self, tenant: int) -> list[TopicHead]:
+        """The topics of a tenant, as `topic_heads` lists them but for the summaries, which stand in the texts."""
         with self._database.tenant(tenant) as connection:
             rows = connection.execute(
-                "select path, title, kind from source where tenant = %s and layer = %s order by path",
+                "select path, title, date, namespace from source"
+                " where tenant = %s and layer = %s and path <> 'MEMORY.md'",
                 (tenant, Layer.TOPIC),
             ).fetchall()
-        return [TopicLine(*row) for row in rows]
+        heads = (
+            TopicHead(topic_name(path), title, date, "", path, namespace=namespace)
+            for path, title, date, namespace in rows
+        )
+        return sorted(heads, key=by_name)
 
     def status(self, tenant: int) -> TeamStatus:
         """What a tenant holds. Raises NotFound."""

@@ -4,10 +4,19 @@ import os
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 
 from team.errors import Unfit
+
+Number = Annotated[int, msgspec.Meta(ge=1)]
+KINDS: dict[Any, str] = {
+    Number: "a whole number from 1 on",
+    bool: "true or false",
+    str: "text",
+    Path: "the name of a folder",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +28,18 @@ class TeamSettings:
     folder: Path = Path("team-data")  # of repositories and what is made of them; beside the file, if not absolute
     model: str = ""  # of memory_server's catalogue; empty: its default
     programs: str = ""  # folder of pg_dump and pg_restore; empty: they are found as any program
-    connections: int = 8  # to the database, of one process
+    connections: Number = 8  # to the database, of one process
     listen: str = "127.0.0.1:8420"  # an IP address and a port; beyond the machine only with TLS, or proxy_has_tls
     tls_certificate: str = ""  # a PEM file; with tls_key
     tls_key: str = ""
     proxy_has_tls: bool = False  # only a proxy that brings TLS can reach `listen`
     public_url: str = ""  # what clients call the server, such as https://memory.example.org
     metrics_listen: str = ""  # where Prometheus asks, such as 127.0.0.1:9464; empty: nowhere
-    questions_a_minute: int = 120  # of one token, where its tenant has no number of its own
-    passages: int = 200_000  # of one tenant, the same
-    write_bytes: int = 1 << 20  # of one request
-    most_requests: int = 200  # answered at a time by one process; beyond, 503
-    stop_seconds: int = 20  # for what was begun when the server is told to end
+    questions_a_minute: Number = 120  # of one token, where its tenant has no number of its own
+    passages: Number = 200_000  # of one tenant, the same
+    write_bytes: Number = 1 << 20  # of one request
+    most_requests: Number = 200  # answered at a time by one process; beyond, 503
+    stop_seconds: Number = 20  # for what was begun when the server is told to end
     identity_issuer: str = ""  # of an identity provider whose tokens are taken beside those that an admin makes
     identity_audience: str = ""  # which it gives to tokens for this server, and to no others
     identity_keys: str = ""  # its keys (JWKS): a file, or an https:// address that is asked
@@ -50,7 +59,7 @@ class TeamSettings:
 
 def read_settings(file: Path | None = None) -> TeamSettings:
     """The settings of a file and of the environment; `folder` absolute. Raises Unfit for what it does not know."""
-    told: dict[str, object] = {}
+    told: dict[str, Any] = {}
     known = {one.name: one for one in fields(TeamSettings)}
     if file is not None:
         try:
@@ -61,8 +70,12 @@ def read_settings(file: Path | None = None) -> TeamSettings:
             raise Unfit(f"there is no setting {name!r}", where=file, remedy=f"Known are: {', '.join(known)}")
     variables = {name: os.environ.get(f"ONEIROS_TEAM_{name.upper()}") for name in known}
     told |= {name: value for name, value in variables.items() if value}
-    try:
-        found = msgspec.convert(told, TeamSettings, strict=False, dec_hook=lambda kind, value: kind(value))
-    except msgspec.ValidationError as error:
-        raise Unfit(f"a setting is not of its kind ({error})", where=file, remedy="See docs/team.md") from error
+    for name, value in told.items():
+        kind = known[name].type
+        try:
+            told[name] = msgspec.convert(value, kind, strict=False, dec_hook=lambda kind, value: kind(value))
+        except msgspec.ValidationError:  # its words could quote what is secret
+            where = f"ONEIROS_TEAM_{name.upper()}" if variables[name] else file
+            raise Unfit(f"{name} must be {KINDS[kind]}", where=where, remedy="See docs/team.md") from None
+    found = TeamSettings(**told)
     return replace(found, folder=(file.parent if file else Path()).resolve() / found.folder)

@@ -139,7 +139,12 @@ def topic_heads(root: MemoryRoot) -> list[TopicHead]:
     """The head of every topic and of the lessons, by name, the lessons last. The index page is not one of them."""
     sources = takewhile(lambda source: source.layer is Layer.TOPIC, find_sources(root))  # they come first
     heads = [topic_head(root, source) for source in sources if source.path != "MEMORY.md"]
-    return sorted(heads, key=lambda head: (head.name == "lessons", head.name))
+    return sorted(heads, key=by_name)
+
+
+def by_name(head: TopicHead) -> tuple[bool, str]:
+    """Orders topics by name, the lessons last."""
+    return head.name == "lessons", head.name
 
 
 def topic_head(root: MemoryRoot, source: SourceFile) -> TopicHead:

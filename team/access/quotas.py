@@ -35,9 +35,10 @@ class Quotas:
         """Raises QuotaExceeded where the tenant holds as many passages as it may; asked before each write."""
         with self._database.tenant(asker.tenant) as connection:
             most, held = room(connection, self._settings.passages)
-        if held >= most:
+            (accepted,) = connection.execute("select count(*) from outbox").fetchone() or (0,)  # and not indexed yet
+        if held + accepted >= most:
             raise QuotaExceeded(
-                f"this memory holds {held} passages and may hold {most}",
+                f"this memory holds {held} passages, {accepted} more were accepted, and it may hold {most}",
                 remedy="Publish less, take something back, or ask your admin for more room",
             )
 

@@ -7,7 +7,7 @@ to the last word. Only what changed is moved: a source whose file has the same h
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +27,19 @@ LAYOUT = ("row", "ordinal", "first_line", "words", "token_vectors", "tokens")  #
 AT_ONCE = 500  # sources in one statement
 
 Row = tuple[Any, ...]
-HEAD = (
-    "path, layer, title, date, kind, project, machine, agent, namespace, tags, entities, supersedes, identity,"
-    " holds_from, holds_until, content_hash"
-)
+HEAD: Mapping[str, str] = {  # columns of a source that the ledger has by the same names, with their types here
+    **dict.fromkeys(("path", "layer", "title"), "text"),
+    "date": "date",
+    **dict.fromkeys(("kind", "project", "machine", "agent", "namespace"), "text"),
+    **dict.fromkeys(("tags", "entities", "supersedes"), "text[]"),
+    "identity": "text",
+    **dict.fromkeys(("holds_from", "holds_until"), "date"),
+    "content_hash": "text",
+}
+READ: Mapping[str, Callable[[str | None], Any]] = {  # what the ledger keeps as text
+    "date": lambda text: dt.date.fromisoformat(text) if text else None,
+    "text[]": lambda text: json.loads(text or "[]"),
+}
 CHUNK = (
     "id, chunk_id, ordinal, first_line, last_line, headings, context, passage, standing, settled_at, person_chars,"
     " word_count, text_hash is not null"
@@ -38,13 +47,8 @@ CHUNK = (
 COPIED: Mapping[str, Mapping[str, str]] = {  # columns of what is copied in, with their types
     "source": {
         **dict.fromkeys(("tenant", "id"), "int4"),
-        **dict.fromkeys(("path", "layer", "title"), "text"),
-        "date": "date",
-        **dict.fromkeys(("kind", "project", "machine", "agent", "namespace"), "text"),
-        **dict.fromkeys(("tags", "entities", "supersedes"), "text[]"),
-        "identity": "text",
-        **dict.fromkeys(("holds_from", "holds_until"), "date"),
-        **dict.fromkeys(("content_hash", "text", "body"), "text"),
+        **HEAD,
+        **dict.fromkeys(("text", "body"), "text"),
         **dict.fromkeys(("chunks", "tokens", "body_tokens", "first_row"), "int4"),
         "layout": "bytea",
     },
@@ -193,7 +197,8 @@ class Writer:
     ) -> "Gathered":
         """What is written of a source, whose first passage gets the row `first`."""
         ledger = self.indices.ledger.connection
-        [(ledger_id, body, *head)] = ledger.execute(f"select id, body, {HEAD} from source where path = ?", (path,))  # noqa: S608  columns of our own
+        named = f"select id, body, {', '.join(HEAD)} from source where path = ?"  # noqa: S608  columns of our own
+        [(ledger_id, body, *head)] = ledger.execute(named, (path,))
         chunks = ledger.execute(f"select {CHUNK} from chunk where source = ? order by ordinal", (ledger_id,))  # noqa: S608  the same
         found = Gathered(number, first, head, body)
         for row, chunk in enumerate(chunks, start=first):
@@ -218,27 +223,10 @@ class Writer:
         bodies = cut.lengths("b", [one.number for one in gathered])
         sources = []
         for one, body_length in zip(gathered, bodies, strict=True):
-            (
-                path,
-                layer,
-                title,
-                date,
-                kind,
-                project,
-                machine,
-                agent,
-                namespace,
-                *lists,
-                identity,
-                first,
-                last,
-                digest,
-            ) = one.head
+            head = [READ.get(kind, str)(value) for kind, value in zip(HEAD.values(), one.head, strict=True)]
             layout = np.array([[*told, lengths[one.first + told[0]]] for told in one.layout], dtype="<i4")
             sources.append((
-                self.tenant, one.number, path, layer, title, _day(date), kind, project, machine, agent, namespace,
-                *map(json.loads, lists), identity, _day(first), _day(last), digest,
-                read_text(self.root.file(path)), one.body, len(one.passages),
+                self.tenant, one.number, *head, read_text(self.root.file(head[0])), one.body, len(one.passages),
                 sum(lengths[row[1]] for row in one.passages), body_length, one.first, layout.tobytes(),
             ))  # fmt: skip
         self._copy_rows("source", sources)
@@ -272,7 +260,3 @@ def unpacked(data: Sequence[bytes]) -> np.ndarray:
     """Vectors as pgvector sends them, as an array (n, d)."""
     found = np.frombuffer(b"".join(one[4:] for one in data), dtype=">f4")
     return found.reshape(len(data), len(found) // max(len(data), 1)).astype(np.float32)
-
-
-def _day(text: str | None) -> Any:
-    return dt.date.fromisoformat(text) if text else None

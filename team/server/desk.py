@@ -6,14 +6,12 @@ All of them come here and nowhere else, so that none can forget one of the four.
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memory_server.chunking import split_lines
-from memory_server.document import Layer, LineRange, SourcePath
 from memory_server.errors import OneirosError
-from memory_server.reading import Reading
+from memory_server.layers.topics import TopicHead
 from memory_server.search.question import Question
 from team.access.asker import Asker, Right
 from team.access.quotas import Quotas
-from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus, TopicLine
+from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus
 from team.server.metrics import Metrics
 
 Found = TypeVar("Found")
@@ -35,7 +33,7 @@ class Desk:
         """Lines of a source."""
         return self.asked("read", asker, lambda: self._memory.read(asker.tenant, path, first, last))
 
-    def topics(self, asker: Asker) -> Sequence[TopicLine]:
+    def topics(self, asker: Asker) -> Sequence[TopicHead]:
         """The topics of the tenant."""
         return self.asked("topics", asker, lambda: self._memory.topics(asker.tenant))
 
@@ -61,9 +59,3 @@ class Desk:
             raise
         finally:
             self._metrics.asked(kind, outcome)
-
-
-def reading_of(found: TeamReading) -> Reading:
-    """Lines that were read, as the faces of a personal memory show them."""
-    lines, parts = LineRange(found.first, found.last), tuple(split_lines(found.text))
-    return Reading(SourcePath(found.path), Layer(found.layer), found.title, None, lines, found.last_line, parts)

@@ -11,16 +11,14 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from pydantic import Field
 
-from memory_server.document import SourcePath
 from memory_server.faces.answer_text import answer_text
 from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Query, Several, strict_tool
 from memory_server.faces.memory_text import reading_text, topics_text
-from memory_server.layers.topics import TopicHead, topic_name
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, several
 from memory_server.settings import PersonSettings
 from team.access.asker import Asker
-from team.server.desk import Desk, reading_of
+from team.server.desk import Desk
 from team.server.entrance import asker_of
 
 Call: TypeAlias = Context[Any, Any]
@@ -62,9 +60,8 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
     ) -> str:
         """Reads a topic, or lines of it; without a name lists the topics."""
         if name.strip():
-            return reading_text(reading_of(desk.read(_asker(call), name, first, last)))
-        paths = ((SourcePath(one.path), one.title) for one in desk.topics(_asker(call)))
-        return topics_text([TopicHead(topic_name(path), title, None, "", path) for path, title in paths])
+            return reading_text(desk.read(_asker(call), name, first, last).reading)
+        return topics_text(desk.topics(_asker(call)))
 
     def memory_status(call: Call) -> str:
         """What this memory holds, and which commit its index stands at."""

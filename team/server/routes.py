@@ -10,11 +10,11 @@ from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse
 
 from memory_server.faces.answer_text import answer_json, explained
-from memory_server.faces.memory_text import reading_json
+from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
 from memory_server.search.question import Search
 from team.errors import QuotaExceeded, TeamError
-from team.server.desk import Desk, reading_of
+from team.server.desk import Desk
 from team.server.entrance import asker_of
 
 SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
@@ -39,12 +39,12 @@ def create_api(desk: Desk, version: str) -> FastAPI:
     ) -> dict[str, Any]:
         """Lines of a source, and the commit that they are of."""
         found = desk.read(asker_of(request), name, first, last)
-        return {**reading_json(reading_of(found)), "commit": found.commit}
+        return {**reading_json(found.reading), "commit": found.commit}
 
     @api.get("/api/topics")
     def topics(request: Request) -> dict[str, Any]:
         """The topics."""
-        return {"topics": [asdict(topic) for topic in desk.topics(asker_of(request))]}
+        return topics_json(desk.topics(asker_of(request)))
 
     @api.get("/api/status")
     def status(request: Request) -> dict[str, Any]:

@@ -1,15 +1,12 @@
 """What an operator types to let people in."""
 
 import re
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from memory_server.errors import UsageError
 from team.cli import app, run
-from team.errors import Unfit
-from team.settings import read_settings
 from team.tenants import create_tenant
 
 pytestmark = pytest.mark.team
@@ -40,23 +37,6 @@ def test_a_token_is_shown_once_then_listed_without_itself_then_revoked(owner_dsn
 def test_a_life_that_is_too_long_is_refused(owner_dsn: str) -> None:
     with pytest.raises(UsageError, match="Give 1 to 366"):
         typed(owner_dsn, "token", "create", "ants", "ada", "--days", "1000")
-
-
-def test_settings_of_every_kind_are_read_from_file_and_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "team.toml"
-    file.write_text('proxy_has_tls = true\nquestions_a_minute = 7\nlisten = "[::1]:1"\n', encoding="utf-8")
-    monkeypatch.setenv("ONEIROS_TEAM_QUESTIONS_A_MINUTE", "9")
-    monkeypatch.setenv("ONEIROS_TEAM_TLS_KEY", "key.pem")
-
-    settings = read_settings(file)
-
-    assert (settings.proxy_has_tls, settings.questions_a_minute) == (True, 9)
-    assert (settings.listen, settings.tls_key) == ("[::1]:1", "key.pem")
-    monkeypatch.setenv("ONEIROS_TEAM_PROXY_HAS_TLS", "maybe")
-    with pytest.raises(Unfit, match=r"bool.*proxy_has_tls"):
-        read_settings(file)
 
 
 def test_a_database_that_does_not_answer_is_one_sentence(

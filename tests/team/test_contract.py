@@ -1,13 +1,15 @@
 """The same questions have the same answers on both engines."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from memory_server.document import Answer, Hit
+from memory_server.document import UNAPPROVED, Answer, Hit, SourcePath
 from memory_server.errors import UsageError
+from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
@@ -51,6 +53,7 @@ EXTRA = {
     "topics/machines/printer.md": "# Printer\n\nThe `LaserJet-4` stands in room 12; driver: src/print/driver.py:88.\n",
     "topics/tokyo.md": "# Office in Tokyo\n\n東京都のサーバー is called momiji. The mail relay is not the printer.\n",
     "topics/versions.md": "---\ntags: [mail]\n---\n\n# Versions\n\nmailRelay v1.2.3 replaced mail-relay v1.1.\n",
+    "topics/old.md": "---\nvalidUntil: 2020-05-01\n---\n\n# Old wages\n\nWages were paid in cash by the treasurer.\n",
     "topics/long.md": "# Long\n\n" + "\n\n".join(f"Paragraph {n}: the relay keeps {n} tapes." for n in range(40)),
 }
 
@@ -111,6 +114,26 @@ def test_the_questions_have_answers_and_none(wide: Memory) -> None:
 
     assert found.count(True) >= 40
     assert found.count(False) > 10
+
+
+def test_both_engines_read_and_list_the_same(wide: Memory, wide_team: TeamMemory, wide_tenant: int) -> None:
+    heads = topic_heads(wide.root)
+
+    listed = wide_team.topics(wide_tenant)
+    told = {head.path: wide_team.read(wide_tenant, head.name.upper()) for head in heads}
+    part = wide_team.read(wide_tenant, "long", 3, 5).reading
+
+    assert [(head.name, head.title, head.date, head.namespace, head.path) for head in listed] == [
+        (head.name, head.title, head.date, head.namespace, head.path) for head in heads
+    ]
+    for head in heads:
+        marks = tuple(mark for mark in wide.read(head.name).marks if mark != UNAPPROVED)
+        assert told[head.path].reading == replace(wide.read(head.name), marks=marks)
+        assert told[head.path].commit == "c0ffee"
+    assert told[SourcePath("topics/old.md")].reading.marks == ("held until 2020-05-01",)
+    assert part == replace(wide.read("long", 3, 5), marks=())
+    with pytest.raises(UsageError, match="7-6 was asked for"):
+        wide_team.read(wide_tenant, "mail", 7, 6)
 
 
 def test_answers_stay_the_same_with_a_graph_of_its_own(

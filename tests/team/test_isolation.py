@@ -150,7 +150,7 @@ def test_questions_find_nothing_of_others(team: TeamMemory, garden_tenant: int, 
 def test_what_is_missing_and_what_is_anothers_is_the_same_error(
     team: TeamMemory, garden_tenant: int, other: int
 ) -> None:
-    assert team.read(garden_tenant, "mail").text
+    assert team.read(garden_tenant, "mail").reading.text
     texts = []
     for name in ("mail", "nope"):
         with pytest.raises(NotFound) as caught:

@@ -63,3 +63,17 @@ def test_a_memory_that_is_full_takes_nothing_more(owner_dsn: str, database: Data
 
     with pytest.raises(QuotaExceeded, match="may hold 3"):
         quotas.check_room(asker(garden_tenant, 4))
+
+
+def test_what_is_accepted_and_not_indexed_yet_takes_room_too(owner_dsn: str, database: Database) -> None:
+    """Else people publish more than the index may take, which then stays where it is."""
+    quotas, tenant = Quotas(database, TeamSettings(passages=2)), create_tenant(owner_dsn, "hornets").id
+    other = create_tenant(owner_dsn, "moths").id
+    for whose in (tenant, tenant, other):
+        quotas.check_room(asker(whose, 5))
+        with database.tenant(whose) as connection:
+            connection.execute("insert into outbox(tenant, commit) values(%s, 'c0ffee')", (whose,))
+
+    quotas.check_room(asker(other, 6))
+    with pytest.raises(QuotaExceeded, match="2 more were accepted"):
+        quotas.check_room(asker(tenant, 5))

@@ -15,11 +15,13 @@ import pytest
 import uvicorn
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
+from memory_server.layers.topics import TopicHead, topic_name
+from memory_server.reading import Reading
 from memory_server.search.question import Question
 from team.access.tokens import create_token
 from team.engine.database import Database
 from team.errors import NotFound
-from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus, TopicLine
+from team.memory import TeamAnswer, TeamMemory, TeamReading, TeamStatus
 from team.server.app import create_app, server_of
 from team.server.metrics import Metrics
 from team.settings import TeamSettings
@@ -53,10 +55,14 @@ class Standin(TeamMemory):
         text = self.files.get(tenant, {}).get(path)
         if text is None:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
-        return TeamReading(path, path, "topic", 1, 1, 1, text, COMMIT)
+        lines = LineRange(1, 1)
+        return TeamReading(Reading(SourcePath(path), Layer.TOPIC, path, None, lines, 1, (text,)), COMMIT)
 
-    def topics(self, tenant: int) -> list[TopicLine]:
-        return [TopicLine(path, path, "semantic") for path in self.files.get(tenant, {})]
+    def topics(self, tenant: int) -> list[TopicHead]:
+        return [
+            TopicHead(topic_name(SourcePath(path)), path, None, "", SourcePath(path))
+            for path in self.files.get(tenant, {})
+        ]
 
     def status(self, tenant: int) -> TeamStatus:
         return TeamStatus("a team", len(self.files.get(tenant, {})), 1, COMMIT, COMMIT, 1, "minilm")
