@@ -2,7 +2,7 @@
 
     python -m benchmarks.digests --data ../shared/data [--json FILE]
 
-Every session of the projects below is digested by rules and looked at as text; nothing is searched. In the same run and
+Every session of every project is digested by rules and looked at as text; nothing is searched. In the same run and
 with as many characters, two plain digests: the beginning of the last reply to each request, alone and with the
 beginning of the request. A *kept* thing stands anywhere in the digest:
 
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answers import Asked, as_asked, plain
-from benchmarks.layouts import read_lines
+from benchmarks.layouts import projects_in, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
 from crawler.compress.candidates import command_of, program_of
@@ -35,13 +35,6 @@ from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.words import digest_words
 
-PROJECTS = {  # name -> folder below the data
-    "cipher-box": "transcripts/cipher-box",
-    "entire-cli": "transcripts/entire-cli",
-    "claude-code-log": "transcripts/claude-code-log",
-    "claude-code-viewer": "transcripts/claude-code-viewer",
-    "entireio-skills": "dream_real/entireio-skills",
-}
 KINDS = ("answers", "in a line", "statements", "identifiers", "names", "commits", "commands")
 LONG_SESSION = 20_000  # characters; shorter sessions do not count for the share of their digests
 ENOUGH_WORDS = 0.7  # of a statement in one line
@@ -71,7 +64,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the figures")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="oneiros-digests-") as folder:
-        sessions = [one for name in PROJECTS for one in sessions_of(name, options.data / PROJECTS[name], Path(folder))]
+        projects = projects_in(options.data).items()
+        sessions = [one for name, place in projects for one in sessions_of(name, place, Path(folder))]
     labelled = Labelled(
         [as_asked(row) for row in read_lines(options.data / "eval/answers.jsonl")],
         [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1],
@@ -135,8 +129,9 @@ class Labelled:
 
 def measured(digest: Digest, sessions: Sequence[Session], labelled: Labelled) -> dict[str, dict[str, Any]]:
     """For each project what was kept of what, by kind, and the digests' share of the characters."""
-    kept: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in PROJECTS}
-    long: dict[str, tuple[int, int]] = dict.fromkeys(PROJECTS, (0, 0))
+    projects = list(dict.fromkeys(session.project for session in sessions))
+    kept: dict[str, dict[str, list[bool]]] = {project: {kind: [] for kind in KINDS} for project in projects}
+    long: dict[str, tuple[int, int]] = dict.fromkeys(projects, (0, 0))
     for session in sessions:
         text = digest(session)
         for kind, held in looked_at(text, session, labelled):

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.layouts import read_lines
+from benchmarks.layouts import projects_in, read_lines
 from benchmarks.machine import machine_text
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
@@ -40,12 +40,6 @@ from dream.topics import topics_of
 from memory_server.language.cues import is_agreement
 from memory_server.redaction import Redactor
 
-PROJECTS = (
-    "transcripts/cipher-box",
-    "transcripts/entire-cli",
-    "transcripts/claude-code-log",
-    "dream_real/entireio-skills",
-)
 GOOD, BAD_OF_A_KIND = 100, 30
 PASSED = "Asked before", "Proposed"
 SUGGESTED = re.compile(r'text ("(?:[^"\\]|\\.)*"), quotes: entry (\S+) ("(?:[^"\\]|\\.)*")')
@@ -72,7 +66,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="oneiros-proposals-") as folder, closing(Rejections()) as rejections:
         archive = Path(folder, "archive")
         with Ingester(IngestSettings(archive, Path(folder, "ingest.sqlite"))) as ingester:
-            ingester.ingest([options.data / project for project in PROJECTS])
+            ingester.ingest(list(projects_in(options.data).values()))
         evidence = Evidence(Archive(archive))
         door = door_on(evidence, Archive(archive), Gate(evidence, topics_of({}), rejections, Redactor()))
         labels = [row for row in read_lines(options.data / "dream_real/labels.jsonl") if row["durability"] > 1]
@@ -142,6 +136,8 @@ class Genuine:
 def good_proposals(door: DreamDoor, labels: Sequence[Mapping[str, Any]]) -> list[Recorded]:
     """GOOD labelled statements of all projects, each with one of the freedoms in turn."""
     sure = true_statements(door, labels)
+    if not sure:
+        raise SystemExit("no labelled statement passes in the words of its quote: are its sessions in the data?")
     step = len(sure) / min(GOOD, len(sure))
     chosen = [sure[int(number * step)] for number in range(min(GOOD, len(sure)))]
     return [Recorded(form, FORMS[form](one)) for one, form in zip(chosen, list(FORMS) * GOOD, strict=False)]

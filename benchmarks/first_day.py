@@ -2,7 +2,7 @@
 
     python -m benchmarks.first_day [--data ../shared/data] [--json [FILE]]
 
-A home gets the transcripts of four projects and the rule files of eight public ones. `minutes`: from the start of
+A home gets the transcripts of all projects and the rule files of eight public ones. `minutes`: from the start of
 `oneiros init --all` to the end of `oneiros dream apply`, by which a person at a terminal takes up the first thirty
 statements that `oneiros import` proposed; the daemon indexes beside it, until `indexed_minutes` (`--indexed`).
 `imported`: statements that the import proposed; `accepted_after_start`: statements in topics at the end. `duplicates`
@@ -23,18 +23,12 @@ from typing import Any
 
 from benchmarks.first_day_pointers import measured as pointers_measured
 from benchmarks.first_day_topics import measured as topics_measured
-from benchmarks.layouts import read_lines
+from benchmarks.layouts import projects_in, read_lines
 from benchmarks.machine import machine_text
 from dream.topics import read_topics
 from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House, wait_until
 
-PROJECTS = (
-    "transcripts/cipher-box",
-    "transcripts/entire-cli",
-    "transcripts/claude-code-log",
-    "dream_real/entireio-skills",
-)
 REPOSITORIES = 8
 WANTED = 30  # statements in topics
 PROPOSAL = re.compile(r"\d{4}-\d{2}-\d{2}-\d+")
@@ -69,7 +63,7 @@ def first_day(house: House, data: Path, *, indexed: bool) -> dict[str, Any]:
         topic.unlink()
     house.settle(trusted_roots=[str(house.root)])
     home = house.folder / ".claude" / "projects"
-    transcripts = sum(unpack(data / project, home / Path(project).name) for project in PROJECTS)
+    transcripts = sum(unpack(place, home / name) for name, place in projects_in(data).items())
     folders = list(write_rules(data / "dream_real" / "rules.jsonl", house.folder / "src"))
     begun = time.monotonic()
     house.command("init", "--all", seconds=1_800)

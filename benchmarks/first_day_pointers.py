@@ -6,7 +6,8 @@ A memory a project, of what a reader would keep of its sessions (`pointer_topics
 topics). Own: for a hundred prompts of the same projects a reader said, before anything was run, which statements they
 would want pushed, if any (`pointer_labels.tsv`; prompts that a statement rests on were left out). Foreign: every prompt
 of the other projects, on which nothing should be pushed. The rule was chosen on the first two projects, the others were
-held back. `before` is the rule that pushed the first statement of each passage near the prompt, asked in the same run.
+held back; a project that nobody grouped has one topic and is asked foreign prompts alone. `before` is the rule that
+pushed the first statement of each passage near the prompt, asked in the same run.
 
 Hints and lessons: calls of tools and their errors out of the same sessions, on the own and on the other memories. What
 was pushed at them has no labels.
@@ -18,6 +19,7 @@ import json
 import random
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +27,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.intake import on_disk, unpacked
-from benchmarks.layouts import Case, read_lines
+from benchmarks.layouts import Case, projects_in, read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
 from benchmarks.systems import built_memory, model_text
@@ -41,7 +43,6 @@ from oneiros.hooks.prompt import MAX_PROMPT_CHARS, answer_prompt
 
 TOPICS, LABELS = (Path(__file__).with_name(name) for name in ("pointer_topics.tsv", "pointer_labels.tsv"))
 CHOSEN_ON = ("cipher-box", "claude-code-log")  # projects; the rule did not see the prompts of the others
-FOLDERS = {"entireio-skills": "dream_real"}  # of the prompts; else the transcripts
 POINTER = re.compile(r"^- .*? \((?:topics/\S+|lessons\.md):\d+\): (.*)$", re.MULTILINE)
 CALLS_EACH = 150  # tool calls of a project, and as many errors
 LEAST_SHARE, MOST_BEFORE = 0.75, 3  # of the rule before: of the best passage's score, and how many at most
@@ -99,7 +100,10 @@ def main() -> None:
 
 
 def measured(shared: Path, vectors: Path) -> dict[str, Any]:
-    """Every figure; `pointer_precision` and `foreign_pointers` are of the projects that were held back."""
+    """Every figure; `pointer_precision` and `foreign_pointers` are of the projects that were held back.
+
+    A figure of which the data holds nothing is None.
+    """
     said, lessons = statements_of(shared), lessons_of(shared)
     prompts = {project: list(prompts_of(shared, project)) for project in said}
     calls = {project: list(calls_of(shared, project)) for project in said}
@@ -175,21 +179,26 @@ def count_tools(memory: Memory, calls: Sequence[HookCall], counts: dict[tuple[st
 
 def lessons_of(shared: Path) -> dict[str, list[str]]:
     """By project, the statements that a reader called lessons: they stand in lessons.md too."""
-    labels = {row["id"]: row for row in read_lines(shared / "dream_real" / "labels.jsonl")}
-    found: dict[str, list[str]] = {}
-    for row in table(TOPICS):
-        told = [labels[name] for name in row["statements"].split()]
-        found.setdefault(row["project"], []).extend(str(one["statement"]) for one in told if one["type"] == "lesson")
-    return found
+    kinds = {row["id"]: row["type"] for row in read_lines(shared / "dream_real" / "labels.jsonl")}
+    return {
+        project: [text for topic in topics.values() for name, text in topic.items() if kinds[name] == "lesson"]
+        for project, topics in statements_of(shared).items()
+    }
 
 
 def statements_of(shared: Path) -> dict[str, dict[str, dict[str, str]]]:
     """By project and topic, the statements by id."""
-    texts = {row["id"]: str(row["statement"]) for row in read_lines(shared / "dream_real" / "labels.jsonl")}
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for row in table(TOPICS):
-        of_topic = {name: texts[name] for name in row["statements"].split()}
-        found.setdefault(row["project"], {})[row["topic"]] = of_topic
+    said: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for row in read_lines(shared / "dream_real" / "labels.jsonl"):
+        said[Path(row["corpus"]).name][row["id"]] = row
+    found: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    for topic in table(TOPICS):
+        rows = said[topic["project"]]
+        if names := [name for name in topic["statements"].split() if name in rows]:
+            found[topic["project"]][topic["topic"]] = {name: rows[name]["statement"] for name in names}
+    for project in sorted(said.keys() - found.keys()):
+        kept = {name: row["statement"] for name, row in said[project].items() if row["durability"] > 1}
+        found |= {project: {project: kept}} if kept else {}
     return found
 
 
@@ -206,7 +215,7 @@ def files_of(topics: Mapping[str, Mapping[str, str]], lessons: Sequence[str]) ->
 def prompts_of(shared: Path, project: str) -> Iterator[Prompt]:
     """Every prompt that a person typed in a project's sessions, with a reader's labels where there are some."""
     labelled = {row["entry"]: frozenset(row["wanted"].split()) for row in table(LABELS)}
-    base = shared / FOLDERS.get(project, "transcripts")
+    base = projects_in(shared)[project].parent
     rows = [row for row in read_lines(base / "human_prompts.jsonl") if row["file"].startswith(f"{project}/")]
     for file in sorted({row["file"] for row in rows}):
         records = unpacked(on_disk(base / file)).decode("utf-8").splitlines()
@@ -225,10 +234,10 @@ def text_of(record: Mapping[str, Any]) -> str:
 
 def calls_of(shared: Path, project: str) -> Iterator[HookCall]:
     """Tool calls of a project and results that failed, some of each, as the client tells its hooks of them."""
-    base = shared / FOLDERS.get(project, "transcripts")
+    folder = projects_in(shared)[project]
     before: list[HookCall] = []
     after: list[HookCall] = []
-    for file in sorted((base / project).rglob("*.jsonl*")):
+    for file in sorted(folder.rglob("*.jsonl*")):
         for line in unpacked(file).decode("utf-8", "replace").splitlines():
             for part in parts_of(line):
                 if part.get("type") == "tool_use":
@@ -257,8 +266,8 @@ def table(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream, delimiter="\t"))
 
 
-def mean_of(values: Sequence[float]) -> float:
-    return round(fmean(values), 4) if values else 0.0
+def mean_of(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 4) if values else None
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def measured(data: Path) -> dict[str, Any]:
     topics = right_topic(projects)
     doubles = duplicates(projects, embed)
     return {
-        "right_topic": topics["all"]["right"],
+        "right_topic": topics["all"].get("right"),
         "duplicates": doubles["left"],
         "topics_of_subjects": topics,
         "doubles_by_sort": doubles["of"],
@@ -67,7 +67,7 @@ def measured(data: Path) -> dict[str, Any]:
 
 
 def read_projects(data: Path) -> list[Project]:
-    """The ten projects."""
+    """The labelled projects that the data holds: all ten of them, or those that it shares."""
     labels = {row["id"]: row for row in table(LABELS)}
     rules, said = defaultdict(list), defaultdict(list)
     for rule in read_lines(data / "dream_real/rules.jsonl"):
@@ -86,8 +86,13 @@ def read_projects(data: Path) -> list[Project]:
                 Item(row["text"], above, row["file"])
                 for row, above in zip(rules[name], headings_of(name, len(ids)), strict=True)
             ]
-        subjects = {place: labels[key]["subject"] for place, key in enumerate(ids) if key in labels}
-        assert all(items[place].text.startswith(labels[ids[place]]["text"]) for place in subjects), name
+        subjects = {
+            place: labels[key]["subject"]
+            for place, (key, item) in enumerate(zip(ids, items, strict=True))
+            if key in labels and item.text.startswith(labels[key]["text"])
+        }
+        if not subjects:
+            continue
         half = next(row["half"] for key, row in labels.items() if key.rpartition(":")[0] == name)
         projects.append(Project(name, half == "held-out", tuple(ids), tuple(items), subjects))
     return projects
@@ -147,6 +152,8 @@ def judged(projects: Sequence[Project], group: Grouping) -> dict[str, float]:
         sums.update({"topics": len(groups), "statements": len(project.items)})
         sums.update(counts_of(groups, project.subjects))
     labelled = sums["labelled"]
+    if not labelled:
+        return {}
     return {
         "right": sums["right"] / labelled,
         "purity": sums["pure"] / labelled,
@@ -202,7 +209,7 @@ def duplicates(projects: Sequence[Project], embed: Embed | None) -> dict[str, An
         kept += sum(place is None for place in same)
         dropped += sum(place is not None for place in same[: len(texts)])
     of = {sort: {"planted": planted[sort], "left": left[sort]} for sort in planted}
-    return {"left": left.total() / kept, "of": of, "dropped_beside": dropped}
+    return {"left": left.total() / kept if kept else None, "of": of, "dropped_beside": dropped}
 
 
 def in_another_form(text: str) -> str:

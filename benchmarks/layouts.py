@@ -68,6 +68,20 @@ def load_cases(layout: str, data: Path, queries: Path | None) -> Iterator[Case]:
     return loaders[layout](data)
 
 
+def projects_in(data: Path) -> dict[str, Path]:
+    """The folders of the projects of which a set of data holds real sessions, by name; cases made by hand are none.
+
+    Ends the program where there is none: figures of nothing would look like figures.
+    """
+    places = [place for kind in ("transcripts", "dream_real") for place in sorted((data / kind).glob("*/"))]
+    found = {
+        place.name: place for place in places if place.name != "negatives" and not place.name.endswith("-fixtures")
+    }
+    if not found:
+        raise SystemExit(f"no folder with sessions of a project below {data}/transcripts or {data}/dream_real")
+    return found
+
+
 def read_any(file: Path) -> str:
     """A text file, plain or compressed with xz."""
     if file.suffix == ".xz":

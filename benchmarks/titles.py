@@ -11,10 +11,11 @@ import argparse
 import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.digests import PROJECTS, sessions_of
+from benchmarks.digests import sessions_of
+from benchmarks.layouts import projects_in
 from benchmarks.machine import machine_text
 from crawler.archive.store import Archive
 from crawler.compress.extractive import compress_extractively
@@ -38,13 +39,14 @@ def main() -> None:
     options = parser.parse_args()
     subjects = read_subjects()
     print(machine_text())
-    found = {project: titles_of(project, options.data / PROJECTS[project], subjects) for project in PROJECTS}
+    found = {project: titles_of(project, place, subjects) for project, place in projects_in(options.data).items()}
     for project, titles in found.items():
         print(f"  {project:<20}{share_of_bad_titles(titles, subjects):>7.3f} of {len(titles)}")
         for session, title in titles.items():
-            if options.list or is_bad(title, subjects[session]):
-                print(f"    {'bad' if is_bad(title, subjects[session]) else '':<5}{session}  {title}")
-    shares = {name: share_of_bad_titles(joined(found, names), subjects) for name, names in parts().items()}
+            is_told = is_bad(title, subjects.get(session))
+            if options.list or is_told:
+                print(f"    {'bad' if is_told else '':<5}{session}  {title}")
+    shares = {name: share_of_bad_titles(joined(found, names), subjects) for name, names in parts(found).items()}
     print("  " + ", ".join(f"{name} {share:.3f}" for name, share in shares.items()))
     if options.json:
         options.json.write_text(json.dumps({"bad_titles": shares, "titles": found}, indent=1), encoding="utf-8")
@@ -56,25 +58,22 @@ def read_subjects() -> Subjects:
 
 
 def titles_of(project: str, transcripts: Path, subjects: Subjects) -> dict[str, str]:
-    """The titles of a project's labelled sessions, each digested as it would be."""
+    """The titles of a project's labelled sessions, each digested as it would be; where none is labelled, of all."""
     with tempfile.TemporaryDirectory(prefix="oneiros-titles-") as scratch:
         digests = [
             compress_extractively(s.turns, s.facts, s.record) for s in sessions_of(project, transcripts, Path(scratch))
         ]
-    return {one.session_id[:8]: one.title for one in digests if one.session_id[:8] in subjects}
+    titles = {one.session_id[:8]: one.title for one in digests}
+    return {session: title for session, title in titles.items() if session in subjects} or titles
 
 
 def share_of_bad_titles(titles: Mapping[str, str], subjects: Subjects) -> float:
-    return sum(is_bad(title, subjects[session]) for session, title in titles.items()) / max(len(titles), 1)
+    return sum(is_bad(title, subjects.get(session)) for session, title in titles.items()) / max(len(titles), 1)
 
 
-def is_bad(title: str, subject: re.Pattern[str]) -> bool:
-    return is_bad_in_form(title) or not subject.search(title)
-
-
-def is_bad_in_form(title: str) -> bool:
-    """Whether a title tells nothing, whatever the session was about."""
-    return title == WITHOUT_WORDS or bool(BARE.fullmatch(title))
+def is_bad(title: str, subject: re.Pattern[str] | None) -> bool:
+    """Whether a title tells nothing: by its form and, where the session is labelled, by what it does not name."""
+    return title == WITHOUT_WORDS or bool(BARE.fullmatch(title) or (subject and not subject.search(title)))
 
 
 def bad_titles_of(archive: Archive) -> list[bool]:
@@ -84,17 +83,14 @@ def bad_titles_of(archive: Archive) -> list[bool]:
         turns = list(archive.turns(session_id))
         if any(turn.role is Role.PERSON and turn.text for turn in turns):
             title = compress_extractively(turns, facts_of(turns), archive.record(session_id)).title
-            subject = subjects.get(session_id[:8])
-            found.append(is_bad(title, subject) if subject else is_bad_in_form(title))
+            found.append(is_bad(title, subjects.get(session_id[:8])))
     return found
 
 
-def parts() -> dict[str, Sequence[str]]:
-    return {
-        "chosen on": CHOSEN_ON,
-        "left out": [one for one in PROJECTS if one not in CHOSEN_ON],
-        "all": list(PROJECTS),
-    }
+def parts(projects: Iterable[str]) -> dict[str, list[str]]:
+    chosen = [one for one in projects if one in CHOSEN_ON]
+    rest = [one for one in projects if one not in CHOSEN_ON]
+    return {"chosen on": chosen, "left out": rest, "all": [*chosen, *rest]}
 
 
 def joined(found: Mapping[str, Mapping[str, str]], projects: Sequence[str]) -> dict[str, str]:

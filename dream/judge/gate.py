@@ -21,7 +21,7 @@ from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
 from dream.records import LESSON_LEAD, Candidate, Given, Kind, Quote, Told, Written
-from dream.statements.acts import SILENT, clauses_of
+from dream.statements.acts import SILENT, Act, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.values import ValueKind, values_in
@@ -195,7 +195,9 @@ def is_said(turn: Turn, quote: Quote) -> bool:
     """Whether a quote of a person's turn lies in clauses of their own that state something or ask for it for good."""
     inside = [c for c in clauses_of(turn) if c.own < quote.end and quote.first < c.end]
     covered = sum(min(c.end, quote.end) - max(c.own, quote.first) for c in inside)
-    return bool(inside) and covered * 2 > quote.end - quote.first and not any(c.act in SILENT for c in inside)
+    if any(c.act in SILENT or (c.act is Act.CHOOSES and quote.end < c.end - 1) for c in inside):
+        return False  # a question without the answer that was chosen is not theirs; the mark behind that may be missing
+    return bool(inside) and covered * 2 > quote.end - quote.first
 
 
 def _about_text(candidate: Candidate) -> Iterator[Refusal]:

@@ -1,5 +1,6 @@
 """What a person says elsewhere than in a prompt: answers, reasons of refusals, arguments, picked options."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from crawler.transcripts.turns import Role
 from dream.evidence import SessionTurns, picked_in
 from dream.extract import find_candidates, lessons_from, mistakes_in
-from dream.judge.gate import Gate
+from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
 from dream.records import Kind
 from dream.statements.acts import clauses_of
@@ -54,6 +55,23 @@ def test_a_chosen_answer_is_one_statement_with_its_question_and_passes_the_gate(
     assert candidate.text == "How many old versions should a file keep: 10 versions."
     assert candidate.quotes[0].text == f'"{QUESTION}"="10 versions"'
     assert gate.check(candidate) == ()
+
+
+def test_the_question_without_the_answer_that_was_chosen_is_not_theirs(tmp_path: Path) -> None:
+    question = "Should the files of the old client be deleted too?"
+    session, gate = session_of(
+        tmp_path, assistant(1, asked(question, "no", "yes")), answered(2, question, "no"),
+    )  # fmt: skip
+    [candidate] = find_candidates(session)
+    [quote] = candidate.quotes
+    without_mark = replace(quote, end=quote.end - 1, text=quote.text[:-1])
+    alone = replace(quote, end=quote.end - len('"="no"'), text=quote.text.removesuffix('"="no"'))
+
+    told = [gate.check(replace(candidate, quotes=(one,))) for one in (quote, without_mark)]
+    cut = gate.check(replace(candidate, text="The files of the old client be deleted too.", quotes=(alone,)))
+
+    assert told == [(), ()]
+    assert RefusalReason.NOT_SAID in {refusal.reason for refusal in cut}
 
 
 def test_a_typed_answer_is_the_persons_alone(tmp_path: Path) -> None:
