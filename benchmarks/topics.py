@@ -41,10 +41,6 @@ from memory_server.settings import PersonSettings
 QUESTIONS = Path(__file__).parent / "topic_questions.jsonl"
 SHIPPED_SET, SHIPPED_MEMORY = "shipped", Path(__file__).parents[1] / "memory"
 LABELS = "dream_real/labels.jsonl"
-PROJECTS = (
-    *("transcripts/cipher-box", "transcripts/entire-cli", "transcripts/claude-code-log"),
-    "dream_real/entireio-skills",
-)
 LEAST_DURABILITY = 2  # of a label that a person would keep
 SHARES = ("topic_first", "marked", "answered", "silent", "fts5_first")
 HARM = ("session_at_1", "answer_at_1", "answer_at_3", "topic_first", "silent")
@@ -75,7 +71,7 @@ def main() -> None:
     labels = list(read_lines(options.shared / LABELS))
     questions = read_questions(labels)
     past = [as_asked(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
-    folders = [(options.shared / project).resolve() for project in PROJECTS]
+    folders = [(options.shared / project).resolve() for project in dict.fromkeys(row["corpus"] for row in labels)]
     with kept_memory(folders, options.cache.resolve()) as memory:
         without = harm(memory, past)
         with with_topics(memory, topics_of(labels)) as extended:
@@ -90,7 +86,8 @@ def main() -> None:
 
 
 def read_questions(labels: Sequence[Mapping[str, Any]]) -> list[TopicQuestion]:
-    """The questions; the answer of one that names a label is the label's statement."""
+    """The questions of what is there; the answer of one that names a label is the label's statement."""
+    there = {SHIPPED_SET, *(Path(row["corpus"]).name for row in labels)}
     statements = {row["id"]: ((plain(row["statement"]),),) for row in labels}
     return [
         TopicQuestion(
@@ -101,6 +98,7 @@ def read_questions(labels: Sequence[Mapping[str, Any]]) -> list[TopicQuestion]:
             statements[row["label"]] if "label" in row else tuple(tuple(map(plain, group)) for group in row["must"]),
         )
         for row in read_lines(QUESTIONS)
+        if row["set"] in there and row.get("label", "") in {"", *statements}
     ]
 
 
