@@ -11,6 +11,8 @@ from psycopg import sql
 from team.errors import NotFound, TeamError
 
 SHARED_UP_TO = 20_000  # passages of a tenant whose vectors are scanned: exact, and as quick as a graph
+GRAPH_KB = 768 * 1024  # of memory while a graph is made, 1.5 a passage; the server's own setting where it is more
+GRAPH_CARE = 128  # among so many a passage gets its neighbours: among 64 (pgvector) some get too few to be found
 
 
 class NameTaken(TeamError):
@@ -62,6 +64,7 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
     One that has its own keeps it. `shared_up_to`: passages, in the place of SHARED_UP_TO.
     """
     own, number = sql.Identifier(f"embedding_{tenant}"), sql.Literal(tenant)
+    care = sql.SQL(f"ef_construction = {GRAPH_CARE}")
     with psycopg.connect(owner_dsn) as connection:
         row = connection.execute(
             "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s,"
@@ -73,7 +76,11 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
         ).fetchone()
         if row is None or not row[0] or dimensions is None:
             return False
-        connection.execute("set local maintenance_work_mem = '512MB'")
+        connection.execute(
+            "select set_config('maintenance_work_mem', %s, true) from pg_settings"
+            " where name = 'maintenance_work_mem' and setting::bigint < %s",
+            (f"{GRAPH_KB}kB", GRAPH_KB),
+        )
         moving = (
             "create table {own} (like embedding including all)",
             "insert into {own} select * from embedding_shared where tenant = {number}",
@@ -85,12 +92,12 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
         )
         for statement in (
             *(moving if row[1] else ()),
-            "create index {graph} on {own} using hnsw ((vector::halfvec({size})) halfvec_ip_ops)",
+            "create index {graph} on {own} using hnsw ((vector::halfvec({size})) halfvec_ip_ops) with ({care})",
             "update tenant set is_apart = true, generation = generation + 1 where id = {number}",
             "analyze {own}",
         ):
             size, graph = sql.SQL(str(int(dimensions[0]))), sql.Identifier(graph_of(tenant))
-            connection.execute(sql.SQL(statement).format(own=own, number=number, size=size, graph=graph))
+            connection.execute(sql.SQL(statement).format(own=own, number=number, size=size, graph=graph, care=care))
     return True
 
 

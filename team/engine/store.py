@@ -25,14 +25,14 @@ CHUNK = (
     " person_chars"
 )
 # the inner product with the sign changed: vectors are of length 1
-NEAR = "select id from embedding where tenant = %s and layer = %s order by vector <#> %s limit %s"
+NEAR = "select id from embedding where tenant = %s and layer = any(%s) order by vector <#> %s limit %s"
 NEAR_BY_GRAPH = (
-    "select id from embedding where tenant = %s and layer = %s"
+    "select id from embedding where tenant = %s and layer = any(%s)"
     " order by vector::halfvec({d}) <#> %s::halfvec({d}) limit %s"
 )
 NEAR_OF_SOURCES = (
     "with named as materialized"
-    " (select id, vector from embedding where tenant = %s and layer = %s and source = any(%s))"
+    " (select id, vector from embedding where tenant = %s and layer = any(%s) and source = any(%s))"
     " select id from named order by vector <#> %s limit %s"
 )
 
@@ -141,16 +141,13 @@ class TeamIndices:
     ) -> list[int] | None:
         """The rows nearest to a question: of named sources exactly, else by a tenant's graph where it has one."""
         vector, tenant = written(question), self.ledger.tenant
-        found: list[int] = []
-        for layer in layers:
-            if sources is not None:
-                select = NEAR_OF_SOURCES
-                named: tuple[object, ...] = (tenant, layer, listed(sources), vector, limit)
-            else:
-                select = NEAR_BY_GRAPH if self.ledger.heads.is_apart else NEAR
-                named = (tenant, layer, vector, limit)
-            found += [row for (row,) in self.seen.rows(select.replace("{d}", str(len(question))), *named)]
-        return found
+        if sources is not None:
+            select = NEAR_OF_SOURCES
+            named: tuple[object, ...] = (tenant, list(layers), listed(sources), vector, limit)
+        else:
+            select = NEAR_BY_GRAPH if self.ledger.heads.is_apart else NEAR
+            named = (tenant, list(layers), vector, limit)
+        return [row for (row,) in self.seen.rows(select.replace("{d}", str(len(question))), *named)]
 
 
 class NoTypedLines:
