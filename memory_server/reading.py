@@ -8,9 +8,8 @@ from memory_server.chunking import split_lines
 from memory_server.document import Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import SessionStore, raw_path, session_of_path
-from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
-from memory_server.layers.topics import SourceFile, as_document, find_sources, read_text, topic_name
+from memory_server.layers.topics import SourceFile, find_sources, read_document, read_text, topic_name
 from memory_server.root.paths import MemoryRoot
 
 TURNS_READ = 20  # of an archived session, where no end is named
@@ -46,9 +45,8 @@ def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
 ) -> Reading:
     """Lines of a source that was found; raises as `read_lines` does."""
-    text = read_text(root.file(source.path))
-    document = as_document(source, parse_frontmatter(text))
-    lines = split_lines(text)
+    document = read_document(root, source)
+    lines = split_lines(read_text(root.file(source.path)))
     count = max(1, len(lines))  # an empty file has one empty line
     first = max(1, first)
     last = min(count, last if last is not None else count)

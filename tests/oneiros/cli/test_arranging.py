@@ -68,6 +68,15 @@ def test_topics_are_merged_and_split(oneiros: Oneiros) -> None:
     assert oneiros("recall", "--no-daemon", "which port does it listen on")[0] == 0
 
 
+def test_a_merge_tells_which_fields_go(oneiros: Oneiros, tmp_path: Path) -> None:
+    relay = "---\ntitle: Relay\ntags: [mta]\n---\n\n# Relay\n\nIt needs TLS.\n"
+    (tmp_path / "mem" / "topics" / "relay.md").write_text(relay, encoding="utf-8")
+
+    _, out, _ = oneiros("topics", "merge", "1", "relay", "--into", "1")
+
+    assert '  goes with the frontmatter, git keeps it:\n    topics/relay.md tags: ["mta"]\n' in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "what"),
     [
@@ -92,6 +101,15 @@ def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyP
     monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
 
     assert oneiros("topics", "--json")[0] == 0
+
+
+@pytest.mark.parametrize("option", ["--mif", "--approved"])
+def test_an_export_to_no_place_says_so(oneiros: Oneiros, tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    code, _, error = oneiros("export", option, "file/below")
+
+    assert code == 2 and error.startswith("file/below cannot be written (") and "Name another place." in error
 
 
 def test_topics_go_out_as_mif_and_come_back_with_their_ids(oneiros: Oneiros, tmp_path: Path) -> None:
