@@ -98,5 +98,7 @@ def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
     checked_path(decisions.root, path)
     if path not in texts:
         known = ", ".join(topic_name(one) for one in texts if one.startswith("topics/"))  # type: ignore[arg-type]
-        raise UsageError(f"there is no topic named {name!r}", remedy=f"Name one of these: {known}")
+        raise UsageError(
+            f"there is no topic named {name!r}", remedy=f"Name one of these: {known}" if known else "There are none yet"
+        )
     return path

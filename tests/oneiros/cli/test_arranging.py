@@ -97,6 +97,12 @@ def test_what_cannot_be_done_is_told(oneiros: Oneiros, arguments: tuple[str, ...
     assert (found, what in error, names(oneiros)) == (code, True, before), error
 
 
+def test_a_memory_without_topics_says_so(oneiros: Oneiros, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "mem" / "topics")
+
+    assert oneiros("topics", "mv", "mail", "post")[2] == "there is no topic named 'mail'. There are none yet.\n"
+
+
 def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
 
