@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memory_server.chunking import split_lines
-from memory_server.document import Layer, LineRange, SourcePath
+from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import SessionStore, raw_path, session_of_path
-from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.sessions import read_session as session_file
-from memory_server.layers.topics import SourceFile, as_document, find_sources, read_text, topic_name
+from memory_server.layers.topics import SourceFile, find_sources, read_document, read_text, topic_name
 from memory_server.root.paths import MemoryRoot
 
 TURNS_READ = 20  # of an archived session, where no end is named
@@ -46,24 +45,23 @@ def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
 ) -> Reading:
     """Lines of a source that was found; raises as `read_lines` does."""
-    return reading_of(source, read_text(root.file(source.path)), first, last, today)
+    return reading_of(read_document(root, source), read_text(root.file(source.path)), first, last, today)
 
 
-def reading_of(source: SourceFile, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
-    """Lines of a source's text. Raises UsageError as `read_lines` does."""
-    document = as_document(source, parse_frontmatter(text))
+def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
+    """Lines of a document's text. Raises UsageError as `read_lines` does."""
     lines = split_lines(text)
     count = max(1, len(lines))  # an empty file has one empty line
     first = max(1, first)
     last = min(count, last if last is not None else count)
     if first > count or last < first:
         raise UsageError(
-            f"{source.path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
+            f"{document.path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
         )
     outside = document.interval.outside(today) if today else ""
     return Reading(
-        source.path,
-        source.layer,
+        document.path,
+        document.layer,
         document.title,
         document.date,
         LineRange(first, last),

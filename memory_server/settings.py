@@ -253,7 +253,7 @@ def _described(kind: inspect.Type) -> str:
         case inspect.StructType(fields=fields):
             return f"a table of {', '.join(one.name for one in fields)}, whose roots begin with / or ~/"
         case inspect.LiteralType(values=values):
-            return f"one of: {', '.join(map(str, values))}"
+            return f"one of: {', '.join(str(value) or repr('') for value in values)}"
         case inspect.EnumType(cls=members):
             return f"one of: {', '.join(map(str, members))}"
         case inspect.VarTupleType(item_type=item):

@@ -13,6 +13,7 @@ from oneiros.environment import Environment
 from oneiros.light.endpoint import DaemonUnreachable, connected, read_token, request, started, state_folder
 
 ANSWER_SECONDS = 120.0
+UNAUTHORIZED = 401  # not http.HTTPStatus, whose import costs a question a millisecond
 ROUTES = {Search.RECALL: "/api/recall", Search.MEANING: "/api/search", Search.EXACT: "/api/exact"}
 KINDS: dict[str, type[OneirosError]] = {kind.__name__: kind for kind in (UsageError, ContentError, NeedsRepair)}
 
@@ -48,12 +49,15 @@ class Client:
         if connection is None:
             raise DaemonLost
         content = json.dumps(body).encode() if body is not None else b""
+        state = state_folder(self._variables, self._root)
         try:
-            token = read_token(state_folder(self._variables, self._root))
-            status, text = request(connection, token, method, path, content, seconds)
+            status, text = request(connection, read_token(state), method, path, content, seconds)
             answer = json.loads(text)
         except (OSError, ValueError) as error:
             raise DaemonLost from error
+        if status == UNAUTHORIZED:
+            what, remedy = "it does not open the daemon that runs", "Check its rights, or end the daemon: oneiros stop"
+            raise NeedsRepair(what, where=Path(state) / "token", remedy=remedy)
         if status >= 400 and "error" in answer:
             told = answer["error"]
             kind = KINDS.get(told.get("kind"), NeedsRepair)

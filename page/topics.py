@@ -105,7 +105,8 @@ class _Topics:
         return self._render(
             "topic_rows.html" if first else "topics.html",
             topics=[ListedTopic(one, self._root.file(one.path).stat().st_size, waiting[one.path]) for one in part],
-            total=len(heads),
+            total=sum(head.name != "lessons" for head in heads),
+            has_lessons=any(head.name == "lessons" for head in heads),
             following=first + PAGE if first + PAGE < len(heads) else 0,
         )
 

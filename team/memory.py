@@ -10,7 +10,8 @@ from memory_server.document import Answer, Layer, SourcePath
 from memory_server.embedding.in_use import ModelInUse
 from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
-from memory_server.layers.topics import SourceFile, TopicHead, by_name, topic_name
+from memory_server.layers.mif import parse_frontmatter
+from memory_server.layers.topics import SourceFile, TopicHead, as_document, by_name, topic_name
 from memory_server.reading import Reading, reading_of
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
@@ -101,8 +102,8 @@ class TeamMemory:
         if row is None:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
         found, layer, text, commit = row
-        source = SourceFile(SourcePath(found), Layer(layer))
-        return TeamReading(reading_of(source, text, first, last, self._now().date()), commit)
+        document = as_document(SourceFile(SourcePath(found), Layer(layer)), parse_frontmatter(text))
+        return TeamReading(reading_of(document, text, first, last, self._now().date()), commit)
 
     def topics(self, tenant: int) -> list[TopicHead]:
         """The topics of a tenant, as `topic_heads` lists them but for the summaries, which stand in the texts."""

@@ -5,11 +5,12 @@ a section a topic. Pure text in and out; who decides and how it is written is `d
 """
 
 import datetime as dt
+import json
 import posixpath
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dream.judge.compare import topic_path
 from dream.proposals.links import Moves, anchor_of, relinked
@@ -19,10 +20,11 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, new_frontmatter, parse_frontmatter, set_field
+from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter, set_field
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
 
 MOST_NAMED = 4  # topics from which on they are counted
+OF_A_FILE = frozenset({"id", "title", "created", "modified"})  # a section needs none, and its heading is the title
 Texts = Mapping[str, str]  # by path, every file of layer 1
 
 
@@ -33,6 +35,7 @@ class Arrangement:
     what: str  # in words
     files: Mapping[str, str | None]  # those that change, new ones first; None: it goes
     homes: Mapping[str, tuple[str, ...]]  # where a topic's statements may be found, by the path it had
+    left_out: tuple[str, ...] = ()  # what frontmatters said that stands nowhere any more, a line a field
 
 
 def moved(texts: Texts, old: str, new: str) -> Arrangement:
@@ -67,7 +70,9 @@ def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> A
     files: dict[str, str | None] = {into: head + _body(whole.lines, whole.notes)}
     files |= dict.fromkeys(parts)
     homes = dict.fromkeys(sources, (into,))
-    return _arranged(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
+    done = _arranged(texts, f"Merge {' and '.join(dict.fromkeys(sources))} into {into}", files, moves, homes)
+    kept = parse_frontmatter(head).fields
+    return replace(done, left_out=tuple(line for path, part in parts.items() for line in _left_out(path, part, kept)))
 
 
 def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str = "") -> Arrangement:
@@ -224,6 +229,13 @@ def _founded(path: str, title: str, today: dt.date, source: _Parts) -> tuple[str
         if isinstance(held, Mapping) and isinstance(held.get(key), str):
             head = set_field(head, f"provenance.{key}", str(held[key]))
     return head, _Parts(head, lines, {}, source.fields)
+
+
+def _left_out(path: str, part: _Parts, kept: Mapping[str, Value]) -> Iterator[str]:
+    """The fields of a topic that its new file does not say: the file's own may hold for more than a section."""
+    for key, value in part.fields.fields.items():
+        if key not in OF_A_FILE and kept.get(key) != value:
+            yield f"{path} {key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
 
 
 def _without_title(lines: Sequence[str], title: str) -> list[str]:

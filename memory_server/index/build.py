@@ -171,7 +171,10 @@ class Indexer:
     def _read_one(self, source: SourceFile, report: Report) -> None:
         state = self._state_of(source.path)
         if state is None:
-            self._ledger.remove_source(source.path)  # it went while the run was under way
+            self._ledger.remove_source(source.path)
+            if os.path.lexists(self._root.file(source.path)):  # else it went while the run was under way
+                what = "the file cannot be read"
+                report.problems.append(Problem(source.path, 1, what, "Check its rights", "unreadable"))
             return
         known = self._ledger.source_state(source.path)
         if known and known.content_hash == state.content_hash:

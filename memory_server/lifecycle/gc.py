@@ -8,14 +8,16 @@ Topics are never in a plan.
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from memory_server.document import LineRange, SourcePath
+from memory_server.layers.episodes import exchange_file
 from memory_server.layers.sessions import ARCHIVED, subject_of
 from memory_server.layers.topics import markdown_files
 from memory_server.lifecycle.aliveness import Aliveness
 from memory_server.lifecycle.marks import Level, LevelChange, LifeMark, MarksHeld, Range, add_mark, decided
 from memory_server.lifecycle.strength import Strength
-from memory_server.machine.files import move
+from memory_server.machine.files import is_plain_file, move
 from memory_server.root.paths import MemoryRoot
 
 BELOW = 0.1  # strength below which turns fade; the ancestors' threshold
@@ -159,11 +161,18 @@ def settle(root: MemoryRoot) -> None:
     away = {path for path, change in decided(root.marks).levels.items() if change.level is Level.ATTIC}
     for path in away:
         if (root.path / path).exists():
-            move(root.path / path, root.path / in_attic(path))
+            _move_whole(root.path / path, root.path / in_attic(path))
     for file in markdown_files(root.attic):
         home = root.path / home_of(root.relative(file))
         if str(home.relative_to(root.path)) not in away and not home.exists():
-            move(file, home)
+            _move_whole(file, home)
+
+
+def _move_whole(file: Path, new: Path) -> None:
+    """Moves a file behind what it was made from, so that a kill between leaves it where it is found again."""
+    if is_plain_file(exchange_file(file)):
+        move(exchange_file(file), exchange_file(new))
+    move(file, new)
 
 
 def in_attic(path: str) -> str:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 
-from memory_server.document import Filter
+from memory_server.document import TYPES, Filter
 from memory_server.escaping import shown_line
 from memory_server.search.question import LISTS
 
@@ -18,7 +18,7 @@ def unknown_values(values_of: Callable[[str], set[str]], wanted: Filter) -> Iter
     asked = {field: getattr(wanted, LISTS[field]) for field in LISTS if field != "layer"}
     for field, values in asked.items():
         if values:
-            known = set(map(_plain, values_of(field)))
+            known = set(map(_plain, values_of(field))).union(TYPES if field == "type" else ())
             folded = {name.casefold() for name in known}
             yield from (_sentence(field, value, known) for value in values if _plain(value).casefold() not in folded)
 

@@ -332,14 +332,19 @@ def export(
     environment: Environment = context.obj
     decisions = decisions_of(environment)
     redactor = Redactor(environment.person.deny_words)
-    if mif is not None and approved is None:
-        sent = write_bundle(decisions, environment.working_folder / mif, redactor)
-        _tell_written(sent.left_out, sent.files, "topics")
-    elif approved is not None and mif is None:
-        done = export_approved(decisions, environment.working_folder / approved, redactor)
-        _tell_written(done.left_out, done.lines, "statements")
-    else:
-        raise UsageError("say what to write", remedy="Either `--approved FILE` or `--mif FOLDER`")
+    try:
+        if mif is not None and approved is None:
+            sent = write_bundle(decisions, environment.working_folder / mif, redactor)
+            _tell_written(sent.left_out, sent.files, "topics")
+        elif approved is not None and mif is None:
+            done = export_approved(decisions, environment.working_folder / approved, redactor)
+            _tell_written(done.left_out, done.lines, "statements")
+        else:
+            raise UsageError("say what to write", remedy="Either `--approved FILE` or `--mif FOLDER`")
+    except (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError) as error:
+        raise UsageError(
+            f"{mif or approved} cannot be written ({error.strerror})", remedy="Name another place"
+        ) from error
 
 
 def _tell_written(left_out: Sequence[str], count: int, what: str) -> None:

@@ -58,7 +58,7 @@ def init(
     root = environment.choice.root if folder is None else environment.root_at(folder)
     is_new = not root.index_page.exists()
     if _needs_consent(environment, root):
-        require_person(environment, f"make and trust the memory {root.path}")
+        require_person(environment, f"make and trust the memory {root.path}", is_setting=True)
     settings = read_memory_settings(root.settings)
     files = chosen_model(model or settings.model, environment.catalogue, download=download)
     for line in found_memory(root, files.card.name, with_example=example):
@@ -127,7 +127,7 @@ def trust(
     path = environment.root_at(folder).path
     if not remove and not (path / "MEMORY.md").is_file():
         raise UsageError("there is no MEMORY.md in that folder", where=path, remedy="Name the folder of a memory")
-    require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}")
+    require_person(environment, f"{'trust no longer' if remove else 'trust'} {path}", is_setting=True)
     if remove:
         trusted_without(environment.person_file, environment.person, path)
         talk(f"Not trusted any more: {path}")
@@ -183,7 +183,7 @@ def config(
         require_memory(root)
     parsed = parse_setting(kind, key, value)
     if key in PERSON_SETTINGS:
-        require_person(environment, f"set {key} to {value}")
+        require_person(environment, f"set {key} to {value}", is_setting=True)
     change_setting(file, key, parsed, follow=is_own)
     talk(f"{key} = {value}, in {file}")
     if key in ("model", "late_model"):

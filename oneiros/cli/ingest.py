@@ -221,7 +221,8 @@ def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) ->
     is_settled = wanted.agent in environment.person.agents and not wanted.paths
     if wanted.agent and not is_settled and not wanted.dry_run:
         places = ", ".join(str(place) for place in places_of(environment, wanted))
-        require_person(environment, f"take in conversations of {SOURCES[wanted.agent].TITLE}: {places}")
+        what = f"take in conversations of {SOURCES[wanted.agent].TITLE}: {places}"
+        require_person(environment, what, is_setting=True)
 
 
 def announce_cost(environment: Environment, wanted: Wanted) -> None:

@@ -1,6 +1,7 @@
 """Reading: `read` and `topics`. The daemon is asked first; where none answers, the memory is opened here."""
 
 import re
+import shlex
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -91,7 +92,10 @@ def topics(
         data(f"{'  ' if below else ''}{name}  {head['date'] or ' ' * 10}  {shown_line(head['summary'])}")
     own = [head for head in heads if head["name"] != "lessons"]
     beside = " and the lessons" if len(own) < len(heads) else ""
-    talk(f"{len(own)} topics{beside}. Read one: oneiros read {heads[0]['name']}" if heads else "No topics yet.")
+    if not heads:
+        talk("No topics yet.")
+        return
+    talk(f"{len(own)} topics{beside}. Read one: oneiros read {shlex.quote(heads[0]['name'])}")
 
 
 def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:

@@ -1,5 +1,6 @@
 """Asking: `recall`, `search`, `exact`. The daemon answers; it is started where none runs."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Annotated
@@ -168,7 +169,7 @@ def print_answer(answer: Answer, style: Callable[..., str], *, explain: bool) ->
     if explain and answer.terms:
         talk(f"Words looked up: {', '.join(answer.terms)}")
     note = f" {with_commands(answer.note)}" if answer.note else ""
-    talk(f"{count}.{note} Read on: oneiros read {first.path}:{first.lines.first}")
+    talk(f"{count}.{note} Read on: oneiros read {shlex.quote(f'{first.path}:{first.lines.first}')}")
 
 
 def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:

@@ -60,6 +60,18 @@ def test_a_merged_topic_becomes_a_section_with_footnotes_of_its_own() -> None:
     assert text.endswith("[^a]: person in session s, entry e\n[^1-2]: Another.\n") and "[relay](mail.md#tls)" in text
 
 
+def test_a_merge_says_what_frontmatters_lose() -> None:
+    ends = "temporal: {validUntil: 2026-12-31}"
+    relay = f"---\ntitle: Relay\ntags: [mta, tls]\nproject: post\n{ends}\n---\n\n# Relay\n\nTLS.\n"
+    mail = "---\ntitle: Mail\ntags: [mta]\nproject: post\n---\n\n# Mail\n\nSMTP.\n"
+    texts = {MAIL: mail, RELAY: relay}
+    lost_of_relay = (f'{RELAY} tags: ["mta", "tls"]', f'{RELAY} temporal: {{"validUntil": "2026-12-31"}}')
+
+    assert merged(texts, [MAIL, RELAY], MAIL, TODAY).left_out == lost_of_relay
+    assert merged(texts, [MAIL, RELAY], "topics/post.md", TODAY).left_out == (f'{MAIL} tags: ["mta"]', *lost_of_relay)
+    assert merged(TEXTS, [MAIL, RELAY], MAIL, TODAY).left_out == ()
+
+
 def test_topics_merged_under_a_new_name_are_sections_both() -> None:
     found = merged(
         {**TEXTS, "topics/a.md": "# A\n\nOne.\n\n## B\n\nTwo.\n"}, ["topics/a.md", RELAY], "topics/new.md", TODAY

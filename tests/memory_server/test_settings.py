@@ -238,3 +238,10 @@ def test_a_pipe_in_the_place_of_settings_is_named_and_not_waited_for(tmp_path: P
 
     with pytest.raises(NeedsRepair, match="no ordinary file"):
         read_memory_settings(tmp_path / "oneiros.toml")
+
+
+def test_an_empty_choice_is_named_as_it_is_typed(file: Path) -> None:
+    file.write_text('chat_backend = "claude"\n', encoding="utf-8")
+
+    with pytest.raises(UsageError, match=r"It takes one of: '', anthropic"):
+        read_person_settings(file)

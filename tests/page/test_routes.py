@@ -1,5 +1,6 @@
 """The fragments of the page, asked of the application itself."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,16 @@ def test_a_setting_of_the_persons_alone_has_a_command_in_the_place_of_a_field(pa
 
     assert "oneiros config crawl_roots VALUE" in told and 'aria-label="crawl_roots"' not in told
     assert page.put("/page/settings/crawl_roots", json={"value": "/"}).status_code == 400
+
+
+def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_approved_them(
+    page: TestClient, memory: Memory
+) -> None:
+    memory.root.lessons.write_text("# Lessons\n\nLook first.\n", encoding="utf-8")
+
+    told = page.get("/page/topics").text
+
+    assert re.search(r"\d topics? and the lessons\.", told) and "approved" not in told
 
 
 def test_a_topic_that_is_not_there_is_an_error_with_a_remedy(page: TestClient) -> None:

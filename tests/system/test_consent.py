@@ -132,6 +132,7 @@ def test_what_a_person_alone_may_do_is_refused_without_a_terminal(house: House, 
     )
 
     assert refused.returncode == 2 and "there is no terminal" in refused.stderr, refused
+    assert ("settings file yourself" in refused.stderr) == (arguments[0] in ("trust", "init", "config"))
     assert {path: path.read_bytes() for path in house.folder.rglob("*.toml")} == before
 
 

@@ -34,6 +34,17 @@ def test_two_clients_an_editor_and_the_command_line_ask_one_memory_at_once(house
     assert len(house.running("oneiros.daemon.main")) == 1
 
 
+def test_a_token_that_opens_nothing_is_named_with_its_file(served: House) -> None:
+    token = served.state / "token"
+    kept = token.read_bytes()
+    token.write_bytes(b"")
+
+    told = served.command("status", check=False)
+
+    token.write_bytes(kept)
+    assert (told.returncode, told.stderr.partition(". ")[0]) == (3, f"{token}: it does not open the daemon that runs")
+
+
 def test_a_client_of_the_sdk_gets_answers_over_stdio(served: House) -> None:
     command = [sys.executable, "-c", "from oneiros.cli.main import run; run()", "mcp"]
     server = StdioServerParameters(command=command[0], args=command[1:], env=dict(served.variables), cwd=served.folder)

@@ -52,16 +52,18 @@ def signed(environment: Environment, decisions: Decisions) -> Iterator[None]:
                 raise NeedsRepair(what, where=error.where, remedy=remedy) from error
 
 
-def require_person(environment: Environment, what: str) -> None:
+def require_person(environment: Environment, what: str, *, is_setting: bool = False) -> None:
     """Asks for consent to what is not a decision about the memory's words. Raises UsageError or NeedsRepair without it.
 
-    `what` is shown, and signed where there is a key.
+    `what` is shown, and signed where there is a key. `is_setting`: a line of the person's settings would say it too.
     """
     talk(f"This is for you alone to decide: {what}")
     public_key, message = environment.person.signing_key, what.encode()
     try:
         person_asked(environment)
     except UsageError as error:
+        if not is_setting:
+            raise
         raise UsageError(error.what, remedy=f"{error.remedy}. {REMEDY}: {environment.person_file}") from error
     if public_key and not verify(public_key, message, sign(key_file(environment), message)):
         raise NeedsRepair("the signature is not by the key of your settings", where=environment.person_file)

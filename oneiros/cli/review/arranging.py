@@ -8,7 +8,7 @@ from dream.exchange import read_bundle, taken_in
 from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split
 from dream.proposals.store import checked_path
 from memory_server.errors import UsageError
-from memory_server.escaping import shown
+from memory_server.escaping import shown, shown_line
 from memory_server.layers.topics import topic_name
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
@@ -76,6 +76,10 @@ def _arrange(
         data(f"  {path}  {'goes' if text is None else f'{len(text.splitlines())} lines'}")
         if is_whole and text is not None:
             data("\n".join(f"    | {line}" for line in shown(text).splitlines()))
+    if found.left_out:
+        data("  goes with the frontmatter, git keeps it:")
+    for line in found.left_out:
+        data(f"    {shown_line(line)}")
     if dry:
         return
     consent = agreed(environment)
@@ -94,5 +98,7 @@ def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
     checked_path(decisions.root, path)
     if path not in texts:
         known = ", ".join(topic_name(one) for one in texts if one.startswith("topics/"))  # type: ignore[arg-type]
-        raise UsageError(f"there is no topic named {name!r}", remedy=f"Name one of these: {known}")
+        raise UsageError(
+            f"there is no topic named {name!r}", remedy=f"Name one of these: {known}" if known else "There are none yet"
+        )
     return path

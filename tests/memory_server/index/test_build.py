@@ -1,5 +1,6 @@
 """Whatever happened to the files, a reindex leaves the indices as a build from nothing would."""
 
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -198,6 +199,28 @@ def test_a_bad_file_is_a_problem_and_the_others_are_indexed(indexed: Memory) -> 
         ("topics/bad.md", 3, "unreadable")
     ]
     assert [hit.path for hit in search_exact(indexed, "wheel").hits] == ["topics/good.md"]
+
+
+def test_a_file_whose_rights_are_gone_is_named_and_found_again_with_them(
+    indexed: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = write_topic(indexed, "secret", "A wheel.")
+    read = Path.read_bytes
+
+    def refused(file: Path) -> bytes:  # by hand: root, as which tests may run, is never refused
+        if file == secret:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return read(file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", refused)
+        report = indexed.reindex()
+    assert [(problem.path, problem.what) for problem in report.problems] == [
+        ("topics/secret.md", "the file cannot be read")
+    ]
+
+    assert indexed.reindex().problems == []
+    assert [hit.path for hit in search_exact(indexed, "wheel").hits] == ["topics/secret.md"]
 
 
 def test_a_problem_stays_until_its_file_is_mended(indexed: Memory) -> None:

@@ -343,6 +343,7 @@ def test_a_namespace_holds_what_lies_below_it(memory: Memory, query: str, stems:
         ("relay tag:nosuch", "There is no tag nosuch; there are "),
         ("relay topic:maill project:post", "There is no topic maill; there are mail, "),
         ("relay topic:topics/mail.md project:übersee", "No source passes these filters together. Loosen them."),
+        ("relay type:lession", "There is no type lession; there are lesson, decision, "),
         ("relay machine:desk", "There is no machine desk; there are workbench, laptop."),
     ],
 )

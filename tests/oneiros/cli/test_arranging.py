@@ -68,6 +68,15 @@ def test_topics_are_merged_and_split(oneiros: Oneiros) -> None:
     assert oneiros("recall", "--no-daemon", "which port does it listen on")[0] == 0
 
 
+def test_a_merge_tells_which_fields_go(oneiros: Oneiros, tmp_path: Path) -> None:
+    relay = "---\ntitle: Relay\ntags: [mta]\n---\n\n# Relay\n\nIt needs TLS.\n"
+    (tmp_path / "mem" / "topics" / "relay.md").write_text(relay, encoding="utf-8")
+
+    _, out, _ = oneiros("topics", "merge", "1", "relay", "--into", "1")
+
+    assert '  goes with the frontmatter, git keeps it:\n    topics/relay.md tags: ["mta"]\n' in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "what"),
     [
@@ -88,10 +97,25 @@ def test_what_cannot_be_done_is_told(oneiros: Oneiros, arguments: tuple[str, ...
     assert (found, what in error, names(oneiros)) == (code, True, before), error
 
 
+def test_a_memory_without_topics_says_so(oneiros: Oneiros, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "mem" / "topics")
+
+    assert oneiros("topics", "mv", "mail", "post")[2] == "there is no topic named 'mail'. There are none yet.\n"
+
+
 def test_the_list_needs_no_consent(oneiros: Oneiros, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("oneiros.cli.consent.asking.person_at_terminal")
 
     assert oneiros("topics", "--json")[0] == 0
+
+
+@pytest.mark.parametrize("option", ["--mif", "--approved"])
+def test_an_export_to_no_place_says_so(oneiros: Oneiros, tmp_path: Path, option: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+
+    code, _, error = oneiros("export", option, "file/below")
+
+    assert code == 2 and error.startswith("file/below cannot be written (") and "Name another place." in error
 
 
 def test_topics_go_out_as_mif_and_come_back_with_their_ids(oneiros: Oneiros, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -199,6 +200,23 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     assert code == 0
     assert out.splitlines()[0] == " 1  topic      topics/mail.md:6-8  2026-02-10  sure  Mail"
     assert error == "1 hit. Read on: oneiros read topics/mail.md:6\n"
+
+
+def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> None:
+    write_topic(own, "my mail", "# Mine\n\nThe postbox is green.\n")
+
+    _, _, error = shell("exact", "postbox")
+
+    *_, read, place = shlex.split(error)
+    assert read == "read" and shell("read", place)[0] == 0
+
+
+def test_a_file_that_cannot_be_read_is_named(shell: Shell, own: Path) -> None:
+    write_topic(own, "broken", "---\ntitle: [x\n---\n")
+
+    code, _, error = shell("read", "broken")
+
+    assert code == 1 and error.startswith("topics/broken.md:3: the frontmatter is not valid YAML")
 
 
 def test_a_value_of_a_filter_is_taken_as_it_is_whatever_stands_in_it(shell: Shell, own: Path) -> None:

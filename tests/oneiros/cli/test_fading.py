@@ -168,16 +168,19 @@ def test_what_ended_goes_to_the_attic_unchanged_and_back(oneiros: Oneiros, home:
     path = "episodes/2026/2026-02-01-note-0a1b2c3d.md"
     text = "The guest network ends in March.\n"
     file = write_source(home / "mem", path, text, type="episodic", temporal={"validUntil": "2026-02-20"})
-    before = file.read_bytes()
+    before, exchange = file.read_bytes(), file.with_suffix(".exchange.txt")
+    exchange.write_text("When does it end? In March.\n", encoding="utf-8")
     oneiros("ingest")
 
     assert oneiros("gc")[0] == 0
     attic = home / "mem" / "sessions" / "attic" / path
     assert (attic.read_bytes(), file.exists()) == (before, False)
+    assert (attic.with_suffix(".exchange.txt").exists(), exchange.exists()) == (True, False)
     assert "guest network" not in oneiros("recall", "guest network")[1]
 
     oneiros("gc", "undo")
     assert (file.read_bytes(), attic.exists()) == (before, False)
+    assert exchange.exists() and not attic.with_suffix(".exchange.txt").exists()
 
 
 def test_what_a_long_old_source_says_is_told_before_it_fades(oneiros: Oneiros, home: Path, clock: Clock) -> None:
