@@ -41,11 +41,12 @@ def reason_to_deny(
     subject = arguments.get(EDITORS.get(tool, "command"))
     if not isinstance(subject, str) or tool not in {*EDITORS, "Bash"}:
         return ""
+    subject = subject.encode("utf-8", "replace").decode()  # half a character names no file, and must not end the guard
     try:
         if tool == "Bash":
             Judge(guarded, folder, variables, subject.replace("\r\n", "\n")).judge()
         else:
-            guarded.check_file(subject, folder)
+            guarded.check_file(subject.strip(), folder)  # the client's editors pass over space around a path
     except Denied as reason:
         return str(reason)
     return ""
