@@ -50,7 +50,7 @@ TOKEN = "ghp_" + MAKE.alnum(36)
         (f"use {TOKEN[:12]}\u200b{TOKEN[12:]} here", TOKEN[12:]),
         *(
             (f"use {TOKEN[:12]}{mark}{TOKEN[12:]} here", TOKEN[12:])
-            for mark in ("\u034f", "\u180e", "\u202e", "\ufe0f", "\U000e0041", "\0", "\x08", "\x7f", "\x9b0m", "\x1b(B", "\\u034f")
+            for mark in ("\u034f", "\u202e", "\ufe0f", "\U000e0041", "\x08", "\x7f", "\x9b0m", "\x1b(B", r"\u034f")
         ),
         (f"use {TOKEN[:20]}\n{TOKEN[20:]} here", TOKEN[20:]),
         (f"use {TOKEN[:20]}\\\n  {TOKEN[20:]} here", TOKEN[20:]),
