@@ -11,6 +11,8 @@ Every error says what happened, where, and what to do next. Foreign exceptions a
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from memory_server.escaping import shown_line
+
 
 class OneirosError(Exception):
     """A foreseen failure. `str()` gives the whole sentence: place, what happened, what to do next."""
@@ -58,9 +60,10 @@ class Problem:
     rule: str = ""  # the name of the rule that was broken, stable, for programs
 
     def __str__(self) -> str:
-        return (
+        said = (
             f"{self.path}:{self.line}: {as_sentence(self.what)}{' ' + as_sentence(self.remedy) if self.remedy else ''}"
         )
+        return shown_line(said)  # a file may be called anything
 
 
 def as_sentence(text: str) -> str:

@@ -18,8 +18,11 @@ Finder = Callable[[bytes], Iterable[Span]]
 REACH = 2_000  # bytes before a mark in which a token may begin
 ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)"
 MARKS = pattern(
-    rf"{ESCAPE}\[[0-9;?]*[A-Za-z]|{ESCAPE}\][^\x07\x1b]{{0,200}}(?:\x07|\x1b\\)|\\u(?:200[b-fB-F]|2060|[fF][eE][fF][fF])"
-    r"|[\x{200b}-\x{200f}\x{2060}-\x{2064}\x{feff}\x{ad}]"
+    rf"(?:{ESCAPE}\[|\x{{9b}})[0-9;?]*[A-Za-z]|{ESCAPE}[()][0-9A-Z]|{ESCAPE}\][^\x07\x1b]{{0,200}}(?:\x07|\x1b\\)"
+    r"|\\u(?:00[aA][dD]|034[fF]|180[b-fB-F]|20(?:0[b-fB-F]|2[a-eA-E]|6[0-9a-fA-F])|[fF][eE](?:0[0-9a-fA-F]|[fF][fF]))"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x{9f}\x{ad}\x{34f}\x{61c}\x{115f}\x{1160}\x{17b4}\x{17b5}"
+    r"\x{180b}-\x{180f}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}"
+    r"\x{ffa0}\x{fff9}-\x{fffb}\x{1d173}-\x{1d17a}\x{e0000}-\x{e0fff}]"  # as memory_server/escaping.py, and U+FE0F
 )
 BREAK = r"(?:\\?\r?\n|\\n)[ \t>+|]*"
 BREAKS = pattern(BREAK)

@@ -46,7 +46,7 @@ MAX_CALL = 1 << 24  # of a tool call that is to be judged: with the whole text o
 MAX_OUTPUT = 40_000  # bytes; of more than 10,000 characters the client shows a file's path instead
 MAX_LOG_BYTES = 200_000
 GUARDED = (  # what a denial can be about: our names, and what removes or moves whole folders; as in bin/oneiros-guard
-    *(b"topics", b"lessons", b"MEMORY", b"memory", b"ontology", b"proposals", b"sessions/", b".git/", b"oneiros"),
+    *(b"topics", b"lessons", b"memory", b"ontology", b"proposals", b"sessions/", b".git/", b"oneiros"),
     *(b"rm -", b"mv ", b"-delete", b"git clean", b"~/.", b"HOME"),
 )
 NOT_JUDGED = "This may touch the person's memory, and {why}. Do it in smaller steps, with full paths."
@@ -70,7 +70,8 @@ def answer(event: str) -> bytes:
     """What is to be said about an event; empty where there is nothing."""
     told = _read_input(MAX_CALL if event == "PreToolUse" else MAX_INPUT)
     if event == "PreToolUse":
-        return _denial(told) if any(mark in told for mark in GUARDED) else b""
+        folded = told.lower()  # names in capitals too: a disk may take one for the other
+        return _denial(told) if any(mark in told or mark in folded for mark in GUARDED) else b""
     if len(told) > MAX_INPUT:
         return b""
     root = _root()
@@ -222,7 +223,11 @@ def _denial(told: bytes) -> bytes:
         meant = own  # the one that is named is not trusted; the others are guarded all the same
     roots = [root for root in {meant, own, *trusted_roots(os.environ, home)} if is_memory(root)]
     folder = call.get("cwd") or os.getcwd()
-    reason = reason_to_deny(call["tool_name"], call["tool_input"], folder, roots, os.environ)
+    try:
+        reason = reason_to_deny(call["tool_name"], call["tool_input"], folder, roots, os.environ)
+    except Exception as error:  # noqa: BLE001  whatever it is, it was made by what is to be judged
+        _log(f"PreToolUse failed: {error!r}")
+        reason = NOT_JUDGED.format(why="the guard cannot read it")
     return _refused(reason) if reason else b""
 
 

@@ -24,6 +24,10 @@ MAX_CHARS = 1 << 15  # of a command that names anything of ours; an ordinary one
 MAX_VALUE = 200  # characters of a variable, which may stand many times in one command
 MOST_WORDS = 5_000  # of one simple command, a fifth of a second
 KEYWORDS = frozenset("then do else elif if while until ! { } coproc function".split())
+BUILTINS = frozenset("test [ [[ printf read declare typeset local export readonly unset let mapfile readarray".split())
+EVALUATED = re.compile(r"\w\[[^]]*(?:\$\(|`)|PS\d\+?=.*(?:\$\(|`)", re.DOTALL)  # a subscript runs what stands in it
+MADE_OTHER = re.compile(r"-\w*[ilnu]")  # of a value that is declared: calculated, in small letters, another's name
+OTHER_TILDE = re.compile(r"~[+\-\d]")
 OUR_PROGRAM = re.compile(r"(?<![\w/.-])oneiros(?![\w.-])")
 
 UNCLEAR = "This command names the person's memory, and {why}. Say it plainly, one step a command, with full paths."
@@ -37,11 +41,12 @@ def reason_to_deny(
     subject = arguments.get(EDITORS.get(tool, "command"))
     if not isinstance(subject, str) or tool not in {*EDITORS, "Bash"}:
         return ""
+    subject = subject.encode("utf-8", "replace").decode()  # half a character names no file, and must not end the guard
     try:
         if tool == "Bash":
             Judge(guarded, folder, variables, subject.replace("\r\n", "\n")).judge()
         else:
-            guarded.check_file(subject, folder)
+            guarded.check_file(subject.strip(), folder)  # the client's editors pass over space around a path
     except Denied as reason:
         return str(reason)
     return ""
@@ -54,6 +59,7 @@ class Judge(Reader):
         super().__init__(folder)
         self._guarded = guarded
         self._variables = dict(variables)
+        self._is_home_moved = False
         self._script = text
 
     def judge(self) -> None:
@@ -73,12 +79,20 @@ class Judge(Reader):
         if len(words) > MOST_WORDS:
             raise TooMuch
         while words and as_written(words[0]) in KEYWORDS:
-            words = words[1:]
+            words = words[2 if words[0] == "function" else 1 :]
+        if words[:1] in (["for"], ["select"]) and words[2:3] == ["do"]:
+            self._variables[words[1]] = UNKNOWN
+            words = words[3:]
         self._check(command.targets if words[:1] != ["[["] else ())
         place = programs.place_of_program(words)
         for match in filter(None, map(programs.ASSIGNMENT.fullmatch, words)):
             is_first = match[1] not in self._variables and not match[2]  # else nobody can tell which step is skipped
+            is_first = is_first and not any(map(MADE_OTHER.match, words))
+            self._is_home_moved |= match[1] == "HOME"
             self._variables[match[1]] = match[3] if is_first and 0 < len(match[3]) < MAX_VALUE else UNKNOWN
+        if place == len(words) or programs.name_of(words[place]) in BUILTINS:
+            for word in filter(EVALUATED.search, map(as_written, words)):
+                self.read_expansions(word)
         if place < len(words):
             self._run(words[: place + 1], words[place + 1 :], command)
 
@@ -86,6 +100,7 @@ class Judge(Reader):
         """`before`: the words up to the program, with what is assigned and what runs it."""
         called, program = before[-1], programs.name_of(before[-1])
         is_taken = program == "alias" or (program == "oneiros" and "xargs" in before)
+        is_taken |= program == "hash" and any(word.startswith("-") and "p" in word for word in words)
         if is_taken or UNKNOWN in called or (PATTERN.search(called) and program not in ("[", "[[")):
             self._unclear("nobody can tell which program it runs", is_program=True)
         if said := person_words(program, words):
@@ -93,7 +108,7 @@ class Judge(Reader):
         self._variables.update(dict.fromkeys(self._variables.keys() & set(words), UNKNOWN))  # `read D`, `for D in`
         if program in ("cd", "pushd", "popd"):
             to = "".join(programs.operands(words)[:1]) or "~"
-            is_known = program != "popd" and to != "-" and UNKNOWN not in to
+            is_known = program != "popd" and to != "-" and UNKNOWN not in to and not self._is_other_home(to)
             self.folder = os.path.join(self.folder, self._guarded.at_home(to)) if is_known else UNKNOWN
         elif program in programs.SHELLS:
             self._check(before[:-1])
@@ -107,7 +122,9 @@ class Judge(Reader):
             self._guarded.check_whole(path, self.folder)
         paths = programs.written(program, words)
         self._check([*(word for word in before if (paths and "/" in word) or " " in word), *paths])  # A='rm x' man
-        if paths[:1] == [programs.ANYTHING] and (program not in programs.TEXT or {"apply", "am"} & set(words)):
+        if paths[:1] == [programs.ANYTHING] and (
+            program not in programs.TEXT or any(map(programs.FED_ORDERS.match, words))
+        ):
             if said := person_words("", command.fed):
                 raise Denied(PERSON_DENIED.format(words=said))
             self._check(command.fed)
@@ -124,8 +141,16 @@ class Judge(Reader):
         """Raises Denied where a word that may be written names the person's, or where nobody can tell."""
         for word in words:
             self._guarded.check_word(word, self.folder)
-            if UNKNOWN in word or (UNKNOWN in self.folder and not word.startswith(("/", "~"))):
+            if (
+                UNKNOWN in word
+                or self._is_other_home(word)
+                or (UNKNOWN in self.folder and not word.startswith(("/", "~")))
+            ):
                 self._unclear("nobody can tell what it writes")
+
+    def _is_other_home(self, word: str) -> bool:
+        """Whether `~` stands for a folder that nobody can tell."""
+        return bool(OTHER_TILDE.match(word)) or (self._is_home_moved and word.startswith("~"))
 
     def _unclear(self, why: str, *, is_program: bool = False) -> None:
         """Raises Denied where the text names the person's memory, or the program that decides about it."""

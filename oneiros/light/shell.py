@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 DEEPEST = 12  # parentheses and scripts inside each other
+MOST_DOCUMENTS = 50  # of one script
 UNKNOWN = "\uf8ff"
 GAP = "\ue200"  # between words that come out of one variable
 MARKED = {ord(character): 0xE000 + ord(character) for character in "*?[{"}  # where it is not quoted
@@ -21,9 +22,13 @@ OPERATOR = re.compile(r"\n|;;?&?|&&|\|\||\|&?|&|\(|\)")
 REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(<<<|<<-?|<>|<&|<(?!\()|>&|>\||>>?!?(?!\())|(&>>?)")
 PLAIN = re.compile(r"[^\s\\'\"$`;&|()<>]+")
 IN_QUOTES = re.compile(r"(?:[^\"\\$`]|\\.)+|\\", re.DOTALL)
+IN_DOCUMENT = re.compile(r"(?:[^\\$`]|\\.)+|\\", re.DOTALL)
+IN_BACKQUOTES = re.compile(r"`((?:[^\\`]|\\.)*)`?", re.DOTALL)
 NESTED = re.compile(r"[$<>]\(")
 NAMED = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-PARAMETER = re.compile(r"\$(?:\{[#!]?\w*|[0-9@*#?$!-])")  # the rest up to the brace is read as words
+PARAMETER = re.compile(r"\$[0-9@*#?$!-]")
+BRACED = re.compile(r"\$(?:\{[#!]?(?:\w+|[@*#?$!-])?|\[)")  # up to what is done with the value; `$[` calculates
+UNQUOTED = re.compile(r"[^\\'\"$`}\]]+")
 C_QUOTED = re.compile(r"\$'(?:[^'\\]|\\.)*'?", re.DOTALL)
 
 
@@ -48,6 +53,7 @@ class Reader:
         self.folder = folder  # what `cd` does in parentheses ends with them
         self.depth = 0
         self._text, self._place = "", 0
+        self._documents = 0  # here-documents so far: for each the rest of its line is read again
         self._command = Command(is_fed=False)
 
     def step(self, command: Command) -> None:
@@ -103,23 +109,65 @@ class Reader:
         word = "".join(self._words())
         if kind in ("<<", "<<-"):
             is_quoted = any(mark in self._text[start : self._place] for mark in "'\"\\")
-            self._command.fed.append(self._document(word, is_quoted=is_quoted))
+            self._command.fed.append(self._document(word, is_quoted=is_quoted, tabs="\t*" if kind == "<<-" else ""))
         elif kind == "<<<":
             self._command.fed.append(word)
+        elif kind == "<" and self._text.startswith("<(", start):
+            self._command.is_fed = True
         elif kind not in ("<", "<&") and not (kind == ">&" and (word.isdecimal() or word == "-")):
             self._command.targets.append(word)
 
-    def _document(self, ending: str, *, is_quoted: bool) -> str:
+    def _document(self, ending: str, *, is_quoted: bool, tabs: str) -> str:
         """Cuts a here-document out of the text behind this line; what it runs is read."""
-        start = self._text.find("\n", self._place) + 1 or len(self._text)
-        found = re.compile(rf"^\t*{re.escape(ending)}$", re.MULTILINE).search(self._text, start)
+        last = re.compile(rf"^{tabs}{re.escape(ending)}$", re.MULTILINE)
+        if not last.search(self._text, self._place):
+            return ""
+        self._documents += 1
+        if self._documents > MOST_DOCUMENTS:
+            raise TooMuch
+        start = self._end_of_line()
+        found = last.search(self._text, start)
         if not found:
             return ""
         body = self._text[start : found.start()]
         self._text = self._text[:start] + self._text[found.end() + 1 :]
-        if not is_quoted and ("$(" in body or "`" in body):
-            self.read(': "' + body.replace('"', " ") + '"')
+        if not is_quoted:
+            self.read_expansions(body)
         return body
+
+    def _end_of_line(self) -> int:
+        """Where the next line starts that is in no quotes. Raises TooMuch where a parenthesis closes before it.
+
+        Shells differ in where such a here-document is, and in `$((1<<2))` there is none.
+        """
+        scout = Reader(self.folder)
+        scout.depth, scout._text, scout._place = self.depth + 1, self._text, self._place
+        return len(self._text) - scout._rest_behind_line()
+
+    def _rest_behind_line(self) -> int:
+        """How many characters stand behind the line; what a here-document in it holds is cut out of this text."""
+        while self._place < len(self._text):
+            if redirection := self._skip(REDIRECTION):
+                if not redirection[0].endswith(("<<", "<<-")):
+                    self._redirect(redirection[1] or redirection[2])
+            elif operator := self._skip(OPERATOR):
+                if operator[0] == "\n":
+                    break
+                if operator[0] == ")":
+                    raise TooMuch
+                self._end_command(operator[0], is_fed=False)
+            elif not self._skip(SKIPPED):
+                self._words()
+        return len(self._text) - self._place
+
+    def read_expansions(self, text: str) -> None:
+        """Reads what a text runs that a shell expands, in which a quote is a character as any other."""
+        outer = self._text, self._place
+        self._text, self._place = text, 0
+        while self._place < len(self._text):
+            if not self._skip(IN_DOCUMENT):
+                self._expanded(is_quoted=True)
+        self._text, self._place = outer
 
     def _words(self) -> list[str]:
         start, parts = self._place, []
@@ -134,6 +182,10 @@ class Reader:
                 parts.append(self._until("'"))
             elif character == '"':
                 parts.append(self._double_quoted())
+            elif character == "(" and self._text[start : self._place].endswith(("?", "*", "+", "@", "!")):
+                self._place += 1  # `+(a|b)`, a pattern where the shell is told so
+                self._read_inside(is_fed=False)
+                parts.append(UNKNOWN)
             elif character in "$`" or NESTED.match(self._text, self._place):
                 parts.append(re.sub(r"^$|\s+", GAP, self._expanded()))
             else:
@@ -159,16 +211,38 @@ class Reader:
 
     def _expanded(self, *, is_quoted: bool = False) -> str:
         """What a `$`, a backquote or `<(` stands for; what it runs is read."""
-        if self._text[self._place] == "`":
-            self.read(self._until("`"))
+        if found := self._skip(IN_BACKQUOTES):
+            self.read(re.sub(r"\\([$`\\])", r"\1", found[1]))
         elif self._skip(NESTED):
             self._read_inside(is_fed=False)
         elif found := self._skip(NAMED):
             return self.known(found[1] or found[2])
+        elif found := self._skip(BRACED):
+            self._read_braced("]" if found[0] == "$[" else "}", is_quoted=is_quoted)
         elif (is_quoted or not self._skip(C_QUOTED)) and not self._skip(PARAMETER):
             self._place += 1
             return "$" if is_quoted or not self._text.startswith('"', self._place) else ""
         return UNKNOWN
+
+    def _read_braced(self, ending: str, *, is_quoted: bool) -> None:
+        """Reads what `${NAME` does with a value. Raises TooMuch where nobody can tell what is a quote, or what runs."""
+        self.depth += 1
+        if self._text.startswith("@P", self._place) or self.depth > DEEPEST:
+            raise TooMuch
+        while self._place < len(self._text) and self._text[self._place] != ending:
+            character = self._text[self._place]
+            if is_quoted and character in "'\"":  # `#` takes it for a quote, `:-` does not
+                raise TooMuch
+            if character == "'":
+                self._until("'")
+            elif character == '"':
+                self._double_quoted()
+            elif character in "$`":
+                self._expanded(is_quoted=is_quoted)
+            elif not self._skip(UNQUOTED):
+                self._place += 2 if character == "\\" else 1
+        self._place += 1
+        self.depth -= 1
 
 
 def as_written(word: str) -> str:

@@ -180,5 +180,5 @@ def test_the_guard_looks_closer_only_where_approved_memory_may_be_meant(tmp_path
     home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
 
     assert run("oneiros-guard", told='{"command":"ls -l"}' + ending, variables=home) == ""
-    told = r'{"command":"rm topics/a\n.md"}'
-    assert run("oneiros-guard", told=told + ending, variables=home) == f"PreToolUse {told}\n"
+    for told in (r'{"command":"rm topics/a\n.md"}', '{"command":"tee /h/Memory/a.md"}', '{"command":"tee /h/.Git/a"}'):
+        assert run("oneiros-guard", told=told + ending, variables=home) == f"PreToolUse {told}\n"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_server.errors import UsageError
+from memory_server.escaping import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,8 +27,8 @@ NoColor = Annotated[bool, typer.Option("--no-color", help="plain text")]
 
 
 def talk(text: str = "") -> None:
-    """A remark for the person, on stderr."""
-    print(text, file=sys.stderr)
+    """A remark for the person, on stderr; what it repeats of a file or its name cannot steer the terminal."""
+    print(shown(text), file=sys.stderr)
 
 
 def data(text: str) -> None:

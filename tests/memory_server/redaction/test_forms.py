@@ -48,6 +48,10 @@ TOKEN = "ghp_" + MAKE.alnum(36)
         (f'TOKEN="${{TOKEN:-{RANDOM}}}"', RANDOM),
         (f"use \x1b[1m{TOKEN[:12]}\x1b[0m{TOKEN[12:]} here", TOKEN[12:]),
         (f"use {TOKEN[:12]}\u200b{TOKEN[12:]} here", TOKEN[12:]),
+        *(
+            (f"use {TOKEN[:12]}{mark}{TOKEN[12:]} here", TOKEN[12:])
+            for mark in ("\u034f", "\u202e", "\ufe0f", "\U000e0041", "\x08", "\x7f", "\x9b0m", "\x1b(B", r"\u034f")
+        ),
         (f"use {TOKEN[:20]}\n{TOKEN[20:]} here", TOKEN[20:]),
         (f"use {TOKEN[:20]}\\\n  {TOKEN[20:]} here", TOKEN[20:]),
         (f"data:\n  config: {base64.b64encode(TOKEN.encode()).decode()}", base64.b64encode(TOKEN.encode()).decode()),

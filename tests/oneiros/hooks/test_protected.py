@@ -32,6 +32,8 @@ def denied(command: str, folder: str = FOLDER) -> bool:
         ("Write", {"file_path": f"{ROOT}/topics/../topics/x.md"}),
         ("NotebookEdit", {"notebook_path": f"{ROOT}/topics/x.ipynb"}),
         ("Write", {"file_path": f"{ROOT}/proposals/approvals.jsonl"}),
+        ("Write", {"file_path": f" {ROOT}/topics/mail.md\n"}),
+        ("Write", {"file_path": f"{ROOT}/topics/\ud800.md"}),
     ],
 )
 def test_an_editor_may_not_write_approved_memory(tool: str, arguments: dict[str, object]) -> None:
@@ -124,6 +126,11 @@ def test_the_assistant_may_not_run_what_a_person_accepts_with(command: str) -> N
 )
 def test_reading_and_everything_elsewhere_is_left_alone(command: str) -> None:
     assert not denied(command)
+
+
+def test_half_a_character_does_not_end_the_guard() -> None:
+    assert denied("rm -rf ~/.oneiros \ud800")
+    assert denied("rm -rf \ud800 ~/.oneiros")
 
 
 def test_a_link_into_approved_memory_is_seen_through(tmp_path: Path) -> None:

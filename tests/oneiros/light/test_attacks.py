@@ -141,8 +141,10 @@ def test_a_command_that_stands_for_too_much_is_denied_where_it_names_the_memory(
     names = "abcdefghijklmnopqrstuvwxyz"
     many = "a=xxxx; " + "; ".join(f"{two}=${one}${one}" for one, two in pairwise(names)) + "; rm $z"
     deep = "echo " + "$(" * 20 + "true" + ")" * 20
+    braced = "echo " + "${a:-" * 2_000
+    documents = "cat " + "<<A " * 500 + "\n" + "A\n" * 500
     long = "# " + "x" * 70_000
 
-    for command in (many, deep, long):
+    for command in (many, deep, braced, documents, long):
         assert reason(command, template) == ""
         assert reason(f"ls ~/.oneiros\n{command}", template) != ""

@@ -1,5 +1,6 @@
 """Every setting of a person is either theirs alone to change, or named here as one that an assistant may change."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def test_each_setting_is_the_persons_alone_or_free() -> None:
 def test_the_shell_in_front_of_the_guard_looks_for_the_same_words() -> None:
     script = (CHECKOUT / "plugin" / "bin" / "oneiros-guard").read_text(encoding="utf-8")
     patterns = [
-        one.strip().strip("*").strip('"')
+        re.sub(r"\[[A-Z]([a-z])\]", r"\1", one.strip().strip("*").strip('"'))
         for line in script.splitlines()
         if line.endswith(") ;;")
         for one in line.removesuffix(") ;;").split("|")

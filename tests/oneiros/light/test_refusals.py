@@ -44,3 +44,21 @@ def test_a_call_is_judged_whatever_its_length_and_denied_beyond_all_measure(tmp_
     assert said(call("Write", file_path=str(tmp_path / "x.md"), content=long), tmp_path) == ""
     assert '"deny"' in said(call("Write", content=long, file_path=str(root / "topics" / "x.md")), tmp_path)
     assert '"deny"' in said(call("Write", file_path=str(tmp_path / "x.md"), content=beyond), tmp_path)
+
+
+def test_a_guard_that_breaks_denies_what_may_touch_a_memory(tmp_path: Path) -> None:
+    breaking = "from oneiros.light import hook, protected; protected.reason_to_deny = lambda *_: 1 / 0; hook.run()"
+
+    assert '"deny"' in said(call("Bash", command="cat topics/mail.md"), tmp_path, breaking)
+    assert said(call("Bash", command="ls -l"), tmp_path, breaking) == ""
+
+
+def test_names_in_capitals_are_looked_at_too(tmp_path: Path) -> None:
+    root = tmp_path / "Work" / "Notes"
+    (root / "topics").mkdir(parents=True)
+    (root / "MEMORY.md").touch()
+    settings = tmp_path / ".config" / "oneiros" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f'trusted_roots = ["{root}"]\n', encoding="utf-8")
+
+    assert '"deny"' in said(call("Write", file_path=f"{root}/Topics/mail.md"), tmp_path)
