@@ -18,6 +18,7 @@ from memory_server.document import Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.index.ledger import StoredSource
 from memory_server.index.passages import Passages, ranges
+from memory_server.layers.sessions import subject_of
 from memory_server.layers.topics import as_named, names_of
 
 ROWS_A_BLOCK = 256  # 0.4 MB of vectors
@@ -109,6 +110,11 @@ class Snapshot:
         order = np.lexsort((self.passages.ordinals[places], self._path_ranks[self.passages.sources[places]]))
         ranks[order] = np.arange(len(places))
         return ranks
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """What the sources are of: a session by the beginning of its id, whichever of its files it is."""
+        return frozenset(subject_of(source.path) for source in self.sources.values())
 
     @cached_property
     def _path_ranks(self) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from memory_server.document import Certainty, Hit
 from memory_server.search.question import Search
 from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE
-from memory_server.search.spoken import SPOKEN
+from memory_server.search.spoken import fit
 
 LIKELY_SCORE = 3.5  # of a passage by the weights of what was said, whichever layer it is of
 LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked
@@ -40,8 +40,3 @@ def how_sure(hit: Hit, search: Search) -> Certainty:
     if search is Search.MEANING:
         return Certainty.LIKELY if hit.parts.get("meaning", 0.0) >= LIKELY_MEANING else Certainty.PERHAPS
     return Certainty.LIKELY if fit(hit) >= LIKELY_SCORE else Certainty.PERHAPS
-
-
-def fit(hit: Hit) -> float:
-    """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
-    return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())

@@ -24,7 +24,7 @@ from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
 from memory_server.index.expression import is_identifier
-from memory_server.search.certainty import fit, with_certainty
+from memory_server.search.certainty import with_certainty
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
@@ -40,7 +40,7 @@ from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
-from memory_server.search.spoken import SPOKEN, reads_spoken, spoken_hits, with_spoken
+from memory_server.search.spoken import SPOKEN, fit, reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning
@@ -251,7 +251,7 @@ class Pipeline:
         hits = spoken_hits(self._stretches, self._stretches.ranked(ranking), question)
         terms = answer.terms or tuple(term.word for term in words.terms)
         confidence = max(answer.confidence, ranking.confidence)
-        both = with_spoken(answer, hits, most_hits(question))
+        both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
 
     def _with_turns(self, question: Question, answer: Answer) -> Answer:

@@ -5,7 +5,7 @@ comes after it; what begins with the person's words is read at the last reply th
 says does not change the order: it was measured, and helps nowhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from textwrap import shorten
@@ -13,6 +13,7 @@ from textwrap import shorten
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
+from memory_server.layers.sessions import subject_of
 from memory_server.search.precedence import ANSWER_CHARS, within_budget
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
@@ -34,6 +35,11 @@ def reads_spoken(question: Question) -> bool:
     """
     layers, asks_else = question.filter.layers, question.types or question.asks_turns
     return question.search is Search.RECALL and not asks_else and (not layers or Layer.SESSION in layers)
+
+
+def fit(hit: Hit) -> float:
+    """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
+    return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +169,11 @@ def _place(chunk: StoredChunk) -> tuple[int, int]:
     return chunk.source, chunk.ordinal
 
 
-def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int) -> Answer:
+def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Collection[str]) -> Answer:
     """An answer of the layers above in which what was said stands for the sessions that it was said in.
 
     Topics go behind the passages that are shown whole. What replaced a session is said of what was said in it.
+    A note, or a session of which nothing is among the `archived` ones, stands by its own score among what was said.
     """
     replaced = {session_key(hit): hit.replaced_by for hit in answer.hits if hit.replaced_by}
     marked = [replace(hit, replaced_by=replaced.get(session_key(hit))) for hit in spoken]
@@ -174,5 +181,8 @@ def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int) -> Answer:
     rest = [hit for hit in answer.hits if session_key(hit) not in known]
     topics = [hit for hit in rest if hit.layer is Layer.TOPIC]
     others = [hit for hit in rest if hit.layer is not Layer.TOPIC]
+    for hit in (hit for hit in others if subject_of(hit.path) not in archived):
+        marked.insert(next((place for place, one in enumerate(marked) if fit(one) < fit(hit)), len(marked)), hit)
+    others = [hit for hit in others if subject_of(hit.path) in archived]
     hits = [*marked[:WHOLE], *topics, *marked[WHOLE:], *others][:limit]
     return replace(answer, hits=within_budget(hits), note="" if hits else answer.note)

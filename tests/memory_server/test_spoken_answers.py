@@ -112,6 +112,35 @@ def test_a_question_of_the_past_is_shown_with_what_answered_it(tmp_path: Path, m
     assert best.lines.first == 1
 
 
+def test_a_note_stands_among_what_was_said_by_its_own_score(tmp_path: Path, make_engine: MakeEngine) -> None:
+    """It has no turns: what was said in sessions must not push it out of the answer."""
+    with opened(tmp_path, make_engine) as memory:
+        note = memory.root.path / "episodes" / "2026" / "2026-03-04-100000-note.md"
+        note.parent.mkdir(parents=True)
+        note.write_text("---\ntype: episodic\ncreated: 2026-03-04\n---\n\nAsk Ana whether the printer jams.\n", "utf-8")
+        memory.reindex()
+
+        [only] = recall(memory, "ask Ana whether the printer jams", limit=1).hits
+        behind = [hit.path for hit in recall(memory, "why does the printer jam on thick paper").hits]
+
+    assert only.path.startswith("episodes/")
+    assert behind[0].endswith(OTHER_SESSION)
+    assert only.path in behind
+
+
+def test_a_session_whose_turns_are_elsewhere_answers_by_its_digest(tmp_path: Path, make_engine: MakeEngine) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        text = "---\nsession: 7b1c2d3e\ndate: 2026-03-03\n---\n\n# Ovens\n\n- The bread oven wants 240 degrees. [e:1]\n"
+        file = memory.root.path / "sessions" / "compressed" / "2026" / "2026-03-03-ovens-7b1c2d3e.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        memory.reindex()
+
+        [only] = recall(memory, "how many degrees does the bread oven want", limit=1).hits
+
+    assert "240 degrees" in only.passage
+
+
 LOG = " ".join(f"frame {number} dropped by the relay" for number in range(60))  # longer than a passage
 EXCHANGE = [
     person(1, f"Why does the camera relay lose frames? {LOG}"),
