@@ -49,8 +49,8 @@ from memory_server.index.raw import ArchivedSession, SessionStore, session_of_pa
 from memory_server.layers.sessions import newest_files
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
+from memory_server.search.precedence import SPOKEN
 from memory_server.search.query import parse_query
-from memory_server.search.spoken import SPOKEN
 from memory_server.settings import PersonSettings
 
 SHOWN_CHARS = 2_600  # of all passages of an answer together; what stands behind them does not count

@@ -54,13 +54,13 @@ from memory_server.root.places import require_memory, require_own_folders
 from memory_server.search.as_of import joined_with, question_then, topic_hits
 from memory_server.search.joining import in_account
 from memory_server.search.pipeline import EMPTY, Pipeline
+from memory_server.search.precedence import SPOKEN
 from memory_server.search.query import clean, parse_query
 from memory_server.search.query_log import AnswerVerdict, JudgedQuestion, QueryLog
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.ranking import SILENCE
 from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import Retriever
-from memory_server.search.spoken import SPOKEN
 from memory_server.settings import MemorySettings, PersonSettings, read_memory_settings
 from memory_server.trial import Trial, opened_trial
 from memory_server.upkeep import Upkeep, how_level

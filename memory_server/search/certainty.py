@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from memory_server.document import Certainty, Hit
+from memory_server.search.precedence import fit
 from memory_server.search.question import Search
 from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE
-from memory_server.search.spoken import fit
 
 LIKELY_SCORE = 3.5  # of a passage by the weights of what was said, whichever layer it is of
 LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked

@@ -28,7 +28,9 @@ from memory_server.search.certainty import with_certainty
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
+    SPOKEN,
     asks_topics,
+    fit,
     grouped,
     is_topic_page,
     sessions_of,
@@ -40,7 +42,7 @@ from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
-from memory_server.search.spoken import SPOKEN, fit, reads_spoken, spoken_hits, with_spoken
+from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
 MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is near in meaning

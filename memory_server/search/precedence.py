@@ -12,11 +12,17 @@ from dataclasses import replace
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.search.question import Question, Search
 
+SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
 ANSWER_CHARS = 2_600  # of all passages of an answer from what was said
 INDEX_PAGE = "MEMORY.md"
 SHARE_OF_SESSION = 0.7  # of the best session's score, which a topic that answers does not fall below
 ANSWERS = 2.7  # score of a topic's passage from which on it answers; see benchmarks/RESULTS.md
+
+
+def fit(hit: Hit) -> float:
+    """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
+    return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())
 
 
 def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:

@@ -14,12 +14,11 @@ from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
 from memory_server.layers.sessions import subject_of
-from memory_server.search.precedence import ANSWER_CHARS, within_budget
+from memory_server.search.precedence import ANSWER_CHARS, fit, within_budget
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key
 from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
 
-SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 PASSAGE_CHARS = 850  # of a stretch with what followed it
 QUESTION_CHARS = 150  # of what the person asked, as the line above what settled it
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
@@ -35,11 +34,6 @@ def reads_spoken(question: Question) -> bool:
     """
     layers, asks_else = question.filter.layers, question.types or question.asks_turns
     return question.search is Search.RECALL and not asks_else and (not layers or Layer.SESSION in layers)
-
-
-def fit(hit: Hit) -> float:
-    """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
-    return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())
 
 
 @dataclass(frozen=True, slots=True)
