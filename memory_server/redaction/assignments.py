@@ -20,13 +20,14 @@ STEM = (
     r"|mnemonic|seed|_session|密码|口令|密钥|令牌|パスワード|пароль|비밀번호)"
 )
 GAP = r"[ \t]+(?:for|of|to|on|in|at|from|that|we|i|with|by|here|below|used)(?:[ \t]+[\w.'/@-]{1,24}){0,6}?"
+BLANK = r"[ \t\x{a0}\x{2000}-\x{200a}\x{202f}\x{3000}]"  # as pages and chats have them
 SIGN = (
-    r"(?:[ \t]*:[ \t]*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]"
-    r"|str(?:ing)? \| \w+)[ \t]*=[ \t]*"
-    r"|%3[da]|:-|[ \t]*(?::=|=>|->|→|={1,3}|\?=|\+=|：|:)[ \t]*|[ \t]+(?:is|was|are|to|as)[: \t]+"
-    rf"|{GAP}(?:[ \t]*(?::|=|->|→)[ \t]*|[ \t]+(?:is|was)[: \t]+)"
-    r"|[ \t]+--(?:body|value)[ =]|\"(?:\r?\n){2}"
-    r"|[ \t]*[|>][ \t]*|,?\s*[\"']?\bvalue[\"']?[ \t]*[:=][ \t]*|[ \t]*,[ \t]*|[ \t]*\([ \t]*|[ \t]+)"
+    rf"(?:{BLANK}*:{BLANK}*(?:&?(?:'static )?str(?:ing)?|char|bytes|any|text|optional\[str\]"
+    rf"|str(?:ing)? \| \w+){BLANK}*={BLANK}*"
+    rf"|%3[da]|:-|{BLANK}*(?::=|=>|->|→|={{1,3}}|\?=|\+=|：|:){BLANK}*|{BLANK}+(?:is|was|are|to|as)[: \t\x{{a0}}]+"
+    rf"|{GAP}(?:{BLANK}*(?::|=|->|→){BLANK}*|{BLANK}+(?:is|was)[: \t\x{{a0}}]+)"
+    rf"|{BLANK}+--(?:body|value)[ =]|\"(?:\r?\n){{2}}"
+    rf"|{BLANK}*[|>]{BLANK}*|,?\s*[\"']?\bvalue[\"']?{BLANK}*[:=]{BLANK}*|{BLANK}*,{BLANK}*|{BLANK}*\({BLANK}*|{BLANK}+)"
 )
 NAME = pattern(rf"(?i)[\w.$-]*{STEM}[\w.-]*")
 ASSIGNED = pattern(
