@@ -11,7 +11,7 @@ from dataclasses import replace
 from memory_server.document import Certainty, Hit
 from memory_server.search.precedence import fit
 from memory_server.search.question import Search
-from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE
+from memory_server.search.retrieval import AS_WRITTEN, IN_ANOTHER_CASE, OF_TIME
 
 LIKELY_SCORE = 3.5  # of a passage by the weights of what was said, whichever layer it is of
 LIKELY_MEANING = 3.5  # scaled cosine, where meaning alone is asked
@@ -33,7 +33,7 @@ def _falling(hits: Sequence[Hit], words: Sequence[Certainty]) -> Iterator[Hit]:
 def how_sure(hit: Hit, search: Search) -> Certainty:
     """The word of one hit by itself."""
     details = {reason.detail for reason in hit.why if reason.arm == "literal"}
-    if hit.decides or AS_WRITTEN in details:
+    if hit.decides or AS_WRITTEN in details or any(reason.detail == OF_TIME for reason in hit.why):
         return Certainty.SURE
     if search is Search.EXACT:
         return Certainty.LIKELY if IN_ANOTHER_CASE in details else Certainty.PERHAPS

@@ -1,5 +1,6 @@
 """The whole way from a question to an answer.
 
+    time         the sessions of a time, where nothing else is asked for             retrieval.py
     retrieve     passages that the words or the meaning of the question propose      retrieval.py, arms.py, literal.py
     fuse         the scores of both arms become one                                  ranking.py, scoring.py
     rerank       the best of it by its token matches                                 ranking.py, scoring.py
@@ -108,6 +109,9 @@ class Pipeline:
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
+        if (of_time := self.retriever.of_time(question)) and reads_spoken(question):
+            sessions = self.retriever.hits(of_time[: question.limit])
+            return Answer(with_certainty(sessions, question.search, is_unsure=False), confidence=1.0)
         typing = Typing(self._typed_lines, self.retriever, question)
         answer = self._of_layers(question, typing)
         above = answer.hits

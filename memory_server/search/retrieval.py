@@ -21,7 +21,7 @@ from memory_server.index.keywords import MAX_CANDIDATES, Keywords
 from memory_server.index.ledger import StoredChunk, StoredSource, embedded_text
 from memory_server.index.snapshot import Snapshot
 from memory_server.index.typed_lines import TypedLine, folded
-from memory_server.language.times import named_times
+from memory_server.language.times import named_times, time_alone
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.known_values import unknown_values
@@ -41,6 +41,7 @@ TYPICAL_SCORE = 10.0  # of a good hit; maps fused scores to 0 to 1 for display
 READ_AT_ONCE = 50  # passages; the first few are often enough
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
+OF_TIME = "of the time that is asked for"
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
 
@@ -219,6 +220,21 @@ class Retriever:
                 passages[source] = [(row, folded(text)) for row, _, text in stored]
             rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
+
+    def of_time(self, question: Question) -> list[RankedPassage]:
+        """The first passage of each session of a time, the newest first, where a question asks for nothing else."""
+        is_of = time_alone(question.text, self._today) if self._today else None
+        if is_of is None:
+            return []
+        allowed, passages = self._scope(question).sources, self.snapshot.passages
+        dated = [
+            (source.date, source.path, number)
+            for number, source in self.snapshot.sources.items()
+            if source.layer is Layer.SESSION and source.date and is_of(source.date) and number in passages.source_bounds
+        ]
+        numbers = [number for *_, number in sorted(dated, reverse=True) if allowed is None or number in allowed]
+        rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
+        return [RankedPassage(row, 1.0, (Reason("time", OF_TIME),)) for row in rows]
 
     def may_answer(self, question: Question) -> bool:
         """Whether the question's filter lets any passage through."""

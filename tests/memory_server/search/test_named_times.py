@@ -1,7 +1,12 @@
 """Where a question names a time, passages of that time stand before others that say the same."""
 
+import datetime as dt
 from pathlib import Path
 
+import pytest
+
+from memory_server.document import Certainty
+from memory_server.language.times import time_alone
 from memory_server.memory import Memory
 from tests.memories import new_root, open_memory, recall, write_session
 from tests.states import WordEngine
@@ -14,6 +19,7 @@ def memory_of_months(tmp_path: Path) -> Memory:
     root = new_root(tmp_path / "memory")
     for place, day in enumerate(MONTHS):
         write_session(root, f"{day}-x-aaaaaaa{place}", "The robot moved the invoice of the shop.")
+    write_session(root, "2026-02-18-z-ccccccc0", "The gate of the yard was painted.")
     for place in range(40):
         write_session(root, f"2026-01-{place % 28 + 1:02}-y-bbbbbb{place:02}", f"The relay has port {place}.")
     return open_memory(root, WordEngine)
@@ -27,6 +33,57 @@ def test_a_session_of_the_month_that_is_named_comes_first(tmp_path: Path) -> Non
 
             assert first.path.rpartition("/")[2].startswith(day)
             assert "time" in {reason.arm for reason in first.why}
+
+
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("what did I do last week", ["2026-02-18"]),
+        ("What happened in October 2026?", ["2026-10-07"]),
+        ("what did we work on on 6 May", ["2026-05-06"]),
+        ("sessions of 2026-03", ["2026-03-04"]),
+        ("what have I been working on this year", ["2026-02-18", "2026-01-28", "2026-01-27", "2026-01-26"]),
+        ("show me what's happened in the last 11 days", ["2026-02-18"]),
+    ],
+)
+def test_a_question_for_nothing_but_a_time_lists_its_sessions(tmp_path: Path, question: str, days: list[str]) -> None:
+    with memory_of_months(tmp_path) as memory:
+        memory.reindex()
+        found = recall(memory, question)
+
+    assert [hit.path.rpartition("/")[2][:10] for hit in found.hits][:4] == days
+    assert {hit.certainty for hit in found.hits} == {Certainty.SURE}
+    assert {reason.arm for hit in found.hits for reason in hit.why} == {"time"}
+
+
+@pytest.mark.parametrize("question", ["what did the robot do last week", "what did I do last week project:other"])
+def test_what_asks_for_more_than_a_time_is_searched(tmp_path: Path, question: str) -> None:
+    with memory_of_months(tmp_path) as memory:
+        memory.reindex()
+
+        assert "time" not in {reason.arm for hit in recall(memory, question).hits for reason in hit.why}
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "last"),
+    [
+        ("today", "2026-03-01", "2026-03-01"),
+        ("yesterday", "2026-02-28", "2026-02-28"),
+        ("this week", "2026-02-23", "2026-03-01"),
+        ("last week", "2026-02-16", "2026-02-22"),
+        ("last month", "2026-02-01", "2026-02-28"),
+        ("last year", "2025-01-01", "2025-12-31"),
+        ("the past two weeks", "2026-02-15", "2026-03-01"),
+        ("in February", "2026-02-01", "2026-02-28"),
+    ],
+)
+def test_a_time_that_counts_from_today_has_its_days(words: str, first: str, last: str) -> None:
+    is_of = time_alone(f"what did I do {words}?", dt.date(2026, 3, 1))  # a Sunday
+
+    assert is_of is not None
+    days = [dt.date.fromisoformat(day) for day in (first, last)]
+    around = [days[0] - dt.timedelta(days=1), *days, days[1] + dt.timedelta(days=1)]
+    assert [is_of(day) for day in around] == [False, True, True, False]
 
 
 def test_a_question_that_names_no_time_has_no_such_part(tmp_path: Path) -> None:
