@@ -12,7 +12,8 @@ from team.errors import NotFound, TeamError
 
 SHARED_UP_TO = 20_000  # passages of a tenant whose vectors are scanned: exact, and as quick as a graph
 GRAPH_KB = 768 * 1024  # of memory while a graph is made, 1.5 a passage; the server's own setting where it is more
-GRAPH_CARE = 128  # among so many a passage gets its neighbours: among 64 (pgvector) some get too few to be found
+LARGE = 100_000  # passages of a graph that is made with more care
+GRAPH_CARE, LARGE_CARE = 64, 128  # among so many a passage gets its neighbours: too few, and some are not found
 
 
 class NameTaken(TeamError):
@@ -63,18 +64,17 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
 
     One that has its own keeps it. `shared_up_to`: passages, in the place of SHARED_UP_TO.
     """
-    own, number = sql.Identifier(f"embedding_{tenant}"), sql.Literal(tenant)
-    care = sql.SQL(f"ef_construction = {GRAPH_CARE}")
     with psycopg.connect(owner_dsn) as connection:
         row = connection.execute(
-            "select not is_apart and (select count(*) from embedding where embedding.tenant = tenant.id) > %s,"
+            "select is_apart, (select count(*) from embedding where embedding.tenant = tenant.id),"
             " to_regclass(%s) is null from tenant where id = %s for update",
-            (SHARED_UP_TO if shared_up_to is None else shared_up_to, f"embedding_{tenant}", tenant),
+            (f"embedding_{tenant}", tenant),
         ).fetchone()
         dimensions = connection.execute(
             "select atttypmod from pg_attribute where attrelid = 'embedding'::regclass and attname = 'vector'"
         ).fetchone()
-        if row is None or not row[0] or dimensions is None:
+        least = SHARED_UP_TO if shared_up_to is None else shared_up_to
+        if row is None or row[0] or row[1] <= least or dimensions is None:
             return False
         connection.execute(
             "select set_config('maintenance_work_mem', %s, true) from pg_settings"
@@ -90,14 +90,20 @@ def set_apart(owner_dsn: str, tenant: int, *, shared_up_to: int | None = None) -
             "alter table {own} force row level security",
             "alter table embedding attach partition {own} for values in ({number})",
         )
+        named = {
+            "own": sql.Identifier(f"embedding_{tenant}"),
+            "number": sql.Literal(tenant),
+            "size": sql.SQL(str(int(dimensions[0]))),
+            "graph": sql.Identifier(graph_of(tenant)),
+            "care": sql.SQL(f"ef_construction = {LARGE_CARE if row[1] > LARGE else GRAPH_CARE}"),
+        }
         for statement in (
-            *(moving if row[1] else ()),
+            *(moving if row[2] else ()),
             "create index {graph} on {own} using hnsw ((vector::halfvec({size})) halfvec_ip_ops) with ({care})",
             "update tenant set is_apart = true, generation = generation + 1 where id = {number}",
             "analyze {own}",
         ):
-            size, graph = sql.SQL(str(int(dimensions[0]))), sql.Identifier(graph_of(tenant))
-            connection.execute(sql.SQL(statement).format(own=own, number=number, size=size, graph=graph, care=care))
+            connection.execute(sql.SQL(statement).format(**named))
     return True
 
 
