@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,13 +17,26 @@ def connect(file: Path) -> sqlite3.Connection:
     make_folder(file.parent)
     connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute("pragma journal_mode=wal")  # readers go on beside a writer
+        _use_wal(connection)  # readers go on beside a writer
         connection.execute("pragma synchronous=normal")  # a loss of power may cost the last changes, never the file
     except sqlite3.Error:
         connection.close()
         raise
     connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's lower() knows ASCII alone
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Waits for a writer as any other statement does: SQLite itself refuses this one at once."""
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            connection.execute("pragma journal_mode=wal")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 def open_foreign(file: Path) -> sqlite3.Connection:
