@@ -9,7 +9,7 @@ from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import SessionStore, raw_path, session_of_path
 from memory_server.layers.sessions import read_session as session_file
-from memory_server.layers.topics import SourceFile, find_sources, read_document, read_text, topic_name
+from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
 from memory_server.root.paths import MemoryRoot
 
 TURNS_READ = 20  # of an archived session, where no end is named
@@ -45,7 +45,7 @@ def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
 ) -> Reading:
     """Lines of a source that was found; raises as `read_lines` does."""
-    return reading_of(read_document(root, source), read_text(root.file(source.path)), first, last, today)
+    return reading_of(*document_and_text(root, source), first, last, today)
 
 
 def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:

@@ -207,9 +207,14 @@ def shortened(text: str, max_chars: int) -> str:
 
 def read_document(root: MemoryRoot, source: SourceFile) -> Document:
     """One source. Raises ContentError with its path and line where it is not what it should be."""
+    return document_and_text(root, source)[0]
+
+
+def document_and_text(root: MemoryRoot, source: SourceFile) -> tuple[Document, str]:
+    """One source, and the text of its file. Raises ContentError as `read_document` does."""
     try:
         text = read_text(root.file(source.path))
-        return as_document(source, parse_frontmatter(text))
+        return as_document(source, parse_frontmatter(text)), text
     except ContentError as error:
         raise ContentError(error.what, where=Path(source.path), line=error.line or 1, remedy=error.remedy) from error
 

@@ -1,6 +1,5 @@
 """The whole way from a question to an answer.
 
-    time         the sessions of a time, where nothing else is asked for             retrieval.py
     retrieve     passages that the words or the meaning of the question propose      retrieval.py, arms.py, literal.py
     fuse         the scores of both arms become one                                  ranking.py, scoring.py
     rerank       the best of it by its token matches                                 ranking.py, scoring.py
@@ -9,6 +8,7 @@
     topic        the topic that answers, above all else                              precedence.py
     turns        the archived turns, where they are asked for or all else is weak    raw_turns.py
     types        what the recorder says of a hit, and the lines that no hit holds    typed.py
+    time         the sessions of a time, where nothing else is asked for             retrieval.py
     certainty    how sure each hit is, as a word                                     certainty.py
 
 A stage takes the question and what the stage before it found, and gives the same kind of thing back. A new one is a
@@ -109,9 +109,6 @@ class Pipeline:
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
-        if (of_time := self.retriever.of_time(question)) and reads_spoken(question):
-            sessions = self.retriever.hits(of_time[: question.limit])
-            return Answer(with_certainty(sessions, question.search, is_unsure=False), confidence=1.0)
         typing = Typing(self._typed_lines, self.retriever, question)
         answer = self._of_layers(question, typing)
         above = answer.hits
@@ -119,6 +116,7 @@ class Pipeline:
         answer = self._with_topic(question, answer, above)
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
+        answer = self._with_time(question, answer)
         answer = replace(answer, hits=typing.told(answer.hits[: question.limit]))
         is_unsure = self._is_unsure(question, answer)
         is_told = is_unsure and not is_tiny(self._stretches or self.retriever)  # where it would be told of everything
@@ -259,6 +257,15 @@ class Pipeline:
         confidence = max(answer.confidence, ranking.confidence)
         both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
+
+    def _with_time(self, question: Question, answer: Answer) -> Answer:
+        """The sessions of a time where nothing else is asked for, the newest first, behind a topic that answers."""
+        found = self.retriever.of_time(question)
+        if not found or not reads_spoken(question):
+            return answer
+        deciding = [hit for hit in answer.hits if hit.decides]
+        sessions = self.retriever.hits(found[: question.limit])
+        return replace(answer, hits=(*deciding, *sessions), note="", confidence=1.0)
 
     def _with_turns(self, question: Question, answer: Answer) -> Answer:
         """An answer with what archived turns say, where they are asked for or where all above them is weak."""

@@ -174,9 +174,9 @@ def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Col
     known = {session_key(hit) for hit in spoken}
     rest = [hit for hit in answer.hits if session_key(hit) not in known]
     topics = [hit for hit in rest if hit.layer is Layer.TOPIC]
-    others = [hit for hit in rest if hit.layer is not Layer.TOPIC]
-    for hit in (hit for hit in others if subject_of(hit.path) not in archived):
+    own = [hit for hit in rest if hit.layer is Layer.SESSION and subject_of(hit.path) not in archived]
+    others = [hit for hit in rest if hit not in topics and hit not in own]
+    for hit in own:
         marked.insert(next((place for place, one in enumerate(marked) if fit(one) < fit(hit)), len(marked)), hit)
-    others = [hit for hit in others if subject_of(hit.path) in archived]
     hits = [*marked[:WHOLE], *topics, *marked[WHOLE:], *others][:limit]
     return replace(answer, hits=within_budget(hits), note="" if hits else answer.note)

@@ -223,7 +223,10 @@ class Writer:
         bodies = cut.lengths("b", [one.number for one in gathered])
         sources = []
         for one, body_length in zip(gathered, bodies, strict=True):
-            head = [READ.get(kind, str)(value) for kind, value in zip(HEAD.values(), one.head, strict=True)]
+            head = [
+                READ[kind](value) if kind in READ else value
+                for kind, value in zip(HEAD.values(), one.head, strict=True)
+            ]
             layout = np.array([[*told, lengths[one.first + told[0]]] for told in one.layout], dtype="<i4")
             sources.append((
                 self.tenant, one.number, *head, read_text(self.root.file(head[0])), one.body, len(one.passages),

@@ -11,10 +11,10 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from memory_server.document import Layer, Standing
+from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.memory import Memory
-from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS
+from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, with_spoken
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
 from tests.crawler.builders import (
@@ -139,6 +139,20 @@ def test_a_session_whose_turns_are_elsewhere_answers_by_its_digest(tmp_path: Pat
         [only] = recall(memory, "how many degrees does the bread oven want", limit=1).hits
 
     assert "240 degrees" in only.passage
+
+
+def test_a_reference_stays_behind_what_was_said_whatever_its_score() -> None:
+    """Files of others are context: rank 4, below what was said."""
+    told = {layer: hit_at(layer, 9.0 if layer is Layer.REFERENCE else 1.0) for layer in (Layer.REFERENCE, Layer.RAW)}
+
+    found = with_spoken(Answer((told[Layer.REFERENCE],)), [told[Layer.RAW]], 10, frozenset()).hits
+
+    assert [hit.layer for hit in found] == [Layer.RAW, Layer.REFERENCE]
+
+
+def hit_at(layer: Layer, fit: float) -> Hit:
+    path = SourcePath(f"of/{layer}.md")
+    return Hit(ChunkId(path), "words", path, LineRange(1, 1), layer, "Title", None, 0.5, parts={"tokens": fit})
 
 
 LOG = " ".join(f"frame {number} dropped by the relay" for number in range(60))  # longer than a passage

@@ -8,7 +8,7 @@ import pytest
 from memory_server.document import Certainty
 from memory_server.language.times import time_alone
 from memory_server.memory import Memory
-from tests.memories import new_root, open_memory, recall, write_session
+from tests.memories import new_root, open_memory, recall, write_session, write_topic
 from tests.states import WordEngine
 
 MONTHS = ("2026-03-04", "2026-05-06", "2026-10-07")
@@ -54,6 +54,16 @@ def test_a_question_for_nothing_but_a_time_lists_its_sessions(tmp_path: Path, qu
     assert [hit.path.rpartition("/")[2][:10] for hit in found.hits][:4] == days
     assert {hit.certainty for hit in found.hits} == {Certainty.SURE}
     assert {reason.arm for hit in found.hits for reason in hit.why} == {"time"}
+
+
+def test_a_topic_that_answers_stands_above_the_sessions_of_the_time(tmp_path: Path) -> None:
+    with memory_of_months(tmp_path) as memory:
+        write_topic(memory, "october", "What happened in October 2026: the relay moved to Oslo.")
+        memory.reindex()
+        found = recall(memory, "what happened in October 2026").hits
+
+    assert [hit.path.rpartition("/")[2][:10] for hit in found] == ["october.md", "2026-10-07"]
+    assert found[0].decides
 
 
 @pytest.mark.parametrize("question", ["what did the robot do last week", "what did I do last week project:other"])
