@@ -11,9 +11,10 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,10 @@ from memory_server.document import (
 )
 from memory_server.embedding.vector_cache import TextHash
 from memory_server.errors import NeedsRepair, Problem
-from memory_server.index.keywords import SqliteKeywords, escaped_like
+from memory_server.index.keywords import SqliteKeywords
 from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
 from memory_server.language.words import extra_words
-from memory_server.machine.database import connect, erase_deleted, transaction, version_of
+from memory_server.machine.database import connect, erase_deleted, spellings, transaction, version_of
 from memory_server.machine.files import file_identity
 from memory_server.machine.repair import refusal_of
 
@@ -85,7 +86,7 @@ class StoredChunk:
 
 
 class Ledger:
-    """The SQLite file of one memory root. Not shared between threads: each opens its own."""
+    """The SQLite file of one memory root. Threads may share one: no statement of it waits for the interpreter."""
 
     def __init__(self, file: Path):
         self._file = file
@@ -364,7 +365,7 @@ class Ledger:
 
     def allowed_sources(self, wanted: Filter) -> set[int]:
         """The numbers of the sources that a filter lets through."""
-        clauses, values = _conditions(wanted)
+        clauses, values = _conditions(wanted, partial(spellings, self.connection, "source"))
         rows = self.connection.execute(f"select id from source where {' and '.join(clauses)}", values)  # noqa: S608  clauses of our own, values bound
         return {row[0] for row in rows}
 
@@ -500,8 +501,11 @@ def _iso(day: dt.date | None) -> str | None:
     return day.isoformat() if day else None
 
 
-def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
-    """A filter as SQL clauses with bound values; tags and topics match whole names, in any case."""
+def _conditions(wanted: Filter, spelled: Callable[[str, Callable[[str], bool]], str]) -> tuple[list[str], list[object]]:
+    """A filter as SQL clauses with bound values; tags and topics match whole names, in any case.
+
+    `spelled`: the values of a column whose folded form is wanted, as a JSON array.
+    """
     clauses, values = ["1"], list[object]()
 
     def any_of(clause: str, alternatives: Sequence[str]) -> None:
@@ -509,15 +513,19 @@ def _conditions(wanted: Filter) -> tuple[list[str], list[object]]:
             clauses.append(f"({' or '.join([clause] * len(alternatives))})")
             values.extend(alternatives)
 
+    def in_any_case(column: str, is_wanted: Callable[[str], bool]) -> None:
+        clauses.append(f"{column} in (select value from json_each(?))")  # noqa: S608  columns of our own
+        values.append(spelled(column, is_wanted))
+
     any_of("layer = ?", wanted.layers)
-    any_of("folded(path) = ?", [f"{topic_file(name)}.md" for name in wanted.topics])
-    any_of(
-        "folded(namespace) || '/' like ? escape '\\'",
-        [f"{escaped_like(name.casefold().strip('/'))}/%" for name in wanted.namespaces],
-    )
-    any_of("folded(project) = ?", [name.casefold() for name in wanted.projects])
-    any_of("folded(machine) = ?", [name.casefold() for name in wanted.machines])
-    any_of("folded(agent) = ?", [name.casefold() for name in wanted.agents])
+    if wanted.topics:
+        in_any_case("path", {f"{topic_file(name)}.md" for name in wanted.topics}.__contains__)
+    if wanted.namespaces:
+        above = tuple(f"{name.casefold().strip('/')}/" for name in wanted.namespaces)
+        in_any_case("namespace", lambda name: f"{name}/".startswith(above))
+    for column, names in (("project", wanted.projects), ("machine", wanted.machines), ("agent", wanted.agents)):
+        if names:
+            in_any_case(column, {name.casefold() for name in names}.__contains__)
     any_of("kind = ?", [name.casefold() for name in wanted.kinds])
     any_of("exists (select 1 from json_each(tags) where value = ?)", [name.casefold() for name in wanted.tags])
     any_of("exists (select 1 from json_each(entities) where value = ?)", [name.casefold() for name in wanted.entities])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memory_server.machine.database import SharedDatabase
+from memory_server.machine.database import SharedDatabase, spellings
 
 SCHEMA = """
 create table if not exists session (session text primary key, mark text not null, project text not null) without rowid;
@@ -93,8 +93,10 @@ class TypedLines:
             return []
         where, values = _of_types("line_words match ?", [question], types)
         if projects:
-            where += f" and folded(session.project) in ({', '.join('?' * len(projects))})"
-            values += [name.casefold() for name in projects]
+            wanted = {name.casefold() for name in projects}
+            with self._database.opened() as connection:
+                values.append(spellings(connection, "session", "project", wanted.__contains__))
+            where += " and session.project in (select value from json_each(?))"
         return self._lines(where, values, "bm25(line_words), line.id", limit)
 
     def _lines(self, where: str, values: Sequence[object], order: str, limit: int = -1) -> list[TypedLine]:

@@ -1,5 +1,6 @@
 """The one door to SQLite files: how they are opened, how long a lock is waited for, how a change happens as a whole."""
 
+import json
 import sqlite3
 import threading
 import time
@@ -22,7 +23,6 @@ def connect(file: Path) -> sqlite3.Connection:
     except sqlite3.Error:
         connection.close()
         raise
-    connection.create_function("folded", 1, str.casefold, deterministic=True)  # SQLite's lower() knows ASCII alone
     return connection
 
 
@@ -42,6 +42,17 @@ def _use_wal(connection: sqlite3.Connection) -> None:
 def open_foreign(file: Path) -> sqlite3.Connection:
     """A connection to another program's file, which can only be read by it. Raises sqlite3.Error."""
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", timeout=LOCK_SECONDS, uri=True)
+
+
+def spellings(connection: sqlite3.Connection, table: str, column: str, is_wanted: Callable[[str], bool]) -> str:
+    """The values of a column that are wanted once their case is folded, as a JSON array for `json_each`.
+
+    SQLite folds ASCII alone. A function of Python's in a statement would fold all, and would hang the process: its
+    thread holds the connection and waits for the interpreter, while a thread that binds a value for the same
+    connection holds the interpreter and waits for the connection.
+    """
+    rows = connection.execute(f"select distinct {column} from {table}")  # noqa: S608  names of our own
+    return json.dumps([value for (value,) in rows if is_wanted(value.casefold())])
 
 
 def copy_whole(file: Path, to: Path) -> None:

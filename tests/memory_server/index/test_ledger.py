@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -14,3 +16,40 @@ def test_a_ledger_that_another_process_writes_for_long_is_not_called_damaged(
     with closing(Ledger(tmp_path / "ledger.db")) as one, closing(Ledger(tmp_path / "ledger.db")) as other:  # noqa: SIM117
         with one.transaction(), pytest.raises(NeedsRepair, match=r"cannot be written \(database is locked\)"):
             other.set_problems(())
+
+
+TOGETHER = """
+import sys
+import threading
+from pathlib import Path
+
+from memory_server.document import Filter
+from memory_server.index.ledger import Ledger
+
+ledger = Ledger(Path(sys.argv[1]))
+ledger.connection.execute(
+    "with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)"
+    " insert into source select i, i || '.md', 'session', '', null, '', 'Übersee', 'here', 'it', 'n', '[]', '[]', '[]',"
+    " 0, 0, '', '', null, null, '' from n"
+)
+wanted = Filter(projects=("übersee",), machines=("HERE",), agents=("it",), namespaces=("N",))
+
+def filtered():
+    for _ in range(300):
+        assert len(ledger.allowed_sources(wanted)) == 300
+
+def weighed():
+    for _ in range(3_000):
+        ledger.keywords.holders("word")
+
+threads = [threading.Thread(target=read) for read in (filtered, weighed, filtered, weighed)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_threads_that_share_a_ledger_do_not_wait_for_each_other_for_ever(tmp_path: Path) -> None:
+    """In a process of its own: where they did, no thread of it went on, nor did it heed a signal."""
+    subprocess.run([sys.executable, "-c", TOGETHER, str(tmp_path / "ledger.db")], check=True, timeout=60)
