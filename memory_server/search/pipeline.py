@@ -59,6 +59,7 @@ NOTHING = {
     Search.MEANING: "Nothing in this memory is near that in meaning. Try `search_exact` for a name or number.",
     Search.RECALL: "Nothing in this memory answers that. Try other words, or `search_exact` for a name or number.",
 }
+NOTHING_THEN = "This memory has no session of that time."
 NOTHING_ALLOWED = "No source passes these filters together. Loosen them."
 PERHAPS = "Perhaps: this is near the question, but may not answer it."
 NO_TURNS = "No archived turn holds that. Try recall without a filter, or other words."
@@ -297,6 +298,8 @@ class Pipeline:
             return EMPTY
         if not question.filter.is_empty and not self.retriever.may_answer(question):
             return " ".join(self.retriever.unknown_values(question)) or NOTHING_ALLOWED
+        if reads_spoken(question) and self.retriever.of_time(question) == []:
+            return NOTHING_THEN
         return f"{CUT} {NOTHING[question.search]}" if question.is_cut else NOTHING[question.search]
 
 

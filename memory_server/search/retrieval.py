@@ -221,11 +221,11 @@ class Retriever:
             rows += [row for row, text in passages[source] if wanted in text][:1]
         return rows
 
-    def of_time(self, question: Question) -> list[RankedPassage]:
-        """The first passage of each session of a time, the newest first, where a question asks for nothing else."""
+    def of_time(self, question: Question) -> list[RankedPassage] | None:
+        """The first passage of each session of a time, the newest first; None where a question asks for more."""
         is_of = time_alone(question.text, self._today) if self._today else None
         if is_of is None:
-            return []
+            return None
         allowed, passages = self._scope(question).sources, self.snapshot.passages
         dated = [
             (source.date, source.path, number)

@@ -66,6 +66,22 @@ def test_a_topic_that_answers_stands_above_the_sessions_of_the_time(tmp_path: Pa
     assert found[0].decides
 
 
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("what did I do yesterday", "This memory has no session of that time."),
+        ("what did I do yesterday project:other", "No source has a project."),
+        ("why is the soup cold", "Nothing in this memory answers that."),
+    ],
+)
+def test_a_time_without_sessions_is_told_as_such(tmp_path: Path, question: str, note: str) -> None:
+    with memory_of_months(tmp_path) as memory:
+        memory.reindex()
+        found = recall(memory, question)
+
+    assert (found.hits, found.note[: len(note)]) == ((), note)
+
+
 @pytest.mark.parametrize("question", ["what did the robot do last week", "what did I do last week project:other"])
 def test_what_asks_for_more_than_a_time_is_searched(tmp_path: Path, question: str) -> None:
     with memory_of_months(tmp_path) as memory:
