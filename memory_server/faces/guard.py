@@ -64,7 +64,7 @@ class Guard:
         if isinstance(body, int):
             await refuse(send, body, *REFUSED_BODY[body])
             return
-        if not self._is_open(scope["method"], scope["path"]):  # whoever needs nothing to ask keeps no room and no daemon
+        if not self._is_open(scope["method"], scope["path"]):  # that keeps no room and no daemon
             self._on_request(scope)
         await self._app(scope, replayed(body, receive), send)
 
