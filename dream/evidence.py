@@ -28,6 +28,7 @@ SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's
 ANSWER_END = re.compile(
     r"\"(?=, \"|\. You can now| user notes:| selected |\Z)"
 )  # of an answer, as the client writes it
+MOST_QUESTIONS = 20  # of one call; a client shows four, and each is looked for behind every other
 REPEATED_WITHIN = 100  # characters behind an answer in which the client begins to repeat what a chosen option showed
 MAX_FILE_BYTES = 2_000_000  # of a file that a person wrote
 CLIENTS_FRAME = re.compile(r"The user wants to clarify these questions|\n\nNote: The user's next message")
@@ -226,7 +227,7 @@ def _behind_preview(text: str, at: int, options: Sequence[Mapping[str, str]]) ->
 def _questions(turn: Turn) -> Iterator[tuple[str, list[dict[str, str]]]]:
     """The questions that the client showed, each as it stands before its answer, with the texts of its options."""
     asked = arguments_of(turn).get("questions")
-    for one in asked if isinstance(asked, list) else ():
+    for one in asked[:MOST_QUESTIONS] if isinstance(asked, list) else ():
         if isinstance(one, dict) and isinstance(one.get("question"), str):
             shown = one.get("options")
             options = [option for option in shown if isinstance(option, dict)] if isinstance(shown, list) else []
