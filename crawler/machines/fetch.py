@@ -26,8 +26,11 @@ BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at 
 FRAME_BYTES = 4 << 20
 BESIDE_BYTES = 64 << 20  # of an answer, beside the contents of files
 FRAME_COST = 100  # bytes that a frame counts for beside its own
+MAX_FILES = 200_000  # of an answer: each takes a kilobyte of memory, however short it is
 MAX_PROBLEMS = 1_000
 MAX_DAYS = 5_000  # on which transcripts there were written last
+MAX_COUNT = 1 << 40  # days since 1970, transcripts of one: what is no such number is noted nowhere
+MAX_CLEANUP_DAYS = 100_000.0
 SECONDS = 3600.0  # of one answer
 SCRIPT = Path(remote.__file__)
 
@@ -187,8 +190,9 @@ class _Receiver:
             elif kind == b"E":
                 end = msgspec.json.decode(content, type=_Closing, strict=False)
                 self._answer.is_cut = end.cut
-                self._answer.days = dict(list(end.days.items())[:MAX_DAYS])
-                self._answer.cleanup_days = end.cleanup_days
+                days = [one for one in end.days.items() if max(map(abs, one)) < MAX_COUNT]
+                self._answer.days = dict(days[:MAX_DAYS])
+                self._answer.cleanup_days = end.cleanup_days if 0 <= end.cleanup_days < MAX_CLEANUP_DAYS else 0.0
                 return
             elif kind != b"K":
                 raise ConnectionLost("its answer is not what was asked for")
@@ -213,6 +217,8 @@ class _Receiver:
             file.here.unlink()
 
     def _begin(self, head: _Head) -> None:
+        if len(self._seen) >= MAX_FILES:
+            raise ConnectionLost(f"it sent more than {MAX_FILES:,} files")
         if trouble := self._trouble_with(head):
             self.name(head.path, trouble)
             return  # what is sent of it belongs to no file and goes nowhere

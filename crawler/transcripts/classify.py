@@ -13,12 +13,13 @@ import msgspec
 
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.grammar import as_id, as_line
-from crawler.transcripts.injected import cut_injected, cut_reminders
+from crawler.transcripts.injected import cut_between_reminders, cut_injected, cut_reminders
 
 EMPTY = msgspec.Raw(b"")
 TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 
-IDE_BLOCK = re.compile(r"<ide_(opened_file|selection|diagnostics)>.*?(</ide_\1>|\Z)", re.DOTALL)
+# to its last end: what a person selected in a file is in it as it stands, and may hold such an end
+IDE_BLOCK = re.compile(r"<ide_(opened_file|selection|diagnostics)>(?:.*</ide_\1>|.*\Z)", re.DOTALL)
 COMMAND_NAME = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
 COMMAND_ARGS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
 BASH_INPUT = re.compile(r"<bash-input>\s*(.*?)\s*</bash-input>", re.DOTALL)
@@ -30,6 +31,7 @@ NOT_TYPED = (  # how texts begin that the client or a hook wrote in the person's
     "<bash-stderr>",
     "<task-notification>",
     "<agent-notification>",
+    "<teammate-message",
     "<user-prompt-submit-hook>",
     "<command-name>",
     "Stop hook feedback:",
@@ -169,7 +171,7 @@ def _typed_text(record: Record, blocks: list[dict[str, Any]]) -> str:
 
 
 def _own_words(text: str) -> str:
-    return cut_injected(cut_reminders(IDE_BLOCK.sub("", text))).strip()
+    return cut_injected(cut_between_reminders(IDE_BLOCK.sub("", text))).strip()
 
 
 def _command(raw: str) -> EntryPart | None:

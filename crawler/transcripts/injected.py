@@ -16,6 +16,8 @@ OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*|\$\(\s*)(?:\S*/)?oneiros\s+[a-z]", re.
 
 _TAG_EDGE = re.compile(rf"<(/?){TAG}\b[^>]*(?:>|\Z)")
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+# to its last end: what a reminder repeats of a file is in it as it stands, and may hold such an end
+_REMINDERS = re.compile(r"<system-reminder>(?:.*</system-reminder>|.*\Z)", re.DOTALL)
 
 
 def cut_injected(text: str) -> str:
@@ -37,6 +39,11 @@ def cut_injected(text: str) -> str:
 def cut_reminders(text: str) -> str:
     """The text without the client's `<system-reminder>` blocks."""
     return _REMINDER.sub("", text) if "<system-reminder>" in text else text
+
+
+def cut_between_reminders(text: str) -> str:
+    """The text without anything from its first `<system-reminder>` to the end of its last: for what a person typed."""
+    return _REMINDERS.sub("", text) if "<system-reminder>" in text else text
 
 
 def is_own_call(tool: str, arguments: str) -> bool:

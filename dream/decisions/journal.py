@@ -57,6 +57,8 @@ class Journal:
     def carry_out(self, plan: Plan) -> None:
         """Does everything, or raises before anything is done."""
         self._log.chain.require_sound()
+        if plan.message and self._repository is not None:
+            self._repository.require_unfiltered([planned.path for planned in plan.files])
         replace_file(self._file, msgspec.json.encode(plan))
         logger.debug("planned")
         self._log.own += self._go_on_with(plan)

@@ -26,6 +26,7 @@ UNDER_WAY = {
 ASSISTANT_LINES = ("co-authored-by: claude", "claude-session:")  # of the messages that Claude Code writes
 ASSISTANT_ADDRESS = "noreply@anthropic.com"  # of its commits, where it is named as their author
 OWN_NAME = {"NAME": "oneiros", "EMAIL": "oneiros@localhost"}  # where git knows nobody
+FILTER = r"^filter\..*\.(clean|process)$"
 HEREDITARY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")  # of a hook or alias that runs us
 
 
@@ -48,6 +49,7 @@ class Repository:
     git_folder: Path
     prefix: str  # of the folder's paths, from the top
     is_bare: bool = False
+    own_filters: frozenset[str] = frozenset()  # programs for its files that its own settings name; none of them is run
 
     @property
     def is_own(self) -> bool:
@@ -63,7 +65,9 @@ class Repository:
         return self._ask("rev-parse", "--quiet", "--verify", "HEAD^{commit}") or ""
 
     def holds(self, path: str, content: bytes) -> bool:
-        """Whether the last commit holds this file with this content."""
+        """Whether the last commit holds this file with this content, as far as no filter of its own is needed."""
+        if self._filtered([path]):
+            return False
         kept = self._ask("rev-parse", "--quiet", "--verify", f"HEAD:{self.prefix}{path}")
         return bool(kept) and kept == self._ask("hash-object", "--path", path, "--stdin", data=content)
 
@@ -83,6 +87,8 @@ class Repository:
             what, _, path = row.partition("\t")
             kept[path] = what.split(" ")[-1]
         present = [path for path in paths if path in kept and (self.folder / path).is_file()]
+        filtered = self._filtered(present)
+        present = [path for path in present if path not in filtered]
         names = "".join(f"{path}\n" for path in present if "\n" not in path)
         hashes = (self._ask("hash-object", "--stdin-paths", data=names.encode()) or "").splitlines()
         if len(hashes) != len(present):
@@ -170,15 +176,33 @@ class Repository:
         """Tells the person's own index of these files, so that they do not seem to be staged backwards."""
         entries = [self._entry(path, content) for path, content in files.items()]
         self._do("update-index", "--add", "--index-info", data=b"".join(entries))
-        self._ask("update-index", "-q", "--refresh")  # exits 1 where other files have changed
+        if not self.own_filters:  # which would be run over the files of others too
+            self._ask("update-index", "-q", "--refresh")  # exits 1 where other files have changed
 
     def _entry(self, path: str, content: bytes | None) -> bytes:
         """One line of `update-index --index-info`; its paths count from the top."""
         whole = f"{self.prefix}{path}".encode()
         if content is None:
             return b"0 " + b"0" * 40 + b"\t" + whole + b"\n"
+        self.require_unfiltered([path])
         blob = self._do("hash-object", "-w", "--path", path, "--stdin", data=content)
         return f"100644 {blob}\t".encode() + whole + b"\n"
+
+    def require_unfiltered(self, paths: Sequence[str]) -> None:
+        """Raises NeedsRepair where a file to be committed goes through a filter of the repository's own."""
+        for path in sorted(self._filtered(paths)):
+            if not self.ignores(path):
+                what = f"git would run a program over {path} that the repository's own settings name"
+                remedy = "If it is yours, move it to ~/.gitconfig (`git config --global filter.NAME.clean ...`)"
+                raise NeedsRepair(what, where=self.git_folder / "config", remedy=remedy)
+
+    def _filtered(self, paths: Sequence[str]) -> frozenset[str]:
+        """Which of these files go through a filter of the repository's own."""
+        if not (self.own_filters and paths):
+            return frozenset()
+        told = self._made(("check-attr", "-z", "--stdin", "filter"), "\0".join(paths).encode()).split(b"\0")
+        found = zip(told[::3], told[2::3], strict=False)  # path, attribute, value
+        return frozenset(path.decode() for path, value in found if value.decode("utf-8", "replace") in self.own_filters)
 
     def _names(self) -> dict[str, str]:
         """Names for a commit, where the person has told git none."""
@@ -219,7 +243,15 @@ def find_repository(folder: Path) -> Repository | None:
     lines = done.stdout.decode("utf-8", "surrogateescape").split("\n")
     if done.returncode or len(lines) != 4:  # a path with a line break in it is more lines
         return None
-    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2])
+    return Repository(folder, Path(lines[0]), Path(lines[1]), prefix=lines[2], own_filters=_own_filters(folder))
+
+
+def _own_filters(folder: Path) -> frozenset[str]:
+    """The filters whose programs stand in the settings of the repository that a folder lies in, not in the person's."""
+    done = _git(folder, ("config", "--show-scope", "--name-only", "-z", "--get-regexp", FILTER), None, {})
+    words = done.stdout.decode("utf-8", "replace").split("\0")
+    found = zip(words[::2], words[1::2], strict=False)
+    return frozenset(key.split(".", 1)[1].rpartition(".")[0] for scope, key in found if scope in ("local", "worktree"))
 
 
 def _git(

@@ -2,7 +2,8 @@
 
 Whoever reaches a port can connect and say nothing: to the loopback address any account of the machine. So a request
 that does not come whole in time is cut off, and where all room is taken it goes to the newest: the oldest connection
-that has no request let through goes. Whoever sends a request at once always finds room.
+that has no request let through goes. What anybody may ask for lets nothing through, so that whoever asks for it and
+does not read the answer goes too. Whoever sends a request at once always finds room.
 """
 
 import asyncio

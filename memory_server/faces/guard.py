@@ -39,8 +39,8 @@ class Guard:
         is_page: Callable[[str], bool] = lambda _: False,
         is_open: Callable[[str, str], bool] = lambda _method, _path: False,
     ):
-        """`on_request` is told of each request that is let through; `is_page` knows the secrets of pages, `is_open`
-        what anybody may ask for: how a page comes to its secret, which tells nothing of the memory.
+        """`on_request` is told of each request that a token or a page lets through; `is_page` knows the secrets of
+        pages, `is_open` what anybody may ask for: how a page comes to its secret, which tells nothing of the memory.
         """
         self._app = app
         self._token = token.encode()
@@ -64,7 +64,8 @@ class Guard:
         if isinstance(body, int):
             await refuse(send, body, *REFUSED_BODY[body])
             return
-        self._on_request(scope)
+        if not self._is_open(scope["method"], scope["path"]):  # that keeps no room and no daemon
+            self._on_request(scope)
         await self._app(scope, replayed(body, receive), send)
 
     def _refusal(self, scope: MutableMapping[str, Any]) -> tuple[int, str, str] | None:

@@ -39,8 +39,14 @@ EARLIER = {  # where these files lay inside the root -> what they are called in 
     ".oneiros/queries.db-shm": "queries.db-shm",
 }
 GIT_SECONDS = 60.0
-# runs nothing that a folder brought with it: no hook, no monitor, no settings of a bare repository among its files
-SAFE_GIT = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+PROTOCOLS = ("file", "ext", "fd", "ssh", "git", "http", "https", "ftp", "ftps")
+# runs nothing that a folder brought with it: no hook, no monitor, no settings of a bare repository among its files, no
+# program that looks at signatures, and none that fetches what is missing in a partial clone
+SAFE_GIT = (
+    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"),
+    *("-c", "log.showSignature=false", "-c", "protocol.allow=never"),
+    *(word for name in PROTOCOLS for word in ("-c", f"protocol.{name}.allow=never")),
+)
 
 
 def make_state(root: MemoryRoot) -> None:

@@ -12,6 +12,8 @@ from memory_server.faces.guard import Guard
 from oneiros.daemon.http.service import server_of
 
 TOKEN = "a-token-of-the-test"
+FOR_ALL = b"POST /page/open HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+LONG = 50_000  # bytes of an answer that anybody may ask for
 REQUEST = f"POST /x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 2\r\n\r\n".encode()
 HALVES = {
     "nothing": b"",
@@ -51,8 +53,10 @@ def run(scenario: Scenario) -> None:
 
         async def app(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
             await go.wait()
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-            await send({"type": "http.response.body", "body": b""})
+            body = bytes(LONG if is_open("", scope["path"]) else 0)
+            length = (b"content-length", str(len(body)).encode())
+            await send({"type": "http.response.start", "status": 200, "headers": [length]})
+            await send({"type": "http.response.body", "body": body})
 
         def is_open(_: str, path: str) -> bool:
             return path == "/page/open"
@@ -117,5 +121,34 @@ def test_where_all_room_is_taken_the_oldest_half_goes_and_an_answer_under_way_st
         go.set()
 
         assert [await asking.status(), await late.status()] == ["HTTP/1.1 200 OK"] * 2
+
+    run(scenario)
+
+
+def test_who_asks_for_what_is_open_to_all_and_reads_no_answer_makes_room_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections.HttpConnection, "room", 3)
+
+    async def scenario(connected: Callable[[], Awaitable[Client]], __: asyncio.Event) -> None:
+        for _ in range(6):
+            deaf = await connected()
+            deaf.writer.write(FOR_ALL * 400)  # of 20 MB of answers no system takes more than a part off the server
+            await deaf.reader.readexactly(LONG)
+        asking = await connected()
+        asking.writer.write(REQUEST + b"{}")
+
+        assert await asking.status() == "HTTP/1.1 200 OK"
+
+    run(scenario)
+
+
+def test_who_reads_no_answer_to_what_is_open_to_all_is_cut_off_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "KEEP_ALIVE_SECONDS", 0.5)
+    cut_off = asyncio.Event()
+    monkeypatch.setattr(connections.HttpConnection, "cut_off", lambda _: cut_off.set())
+
+    async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
+        deaf = await connected()
+        deaf.writer.write(FOR_ALL * 400)
+        await cut_off.wait()
 
     run(scenario)

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from crawler.machines import connection, fetch, remote
 from crawler.machines.addresses import Address, address_of
 from crawler.machines.fetch import Delivery, Known, WantedRoot, ask
 from crawler.machines.mirror import Mirror
+from crawler.machines.register import Register
 from crawler.machines.sessions import wanted_transcripts
 from memory_server.errors import UsageError
 from tests.crawler.builders import working_session, write_transcript
@@ -125,6 +127,27 @@ def test_numbers_that_cannot_be_are_named_or_end_the_answer(says: Says, told: st
     delivery = says(f"begin(); file('~/.claude/projects/b.jsonl'); file({told}); end()")
 
     assert paths(delivery) == ["~/.claude/projects/b.jsonl"] and (delivery.problems or delivery.lost)
+
+
+@pytest.mark.parametrize("days", ['"nan"', '"inf"', '"-inf"', "-1", "10**300"])
+def test_counts_that_cannot_be_are_noted_nowhere(says: Says, tmp_path: Path, days: str) -> None:
+    delivery = says(f"begin(); file(); end(days={{20000: 1, 20001: 10**400, 10**400: 1}}, cleanup_days={days})")
+    register = Register(tmp_path / "state" / "machines.json")
+    known = register.met(LAPTOP, "m", [])
+    register.note(replace(known, days=delivery.days, cleanup_days=delivery.cleanup_days))
+
+    again = Register(tmp_path / "state" / "machines.json").machines[0]
+
+    assert paths(delivery) == [FILE] and again.cleanup_days == 0
+    assert again.days in ({20000: 1}, {})  # a number that no one can read ends the answer instead
+
+
+def test_no_more_files_are_taken_than_anybody_has(says: Says, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "MAX_FILES", 2)
+
+    delivery = says('begin(); [file(f"~/.claude/projects/{name}.jsonl") for name in range(9)]; end()')
+
+    assert (len(delivery.files), delivery.lost) == (2, "it sent more than 2 files")
 
 
 def test_a_file_that_is_sent_twice_is_taken_once(says: Says) -> None:
