@@ -184,13 +184,21 @@ def _with_words(turn: Turn, first: int, end: int) -> list[Spoken]:
 
 
 def is_clients(turn: Turn) -> bool:
-    """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal."""
-    return turn.is_error and not turn.tool.startswith("mcp__") and not turn.text.startswith("Exit code")
+    """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal,
+    nor is a result whose call is not known.
+    """
+    return turn.is_error and bool(turn.tool) and not turn.tool.startswith("mcp__") and not turn.text.startswith("Exit code")
 
 
 def _answers(turn: Turn) -> Iterator[Spoken]:
-    """What the person answered, found by the questions as asked: nothing in a question passes for an answer."""
+    """What the person answered, found by the questions as asked: nothing in a question passes for an answer.
+
+    A question whose beginning of an answer other words of the assistant hold too is passed over.
+    """
+    written = [*_strings(arguments_of(turn))]
     for question, labels in _questions(turn):
+        if any(f'"{question}"="' in f'"{other}"="' for other in written if other != question):
+            continue
         asked = turn.text.find(f'"{question}"="')
         first = asked + len(question) + 4
         end = ANSWER_END.search(turn.text, first) if asked >= 0 else None
@@ -201,6 +209,14 @@ def _answers(turn: Turn) -> Iterator[Spoken]:
             yield Spoken(asked, end.end(), question, is_chosen=True)
         elif WORD.search(answer):
             yield Spoken(first, end.start(), question)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """Every text in a value of JSON."""
+    if isinstance(value, str):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _strings(item)
 
 
 def _questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -16,6 +16,7 @@ OWN_COMMAND = re.compile(r"(?:^|[;&|(]\s*|\$\(\s*)(?:\S*/)?oneiros\s+[a-z]", re.
 
 _TAG_EDGE = re.compile(rf"<(/?){TAG}\b[^>]*(?:>|\Z)")
 _REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+_REMINDERS = re.compile(r"<system-reminder>(?:.*</system-reminder>|.*)", re.DOTALL)
 
 
 def cut_injected(text: str) -> str:
@@ -37,6 +38,14 @@ def cut_injected(text: str) -> str:
 def cut_reminders(text: str) -> str:
     """The text without the client's `<system-reminder>` blocks."""
     return _REMINDER.sub("", text) if "<system-reminder>" in text else text
+
+
+def spoken_beside_reminders(text: str) -> str:
+    """What was said in a text with the client's reminders: nothing from the first to the last of them.
+
+    A reminder may quote a file, in which an end of the block may stand for what follows to pass as said.
+    """
+    return _REMINDERS.sub("", text) if "<system-reminder>" in text else text
 
 
 def is_own_call(tool: str, arguments: str) -> bool:
