@@ -187,7 +187,8 @@ def is_clients(turn: Turn) -> bool:
     """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal,
     nor is a result whose call is not known.
     """
-    return turn.is_error and bool(turn.tool) and not turn.tool.startswith("mcp__") and not turn.text.startswith("Exit code")
+    is_clients_tool = bool(turn.tool) and not turn.tool.startswith("mcp__")
+    return turn.is_error and is_clients_tool and not turn.text.startswith("Exit code")
 
 
 def _answers(turn: Turn) -> Iterator[Spoken]:
