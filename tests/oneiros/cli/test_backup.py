@@ -288,7 +288,7 @@ def test_a_file_changed_by_hand_under_the_old_manifest_is_refused(
     assert not second.root.exists()
 
 
-@pytest.mark.parametrize("manifest", [b"[" * 100_000, b'{"x":' + b"[" * 9_000 + b"]" * 9_000 + b"}", b'{"kind":"\xff"}'])
+@pytest.mark.parametrize("manifest", [b"[" * 100_000, b'{"x":' + b"[" * 100_000, b'{"kind":"\xff"}'])
 def test_a_manifest_that_cannot_be_read_is_refused(
     manifest: bytes, first: Machine, second: Machine, tmp_path: Path
 ) -> None:
