@@ -70,7 +70,7 @@ def references_of(database: sqlite3.Connection, file: Path) -> dict[str, str]:
 def _facts(value: object) -> list[str]:
     try:
         found = json.loads(value) if isinstance(value, str) else []
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 

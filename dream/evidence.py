@@ -8,7 +8,7 @@ What a person told directly is kept nowhere, so nothing that is read from a disk
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,8 +28,7 @@ SESSIONS_KEPT = 4  # read sessions held at a time: a gate asks for one session's
 ANSWER_END = re.compile(
     r"\"(?=, \"|\. You can now| user notes:| selected |\Z)"
 )  # of an answer, as the client writes it
-MOST_QUESTIONS = 20  # of one call; a client shows four, and each is looked for behind every other
-REPEATED_WITHIN = 100  # characters behind an answer in which the client begins to repeat what a chosen option showed
+MOST_QUESTIONS = 20  # of one call; a client shows four, and each is compared with all that the assistant wrote there
 MAX_FILE_BYTES = 2_000_000  # of a file that a person wrote
 CLIENTS_FRAME = re.compile(r"The user wants to clarify these questions|\n\nNote: The user's next message")
 WORD = re.compile(r"\w")
@@ -186,53 +185,54 @@ def _with_words(turn: Turn, first: int, end: int) -> list[Spoken]:
 
 
 def is_clients(turn: Turn) -> bool:
-    """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal."""
-    return turn.is_error and not turn.tool.startswith("mcp__") and not turn.text.startswith("Exit code")
+    """Whether the client itself wrote a result that says no: what a server or a file says of refusals is no refusal,
+    nor is a result whose call is not known.
+    """
+    is_clients_tool = bool(turn.tool) and not turn.tool.startswith("mcp__")
+    return turn.is_error and is_clients_tool and not turn.text.startswith("Exit code")
 
 
 def _answers(turn: Turn) -> Iterator[Spoken]:
-    """What the person answered, found by the questions as asked, from the first in the text to the last.
+    """What the person answered, found by the questions as asked: nothing in a question or option passes for an answer.
 
-    Nothing in a question or an option passes for an answer: each question is looked for behind all of the one before.
+    A question whose beginning of an answer other words of the assistant hold too is passed over.
     """
-    text, left, at = turn.text, list(_questions(turn)), 0
-    while left:
-        places = ((text.find(head, at), -len(head), number) for number, (head, _) in enumerate(left))
-        asked, _, number = min((one for one in places if one[0] >= 0), default=(-1, 0, 0))  # the longer where two begin
-        if asked < 0:
-            return
-        head, options = left.pop(number)
+    text, written = turn.text, [*_strings(arguments_of(turn))]
+    for question, labels in _questions(turn):
+        head = f'"{question}"="'
+        if head not in text or any(head in f'"{other}"="' for other in written if other != question):
+            continue
+        asked = text.index(head)
         first = asked + len(head)
-        labels = (label for option in options if text.startswith(label := option.get("label") or "\0", first))
-        label = max(labels, key=len, default="")
+        label = max((label for label in labels if text.startswith(label, first)), key=len, default="")
         end = ANSWER_END.search(text, first + len(label))
         if end is None:
-            return
+            continue
         if label:
-            yield Spoken(asked, end.end(), head[1:-4], is_chosen=True)
+            yield Spoken(asked, end.end(), question, is_chosen=True)
         elif WORD.search(text, first, end.start()):
-            yield Spoken(first, end.start(), head[1:-4])
-        at = _behind_preview(text, end.end(), options)
+            yield Spoken(first, end.start(), question)
 
 
-def _behind_preview(text: str, at: int, options: Sequence[Mapping[str, str]]) -> int:
-    """The place behind an answer, and behind what a chosen option showed, where the client repeats that."""
-    if not text.startswith(" selected ", at):
-        return at
-    shown = [value for option in options for name, value in option.items() if name not in ("label", "description")]
-    places = ((text.find(one, at, at + len(one) + REPEATED_WITHIN), len(one)) for one in shown)
-    return max((place + length for place, length in places if place >= 0), default=at)
+def _strings(value: object) -> Iterator[str]:
+    """Every text in a value of JSON."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
-def _questions(turn: Turn) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The questions that the client showed, each as it stands before its answer, with the texts of its options."""
+def _questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The questions that the client showed, each with the labels of its options."""
     asked = arguments_of(turn).get("questions")
     for one in asked[:MOST_QUESTIONS] if isinstance(asked, list) else ():
         if isinstance(one, dict) and isinstance(one.get("question"), str):
             shown = one.get("options")
             options = [option for option in shown if isinstance(option, dict)] if isinstance(shown, list) else []
-            texts = [{str(k): v for k, v in option.items() if isinstance(v, str) and v} for option in options]
-            yield f'"{one["question"]}"="', texts
+            labels = (option.get("label") for option in options)
+            yield one["question"], tuple(label for label in labels if isinstance(label, str) and label)
 
 
 def picked_in(reply: str, answer: str) -> Iterator[Span]:

@@ -1,9 +1,13 @@
 """Redacts an entry in every field that can hold a person's words, nested arguments included."""
 
+from typing import Any
+
 import msgspec
 
 from crawler.transcripts.entry import Entry, EntryPart
 from memory_server.redaction import Redactor
+
+MAX_DEPTH = 100  # of a call's arguments; deeper ones, which no tool takes, are left out, as not all could be masked
 
 
 class EntryRedactor:
@@ -41,7 +45,12 @@ class EntryRedactor:
     def _arguments(self, arguments: str) -> str:
         if not arguments:
             return ""
-        before = msgspec.json.decode(arguments)
+        try:
+            before = msgspec.json.decode(arguments)
+        except RecursionError:
+            return ""
+        if arguments.count("[") + arguments.count("{") > MAX_DEPTH and is_deeper(before, MAX_DEPTH):
+            return ""
         after = self._redactor.redact_json(before)
         if after == before:
             return arguments
@@ -52,3 +61,9 @@ class EntryRedactor:
         if text not in self._short:
             self._short[text] = self._redactor.redact(text).text
         return self._short[text]
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Whether lists and objects lie in each other more than so many deep."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is not None and (depth == 0 or any(is_deeper(item, depth - 1) for item in inner))

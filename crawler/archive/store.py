@@ -105,7 +105,7 @@ class Archive:
             record = msgspec.json.decode(path.read_bytes(), type=SessionRecord)
         except FileNotFoundError:
             return SessionRecord(session_id)
-        except (msgspec.MsgspecError, UnicodeDecodeError, OSError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
             raise _damaged_record(path) from error
         if record.session_id != session_id:
             raise _damaged_record(path)

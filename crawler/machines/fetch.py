@@ -29,8 +29,7 @@ FRAME_COST = 100  # bytes that a frame counts for beside its own
 MAX_FILES = 200_000  # of an answer: each takes a kilobyte of memory, however short it is
 MAX_PROBLEMS = 1_000
 MAX_DAYS = 5_000  # on which transcripts there were written last
-MAX_COUNT = 1 << 40  # days since 1970, transcripts of one: what is no such number is noted nowhere
-MAX_CLEANUP_DAYS = 100_000.0
+MOST = 100_000  # days, and transcripts of a day: what is beyond is no count
 SECONDS = 3600.0  # of one answer
 SCRIPT = Path(remote.__file__)
 
@@ -140,7 +139,7 @@ def ask(
                 receiver.receive(connection)
             finally:
                 answer.bytes = connection.bytes_said + connection.bytes_heard
-    except (ConnectionLost, msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (ConnectionLost, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         answer.lost = str(error) if isinstance(error, ConnectionLost) else "its answer is not what was asked for"
     finally:
         receiver.finish_file()
@@ -190,9 +189,9 @@ class _Receiver:
             elif kind == b"E":
                 end = msgspec.json.decode(content, type=_Closing, strict=False)
                 self._answer.is_cut = end.cut
-                days = [one for one in end.days.items() if max(map(abs, one)) < MAX_COUNT]
+                days = [(day, count) for day, count in end.days.items() if 0 <= day < MOST and 0 <= count < MOST]
                 self._answer.days = dict(days[:MAX_DAYS])
-                self._answer.cleanup_days = end.cleanup_days if 0 <= end.cleanup_days < MAX_CLEANUP_DAYS else 0.0
+                self._answer.cleanup_days = end.cleanup_days if 0 < end.cleanup_days < MOST else 0.0  # nor NaN
                 return
             elif kind != b"K":
                 raise ConnectionLost("its answer is not what was asked for")

@@ -21,7 +21,7 @@ import msgspec
 from crawler.transcripts.classify import text_or_empty
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.grammar import as_id, as_line, is_id
-from crawler.transcripts.injected import cut_injected, cut_reminders
+from crawler.transcripts.injected import cut_injected, spoken_beside_reminders
 from crawler.transcripts.tail import is_uuid
 from crawler.transcripts.transcript import BadLine
 from memory_server.errors import Problem
@@ -139,7 +139,7 @@ class Conversation:
             self._add(EntryPart(PartKind.COMMAND, "/rewind"), time, "", "")
 
     def _speak(self, kind: PartKind, text: str, time: object, own_id: object, *, agent: str = "") -> None:
-        if words := cut_reminders(cut_injected(text)).strip():
+        if words := spoken_beside_reminders(cut_injected(text)).strip():
             self._add(EntryPart(kind, words), time, own_id, agent)
 
     def _add(self, part: EntryPart, time: object, own_id: object, agent: str) -> None:
@@ -229,8 +229,8 @@ def moment(time: object) -> str:
         return as_line(time)
     if isinstance(time, bool) or not isinstance(time, int | float):
         return ""
-    seconds = time / 1000 if abs(time) > 1e11 else time
     try:
+        seconds = time / 1000 if abs(time) > 1e11 else time
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     except (OverflowError, OSError, ValueError):
         return ""

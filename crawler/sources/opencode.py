@@ -14,6 +14,7 @@ from typing import Any
 from crawler.sources.conversation import AgentFile, Conversation, listed, mapping, words_of
 from crawler.sources.lines import decoded, head_of, is_database, whole
 from crawler.transcripts.classify import text_or_empty
+from crawler.transcripts.grammar import is_id
 from memory_server.errors import ContentError
 from memory_server.machine.database import open_foreign
 
@@ -127,10 +128,15 @@ def _work(talk: Conversation, part: Message, time: object) -> None:
 def _stored(found: AgentFile, session: str) -> Iterator[Message]:
     """The messages of the older store, each in a file, as are their parts."""
     storage = next(folder.parent for folder in found.path.parents if folder.name == "session")
-    messages = [_file(found, path) for path in sorted((storage / "message" / session).glob("*.json"))]
+    messages = [_file(found, path) for path in _files(storage / "message", session)]
     for data in sorted(messages, key=lambda one: (_created(one), str(one.get("id")))):
-        parts = sorted((storage / "part" / str(data.get("id"))).glob("*.json"))
-        yield _message(data.get("role"), data.get("id"), _created(data), data, [_file(found, path) for path in parts])
+        parts = [_file(found, path) for path in _files(storage / "part", str(data.get("id")))]
+        yield _message(data.get("role"), data.get("id"), _created(data), data, parts)
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    """What is stored under an id; nothing under a name that is none and might lead elsewhere."""
+    return sorted((folder / name).glob("*.json")) if is_id(name) else []
 
 
 def _file(found: AgentFile, path: Path) -> Message:

@@ -41,8 +41,11 @@ def cut_reminders(text: str) -> str:
     return _REMINDER.sub("", text) if "<system-reminder>" in text else text
 
 
-def cut_between_reminders(text: str) -> str:
-    """The text without anything from its first `<system-reminder>` to the end of its last: for what a person typed."""
+def spoken_beside_reminders(text: str) -> str:
+    """What was said in a text with the client's reminders: nothing from the first to the last of them.
+
+    A reminder may quote a file, in which an end of the block may stand for what follows to pass as said.
+    """
     return _REMINDERS.sub("", text) if "<system-reminder>" in text else text
 
 

@@ -41,6 +41,7 @@ BLANKS = re.compile(r"\s*")
 SURROGATES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 HALF = 6  # bytes that `\ud83d` takes, whose other half is missing
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for broken JSON
+NO_PERSON = {"is_meta": True, "is_summary": True, "is_sidechain": True, "agent": "odd"}  # where the type is another
 MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
 
 
@@ -277,9 +278,9 @@ def decode_value(text: str, position: int) -> tuple[Any, int]:
         return None, position
     try:
         value, end = json.JSONDecoder().raw_decode(text, position)
+        return scrub(value), end
     except (ValueError, RecursionError):
         return None, position
-    return scrub(value), end
 
 
 def scrub(value: Any) -> Any:
@@ -298,7 +299,10 @@ def scrub(value: Any) -> Any:
 
 
 def record_of(value: dict[str, Any]) -> Record:
-    """A record from a decoded object, leaving out every field that is not of the expected type."""
+    """A record from a decoded object, leaving out every field that is not of the expected type.
+
+    One that says that no person spoke says so whatever its type is: `"isMeta": "true"` too.
+    """
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(Record):
         if field.encode_name not in value:
@@ -308,6 +312,8 @@ def record_of(value: dict[str, Any]) -> Record:
             fields[field.name] = msgspec.Raw(json.dumps(item, ensure_ascii=False).encode())
         elif isinstance(item, field.type):
             fields[field.name] = item
+        elif item and field.name in NO_PERSON:
+            fields[field.name] = NO_PERSON[field.name]
     return Record(**fields)
 
 

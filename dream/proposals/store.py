@@ -26,6 +26,7 @@ from typing import TypeVar
 
 import msgspec
 
+from crawler.transcripts.transcript import UNREADABLE
 from dream.records import Given, Hunk, Quote, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
@@ -246,7 +247,7 @@ def _read(file: Path, kind: type[T], empty: T) -> T:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
         return empty
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         what, remedy = f"the proposals cannot be read ({error})", "Restore the file, or remove its folder"
         raise ContentError(what, where=file, remedy=remedy) from error
 
@@ -261,7 +262,7 @@ def _read_lines(file: Path, kind: type[T]) -> list[T]:
     for number, line in enumerate(lines, start=1):
         try:
             found += [msgspec.json.decode(line, type=kind)] if line.strip() else []
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             if number < len(lines):
                 what, remedy = f"this line cannot be read ({error})", "Restore it, or remove it"
                 raise ContentError(what, where=file, line=number, remedy=remedy) from error
@@ -282,7 +283,7 @@ def _append(file: Path, value: object) -> None:
 def _is_json(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return False
     return True
 

@@ -209,7 +209,7 @@ class Blackboard:
     def _meta(self, session_id: str) -> dict[str, Any]:
         try:
             found = json.loads((self._session(session_id) / "_meta.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 

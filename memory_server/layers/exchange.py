@@ -215,7 +215,8 @@ def _relationship(one: dict[str, Any]) -> dict[str, Any]:
     kept["target"] = f"{URN}{target}" if is_id else target if target.startswith(("/", URN)) else f"/{target}"
     kept |= {"strength": one["strength"]} if "strength" in one else {}
     metadata = {key: value for key, value in one.items() if key not in ("type", "target", "strength", "metadata")}
-    metadata |= one.get("metadata", {})
+    told = one.get("metadata", {})
+    metadata |= told if isinstance(told, dict) else {"metadata": told}
     return kept | ({"metadata": metadata} if metadata else {})
 
 

@@ -174,9 +174,9 @@ def days_after(day: dt.date, duration: str) -> dt.date | None:
     match = DURATION.fullmatch(duration.strip())
     if match is None:
         return None
-    years, months, weeks, days = (int(part or 0) for part in match.groups())
-    months += 12 * years + day.month - 1
     try:
+        years, months, weeks, days = (int(part or 0) for part in match.groups())
+        months += 12 * years + day.month - 1
         year, month = day.year + months // 12, months % 12 + 1
         last = calendar.monthrange(year, month)[1]
         return day.replace(year=year, month=month, day=min(day.day, last)) + dt.timedelta(days=7 * weeks + days)

@@ -184,7 +184,7 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         found[name] = FileNote(size, digest.hexdigest())
     try:
         said = msgspec.json.decode(manifest, type=Manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _odd(file, "it has no manifest") from error
     if (said.kind, said.version) != (kind, 1):
         raise _odd(file, f"it is no {kind} of this version")

@@ -44,7 +44,7 @@ def records_in(file: Path, kind: type[Record]) -> Iterator[Record]:
     except FileNotFoundError:
         return
     for line in lines:
-        with suppress(msgspec.MsgspecError, ValueError):
+        with suppress(msgspec.MsgspecError, ValueError, RecursionError):
             yield msgspec.json.decode(line, type=kind)
 
 

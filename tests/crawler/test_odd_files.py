@@ -21,6 +21,7 @@ from tests.crawler.builders import (
     OTHER_SESSION,
     SESSION,
     assistant,
+    call,
     person,
     result,
     settings_in,
@@ -97,6 +98,35 @@ def test_an_odd_file_is_named_and_every_session_beside_it_is_taken_in(tmp_path: 
 
 def files_changed(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.suffix in (".json", ".zst")}
+
+
+@pytest.mark.parametrize("depth", [100, 480, 500, 700, 900, 960, 990, 1_000, 100_000])
+@pytest.mark.parametrize("half", [b"", rb"\ud83d"])
+def test_what_lies_too_deep_stops_nothing(tmp_path: Path, depth: int, half: bytes) -> None:
+    odd = to_lines(person(1, "half X"), assistant(2, call("Bash", "c", command="Y")), person(3, "and on"))
+    path = tmp_path / "live" / f"{SESSION}.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(odd.replace(b"X", half).replace(b'"Y"', b"[" * depth + b'"%s"' % half + b"]" * depth))
+    write_transcript(path.parent, person(71, "the one beside it", session=OTHER_SESSION), session=OTHER_SESSION)
+
+    with Ingester(settings_in(tmp_path / "root")) as ingester:
+        report = ingester.ingest([path.parent])
+
+        assert report.sessions == {SESSION, OTHER_SESSION}
+        assert [turn.text for turn in ingester.archive.turns(SESSION) if turn.is_prompt][-1] == "and on"
+
+
+def test_of_a_call_that_lies_too_deep_no_secret_is_kept(tmp_path: Path) -> None:
+    value: object = {"api_key": "sk-ant-api03-" + "a1B2" * 20}
+    for _ in range(300):
+        value = [value]
+    write_transcript(tmp_path / "live", assistant(1, call("Write", "c", content=value)), person(2, "and on"))
+
+    with Ingester(settings_in(tmp_path / "root")) as ingester:
+        ingester.ingest([tmp_path / "live"])
+        [said, asked] = ingester.archive.turns(SESSION)
+
+    assert (said.text, asked.tool, asked.arguments) == ("and on", "Write", "")
 
 
 def test_a_file_that_goes_away_before_its_turn_is_named(tmp_path: Path) -> None:

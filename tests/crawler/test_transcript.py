@@ -112,7 +112,7 @@ def test_request_logs_are_not_even_parsed() -> None:
 
 
 def test_fields_of_another_type_than_expected_do_not_lose_the_record() -> None:
-    odd = person(1, "hello", isMeta="no", cwd=7, gitBranch=None, timestamp=1234.5)
+    odd = person(1, "hello", isMeta=0, cwd=7, gitBranch=None, timestamp=1234.5)
 
     assert texts_of(to_lines(odd)) == ["hello"]
 

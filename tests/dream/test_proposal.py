@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dream.records import Relation, State
+from memory_server.errors import ContentError
 from memory_server.root.paths import MemoryRoot
 from tests.dream.builders import (
     PERSON,
@@ -207,3 +208,14 @@ def test_what_goes_against_an_old_decision_is_flagged_and_not_offered(root: Memo
     assert hunk.state is State.FLAGGED and decisions.store.proposals() == []
     assert decisions.accept(hunk.id, PERSON).hunk.state is State.ACCEPTED  # where the person says that it holds
     assert decisions.store.hunk(hunk.id).state is State.ACCEPTED
+
+
+@pytest.mark.parametrize("odd", [b"[" * 100_000, b'[{"id":"\xff"}]'])
+@pytest.mark.parametrize("name", ["queue.json", "2026-03-02-1/hunks.json", "rejected.jsonl"])
+def test_a_file_of_proposals_that_somebody_made_unreadable_is_named(root: MemoryRoot, name: str, odd: bytes) -> None:
+    store = decisions_on(root).store
+    proposed(decisions_on(root), new_topic("Backups run at 03:00.", "backups"))
+    (root.path / "proposals" / name).write_bytes(odd + b"\n")
+
+    with pytest.raises(ContentError, match=r"(queue|hunks|rejected)\.json"):
+        store.hunks(), store.queue(), store.rejections()

@@ -150,6 +150,22 @@ def test_no_more_files_are_taken_than_anybody_has(says: Says, monkeypatch: pytes
     assert (len(delivery.files), delivery.lost) == (2, "it sent more than 2 files")
 
 
+@pytest.mark.parametrize("kind", ["F", "P", "H", "E"])
+def test_an_answer_that_lies_too_deep_ends_there(says: Says, kind: str) -> None:
+    delivery = says(f'begin(); file(); frame("{kind}", b\'{{"z":\' + b"[" * 9000 + b"]" * 9000 + b"}}"); end()')
+
+    assert (paths(delivery), delivery.lost) == ([FILE], "its answer is not what was asked for")
+
+
+@pytest.mark.parametrize(
+    "told", ["cleanup_days='nan'", "cleanup_days='inf'", "cleanup_days=-1", "days={1: 10**30}", "days={10**30: 1}"]
+)
+def test_what_is_no_count_is_not_kept(says: Says, told: str, tmp_path: Path) -> None:
+    delivery = says(f"begin(); file(); end({told})")
+
+    assert (delivery.days, delivery.cleanup_days, delivery.lost) == ({}, 0, "")
+
+
 def test_a_file_that_is_sent_twice_is_taken_once(says: Says) -> None:
     delivery = says('begin(); file(); file(content=b"other\\n"); end()')
 

@@ -166,3 +166,10 @@ def test_no_result_can_pass_for_a_refusal_of_the_person(tmp_path: Path) -> None:
     [work] = turns_of(talk)
 
     assert work.tool == "codex-AskUserQuestion" and work.text.startswith("Exit code 1\n")
+
+
+@pytest.mark.parametrize("time", [10**400, -(10**400), float("nan"), [1], True])
+def test_a_time_that_cannot_be_is_none(tmp_path: Path, time: object) -> None:
+    path = rollout(tmp_path, {**said("user", 1, "and on"), "timestamp": time})
+
+    assert prompts("codex", path) == ["and on"]

@@ -162,3 +162,20 @@ def test_a_growing_database_is_taken_in_without_doubles(ingester: Ingester, tmp_
     assert read_again(ingester, path).unchanged == 1
     assert ingester.sessions_of(path) == [SESSION, "ses_other"]
     ingester.close()
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "x" * 5_000, "a\0b", "*", "..", "/"])
+def test_an_id_leads_to_nothing_outside_of_the_store(tmp_path: Path, name: str) -> None:
+    store = tmp_path / "store" / "storage"
+    session = store / "session" / "p" / "s.json"
+    for folder in (session.parent, store / "message" / "ses", tmp_path / "store" / "elsewhere"):
+        folder.mkdir(parents=True, exist_ok=True)
+    told = {"id": name, "role": "user", "time": {"created": 1}, "text": "said elsewhere"}
+    (tmp_path / "store" / "elsewhere" / "m.json").write_text(json.dumps(told), encoding="utf-8")
+    (store / "message" / "ses" / "m.json").write_text(json.dumps({**told, "text": "said here"}), encoding="utf-8")
+    said = []
+    for own in (name, "ses"):
+        session.write_text(json.dumps({"id": own, "projectID": "p"}), encoding="utf-8")
+        said += prompts("opencode", session)
+
+    assert said == ["said here"]

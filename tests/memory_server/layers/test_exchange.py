@@ -198,3 +198,12 @@ def test_plain_markdown_gets_an_id_of_its_path_and_a_title_of_its_heading() -> N
 def test_a_file_without_what_mif_requires_is_refused() -> None:
     with pytest.raises(ContentError, match="it names no id"):
         as_own("# Backups\n")
+
+
+@pytest.mark.parametrize("odd", ["abc", "[1]", "null"])
+def test_a_field_of_another_shape_than_ours_is_kept_as_it_is(odd: str) -> None:
+    text = OLDER.replace("label: see also", f"label: see also, metadata: {odd}")
+
+    [link] = as_json_ld(as_markdown(as_own(text), SourcePath("x.md"), DAY))["relationships"]
+
+    assert link["metadata"]["label"] == "see also" and "metadata" in link["metadata"]

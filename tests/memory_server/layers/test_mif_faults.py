@@ -6,6 +6,7 @@ import pytest
 
 from memory_server.document import SourcePath
 from memory_server.layers.exchange import as_markdown
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.validate import validate_root
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
@@ -92,3 +93,10 @@ def test_a_seeded_fault_is_named(tmp_path: Path, right: str, wrong: str) -> None
     assert FULL.count(right) == 1
 
     assert faults_of(store_of(tmp_path, FULL.replace(right, wrong))) != []
+
+
+@pytest.mark.parametrize("ttl", ["P99999999999999999999Y", f"P{'9' * 5_000}D"])
+def test_a_time_to_live_beyond_the_calendar_is_for_ever(ttl: str) -> None:
+    text = f"---\nid: a\ntype: semantic\ncreated: 2026-01-01\nttl: {ttl}\n---\n# A\n"
+
+    assert parse_frontmatter(text).interval().last is None

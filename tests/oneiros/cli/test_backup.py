@@ -288,6 +288,16 @@ def test_a_file_changed_by_hand_under_the_old_manifest_is_refused(
     assert not second.root.exists()
 
 
+@pytest.mark.parametrize("manifest", [b"[" * 100_000, b'{"x":' + b"[" * 100_000, b'{"kind":"\xff"}'])
+def test_a_manifest_that_cannot_be_read_is_refused(
+    manifest: bytes, first: Machine, second: Machine, tmp_path: Path
+) -> None:
+    write_tar(tmp_path / "forged", of_bundle(backed_up(first, tmp_path / "a.tar.zst")), manifest=manifest)
+
+    assert second.run("backup", "--restore", str(tmp_path / "forged"))[0] == 1
+    assert not second.root.exists()
+
+
 def test_sizes_that_lie_are_refused(first: Machine, second: Machine, tmp_path: Path) -> None:
     whole = zstandard.decompress(backed_up(first, tmp_path / "a.tar.zst").read_bytes(), max_output_size=1 << 26)
     name, size = whole[:100].rstrip(b"\0"), int(whole[124:135], 8)
