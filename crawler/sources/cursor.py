@@ -27,7 +27,7 @@ STATE = "state.vscdb"
 QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
 BLOCK = re.compile(r"<([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*?</\1>", re.DOTALL)
 BEFORE_QUERY = (
-    re.compile(  # to the last end of its name: a file that is attached may hold an end, and a query, of its own
+    re.compile(  # to the last end of its name: an attached file may hold an end and a query of its own
         r"\s*<(?!user_query\b)([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*</\1>", re.DOTALL
     )
 )
