@@ -26,10 +26,8 @@ MADE_FROM = "CLI 2026.09, editor 2.0"
 STATE = "state.vscdb"
 QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
 BLOCK = re.compile(r"<([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*?</\1>", re.DOTALL)
-BEFORE_QUERY = (
-    re.compile(  # to the last end of its name: an attached file may hold an end and a query of its own
-        r"\s*<(?!user_query\b)([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*</\1>", re.DOTALL
-    )
+BEFORE_QUERY = re.compile(  # to the last end of its name: an attached file may hold an end and a query of its own
+    r"\s*<(?!user_query\b)([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*</\1>", re.DOTALL
 )
 MAX_BLOCKS = 50  # before a query; each costs a look at the whole text
 STAMP = re.compile(
