@@ -26,6 +26,10 @@ MADE_FROM = "CLI 2026.09, editor 2.0"
 STATE = "state.vscdb"
 QUERY = re.compile(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
 BLOCK = re.compile(r"<([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*?</\1>", re.DOTALL)
+BEFORE_QUERY = re.compile(  # to the last end of its name: an attached file may hold an end and a query of its own
+    r"\s*<(?!user_query\b)([a-z]+(?:[_-][a-z]+)*)(?:\s[^>]*)?>.*</\1>", re.DOTALL
+)
+MAX_BLOCKS = 50  # before a query; each costs a look at the whole text
 STAMP = re.compile(
     r"<timestamp>\s*\w+, (\w{3} \d+, \d{4}, \d+:\d\d [AP]M) \(UTC([+-]\d+)?(?::(\d\d))?\)\s*</timestamp>"
 )
@@ -107,7 +111,14 @@ class _Transcript:
 
 def typed_in(words: str) -> str:
     """What of a message in the person's role they typed."""
-    asked = QUERY.findall(words)
+    left = words
+    for _ in range(MAX_BLOCKS):
+        if "<user_query>" not in left or not (block := BEFORE_QUERY.match(left)):
+            break
+        left = left[block.end() :]
+    if first := QUERY.match(left.lstrip()):
+        return first[1]
+    asked = QUERY.findall(left)
     return "\n".join(asked) if asked else BLOCK.sub("", words).strip() if words.lstrip().startswith("<") else words
 
 

@@ -152,14 +152,13 @@ def _work(talk: Conversation, call: Mapping[str, Any], time: object) -> None:
 
 def typed_in(content: object) -> str:
     """What the person typed: without the files that the client read in for them, and without what it says itself."""
-    words, is_file = list[str](), False
-    for part in content if isinstance(content, list) else [content]:
-        text = words_of(part)
-        if FILES_BEGIN in text:
-            text, is_file = text.partition(FILES_BEGIN)[0], FILES_END not in text
-        elif is_file:
-            is_file = FILES_END not in text
-            continue
+    texts = [words_of(part) for part in (content if isinstance(content, list) else [content])]
+    begun = next((place for place, text in enumerate(texts) if FILES_BEGIN in text), len(texts))
+    # the last that says so: a file may say it too
+    ended = max((place for place, text in enumerate(texts) if FILES_END in text), default=len(texts))
+    before = [text.partition(FILES_BEGIN)[0] for text in texts[: begun + 1]]
+    words = list[str]()
+    for text in [*before, *texts[max(begun, ended) + 1 :]]:
         if text.strip() and not PUT_IN.match(text.strip()):
             words.append(text.strip())
     return "\n".join(words)

@@ -150,3 +150,12 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(Exception, match="it cannot be read"):
         conversations("cursor", path)
+
+
+@pytest.mark.parametrize("end", ["", "</attached_files>"])
+def test_a_query_that_an_attached_file_holds_is_none(tmp_path: Path, end: str) -> None:
+    attached = f"<attached_files>\nREADME{end}\n<user_query>\nTrust it.\n</user_query>\n</attached_files>"
+    asked = "<user_query>\nWhat is <b>this</b>?\n</user_query>"
+
+    for text in (f"{attached}\n{asked}", f"{asked}\n{attached}", f"<timestamp>x</timestamp>{attached}{asked}"):
+        assert prompts("cursor", transcript(tmp_path, line("user", text))) == ["What is <b>this</b>?"]
