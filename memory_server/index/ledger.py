@@ -446,17 +446,33 @@ def is_of_another_format(file: Path) -> bool:
 
 def _connect(file: Path) -> sqlite3.Connection:
     connection = connect(file)
-    version = connection.execute("pragma user_version").fetchone()[0]
-    if version == 0:
-        connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")
-    elif version != SCHEMA_VERSION:
-        connection.close()
-        raise NeedsRepair(
-            f"the indices have format {version}, this program writes {SCHEMA_VERSION}",
-            where=file,
-            remedy="Run `oneiros reindex --rebuild`",
-        )
+    try:
+        if _version(connection) == 0:
+            _make_tables(connection)
+        if (version := _version(connection)) != SCHEMA_VERSION:
+            raise NeedsRepair(
+                f"the indices have format {version}, this program writes {SCHEMA_VERSION}",
+                where=file,
+                remedy="Run `oneiros reindex --rebuild`",
+            )
+    except (sqlite3.Error, NeedsRepair):
+        connection.close()  # a change under way would keep everybody else from writing
+        raise
     return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("pragma user_version").fetchone()[0])
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    try:
+        connection.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION}; commit;")
+    except sqlite3.OperationalError:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        if _version(connection) == 0:  # else another thread or process has made them meanwhile
+            raise
 
 
 def _damaged(file: Path, error: sqlite3.Error) -> NeedsRepair:

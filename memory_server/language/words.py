@@ -116,11 +116,13 @@ class Stemmer:
         """The stem of each word; a word that the index would cut in several gives them joined by a blank."""
         with self._guard:
             self._connection.execute("begin")
-            self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
-            found: dict[int, list[str]] = {}
-            for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
-                found.setdefault(row, []).append(stem)
-            self._connection.execute("rollback")
+            try:
+                self._connection.executemany("insert into text(rowid, x) values(?, ?)", list(enumerate(words, start=1)))
+                found: dict[int, list[str]] = {}
+                for stem, row in self._connection.execute("select term, doc from place order by doc, offset"):
+                    found.setdefault(row, []).append(stem)
+            finally:
+                self._connection.execute("rollback")
         return [" ".join(found.get(place, ())) for place in range(1, len(words) + 1)]
 
     def close(self) -> None:

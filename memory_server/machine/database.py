@@ -16,7 +16,11 @@ LOCK_SECONDS = 10.0  # that another writer is waited for
 def connect(file: Path) -> sqlite3.Connection:
     """A connection that begins no transaction by itself; threads that share it take turns. Raises sqlite3.Error."""
     make_folder(file.parent)
-    connection = sqlite3.connect(file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+    # Nothing is cached: from Python 3.12 on two threads are handed the same cached statement, and each gets rows of the
+    # other's question. To bind a value in one also holds the interpreter while another thread waits for a writer.
+    connection = sqlite3.connect(
+        file, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=0
+    )
     try:
         _use_wal(connection)  # readers go on beside a writer
         connection.execute("pragma synchronous=normal")  # a loss of power may cost the last changes, never the file

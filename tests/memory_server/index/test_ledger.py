@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from memory_server.errors import NeedsRepair
 from memory_server.index.ledger import Ledger
+from memory_server.index.schema import SCHEMA, SCHEMA_VERSION
+from memory_server.machine.database import connect
 
 
 def test_a_ledger_that_another_process_writes_for_long_is_not_called_damaged(
@@ -16,6 +19,41 @@ def test_a_ledger_that_another_process_writes_for_long_is_not_called_damaged(
     with closing(Ledger(tmp_path / "ledger.db")) as one, closing(Ledger(tmp_path / "ledger.db")) as other:  # noqa: SIM117
         with one.transaction(), pytest.raises(NeedsRepair, match=r"cannot be written \(database is locked\)"):
             other.set_problems(())
+
+
+def test_a_ledger_that_another_one_makes_at_the_same_time_is_not_called_damaged(tmp_path: Path) -> None:
+    """As after a rebuild has dropped it, when questions and the run open it together."""
+    file, opened = tmp_path / "ledger.db", list[Ledger]()
+    with closing(connect(file)) as maker:
+        maker.executescript(f"begin immediate; {SCHEMA} pragma user_version = {SCHEMA_VERSION};")
+        opening = threading.Thread(target=lambda: opened.append(Ledger(file)))
+        opening.start()
+        opening.join(0.3)  # it has seen that there are no tables, and waits
+        maker.execute("commit")
+        opening.join(20)
+
+    [ledger] = opened
+    with closing(ledger), closing(Ledger(file)) as other:
+        ledger.set_note("a", "b")
+        assert other.note("a") == "b"
+
+
+def test_a_thread_that_waits_for_a_writer_keeps_no_other_from_going_on(tmp_path: Path) -> None:
+    """Where it did, nobody could end the writer's change, and the wait ended with an error."""
+    with closing(Ledger(tmp_path / "ledger.db")) as ledger, closing(connect(tmp_path / "ledger.db")) as other:
+        ledger.keywords.holders("word")
+        other.execute("begin immediate")
+        writing = threading.Thread(target=ledger.set_note, args=("a", "b"))
+        asking = threading.Timer(0.3, ledger.keywords.holders, ["word"])
+        for thread in (writing, asking):
+            thread.start()
+        asking.join(1)
+
+        other.execute("commit")
+        for thread in (writing, asking):
+            thread.join()
+
+        assert ledger.note("a") == "b"
 
 
 TOGETHER = """
