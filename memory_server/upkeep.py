@@ -105,12 +105,18 @@ class Upkeep:
             )
             if self.raw is not None:
                 if rebuild or is_of_another_format(self.root.raw_index):
-                    self.raw.drop()
+                    with self.indices.search_lock.exchanging():
+                        self.raw.drop()
                 self.raw.bring_level(report_progress)
             if self.stretches is not None:
                 is_old = rebuild or is_of_another_format(self.stretches.file)
-                self.stretches.bring_level(self.control(), report_progress, rebuild=is_old)
+                if is_old:
+                    with self.indices.search_lock.exchanging():
+                        self.stretches.drop()
+                self.stretches.bring_level(self.control(), report_progress)
                 if not self.stretches.is_empty:
+                    if is_old:
+                        self._forget_vectors_of(self.stretches)
                     self._weigh(self.stretches, report_progress)
                 self._calibrate_stretches()
             shutil.rmtree(self.root.derived / "raw-vectors", ignore_errors=True)  # of an earlier format
@@ -132,11 +138,15 @@ class Upkeep:
             self.raw.ledger.compact()
         if self.stretches is not None and not self.stretches.is_empty:
             self.stretches.ledger.compact()
-            self.stretches.forget_vectors()
+            self._forget_vectors_of(self.stretches)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
         self.indices.ledger.compact()
         self.indices.ledger.set_note(COMPACTED, run)
+
+    def _forget_vectors_of(self, stretches: StretchIndex) -> None:
+        with self.indices.search_lock.exchanging():
+            stretches.forget_vectors()
 
     def _point(self) -> None:
         """Writes the pointers of `MEMORY.md`; a page that cannot be written keeps no file from being indexed."""

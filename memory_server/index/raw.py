@@ -185,7 +185,7 @@ class RawIndex:
             self._snapshot = None
 
     def drop(self) -> None:
-        """Deletes the index; the next `bring_level` builds it anew."""
+        """Deletes the index; the next `bring_level` builds it anew. Call with no search under way."""
         self.close()
         for suffix in ("", "-wal", "-shm"):
             self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)

@@ -85,15 +85,12 @@ class StretchIndex:
 
     # -- writing ------------------------------------------------------------------------------------------------
 
-    def bring_level(
-        self, plan: EmbeddingControl, report_progress: Callable[[Progress], None], *, rebuild: bool = False
-    ) -> None:
-        """Cuts what is new in the archive, embeds it, and drops what is gone. What an interrupted run did is kept.
+    def drop(self) -> None:
+        """Deletes what was cut; the next `bring_level` cuts it anew. Call with no search under way."""
+        self._turns.drop()
 
-        `rebuild` cuts everything anew, and leaves no vector of what the archive does not hold any more.
-        """
-        if rebuild:
-            self._turns.drop()
+    def bring_level(self, plan: EmbeddingControl, report_progress: Callable[[Progress], None]) -> None:
+        """Cuts what is new in the archive, embeds it, and drops what is gone. What an interrupted run did is kept."""
         if not any(self._turns.changes()) and self.is_empty:
             return
         self._folder.mkdir(exist_ok=True)
@@ -102,13 +99,11 @@ class StretchIndex:
                 self._snapshot = None  # a connection is not told of its own writes
         self.cache.drop_lost()
         self._fill(self.cache, self._model.engine, plan, report_progress)
-        if rebuild:
-            self.forget_vectors()
         remove_other_folders(self._vectors, self.cache.folder.name, self.ledger.note(PREPARED_NOTE))
         self.ledger.set_note(MODEL_NOTE, self._model.files.fingerprint)
 
     def forget_vectors(self) -> None:
-        """Leaves no vector of what is not held any more."""
+        """Leaves no vector of what is not held any more. Call with no search under way."""
         with self._guard:
             self.cache.keep_alone(self.ledger.texts())
             self._close_cache()

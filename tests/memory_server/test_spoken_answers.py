@@ -2,9 +2,11 @@
 
 import datetime as dt
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,11 @@ from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.index.raw import RawIndex
 from memory_server.memory import Memory
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, with_spoken
 from memory_server.settings import PersonSettings
+from memory_server.upkeep import Upkeep
 from tests.conftest import MakeEngine
 from tests.crawler.builders import (
     OTHER_SESSION,
@@ -349,6 +353,41 @@ def test_a_rebuild_embeds_nothing_and_keeps_no_vector_of_a_forgotten_session(
 
         assert vector_file(memory).stat().st_size < before
         assert SESSION not in found(memory)
+
+
+def test_a_rebuild_takes_no_index_from_a_question_under_way(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path, make_engine) as memory:
+        under_way, dropped, counted = threading.Event(), threading.Event(), list[int]()
+        finish, drop = Upkeep._finish, RawIndex.drop
+
+        def question() -> None:
+            assert memory.raw is not None and memory.upkeep.stretches is not None
+            with memory.indices.search_lock.searching():
+                ledgers = [memory.raw.ledger, memory.upkeep.stretches.ledger]
+                under_way.set()
+                dropped.wait(0.5)  # in vain
+                counted.extend(ledger.counts()["sources"] for ledger in ledgers)
+
+        asking = threading.Thread(target=question)
+
+        def then_ask(*given: Any) -> None:
+            finish(*given)
+            asking.start()
+            under_way.wait()
+
+        def then_tell(index: RawIndex) -> None:
+            drop(index)
+            dropped.set()
+
+        monkeypatch.setattr(Upkeep, "_finish", then_ask)
+        monkeypatch.setattr(RawIndex, "drop", then_tell)
+
+        memory.reindex(rebuild=True)
+
+        asking.join()
+        assert counted == [2, 2]
 
 
 def test_vectors_of_another_model_are_removed(tmp_path: Path, make_engine: MakeEngine) -> None:
