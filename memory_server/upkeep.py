@@ -7,6 +7,7 @@ stretches of what was said, and the scales by which scores are read.
 import logging
 import shutil
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from memory_server.errors import ContentError
 from memory_server.further import FurtherModels
 from memory_server.index.build import Changes, Progress, Report
 from memory_server.index.indices import Indices, NotOwner, remove_other_folders
-from memory_server.index.ledger import is_of_another_format
+from memory_server.index.ledger import Ledger, is_of_another_format
 from memory_server.index.raw import RawIndex
 from memory_server.index.stretch_index import StretchIndex
 from memory_server.language.words import Stemmer
@@ -133,15 +134,17 @@ class Upkeep:
 
     def _compact(self) -> None:
         """Gives back the room of what faded since this was last done."""
-        run = self.fading().run
+        run, files = self.fading().run, [self.root.ledger]
         if self.raw is not None and not self.raw.is_empty:
-            self.raw.ledger.compact()
+            files.append(self.root.raw_index)
         if self.stretches is not None and not self.stretches.is_empty:
-            self.stretches.ledger.compact()
+            files.append(self.stretches.file)
             self._forget_vectors_of(self.stretches)
         with self.indices.search_lock.exchanging():
             self.indices.forget_vectors()
-        self.indices.ledger.compact()
+        for file in files:
+            with closing(Ledger(file)) as ledger:  # SQLite compacts by no connection that a question reads with
+                ledger.compact()
         self.indices.ledger.set_note(COMPACTED, run)
 
     def _forget_vectors_of(self, stretches: StretchIndex) -> None:

@@ -16,6 +16,7 @@ from crawler.archived import ArchivedSessions
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.index.raw import RawIndex
+from memory_server.lifecycle.fading import Fading
 from memory_server.memory import Memory
 from memory_server.search.spoken import PASSAGE_CHARS, QUESTION_CHARS, with_spoken
 from memory_server.settings import PersonSettings
@@ -388,6 +389,22 @@ def test_a_rebuild_takes_no_index_from_a_question_under_way(
 
         asking.join()
         assert counted == [2, 2]
+
+
+def test_room_is_given_back_beside_questions(
+    tmp_path: Path, make_engine: MakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory_server.machine.database.LOCK_SECONDS", 0.05)
+    with opened(tmp_path, make_engine) as memory:
+        assert memory.raw is not None and memory.upkeep.stretches is not None
+        ledgers = [memory.indices.ledger, memory.raw.ledger, memory.upkeep.stretches.ledger]
+        under_way = [ledger.connection.execute("select 1 union all select 2") for ledger in ledgers]
+        monkeypatch.setattr(Upkeep, "fading", lambda _: Fading(run="a run"))
+
+        memory.reindex()
+
+        assert memory.indices.ledger.note("compacted") == "a run"
+        assert [rows.fetchall() for rows in under_way] == [[(1,), (2,)]] * 3
 
 
 def test_vectors_of_another_model_are_removed(tmp_path: Path, make_engine: MakeEngine) -> None:
