@@ -51,7 +51,13 @@ class Inspection:
             return Comparison(self.indices.ledger.counts()["semantic"], wrong, self.indices.unreachable(sample))
 
     def search_itself(self) -> str:
-        """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found."""
+        """Searches for a passage by its own text: what is wrong, in a sentence; empty where it is found.
+
+        Looks again before it says so, since the indices may have changed between passage and answer.
+        """
+        return self._look_for_itself() and self._look_for_itself()
+
+    def _look_for_itself(self) -> str:
         with self.indices.search_lock.searching():
             passage = self.pipeline().retriever.any_passage()
         if passage is None:

@@ -104,11 +104,18 @@ class _Topics:
         part = heads[first : first + PAGE]
         return self._render(
             "topic_rows.html" if first else "topics.html",
-            topics=[ListedTopic(one, self._root.file(one.path).stat().st_size, waiting[one.path]) for one in part],
+            topics=[ListedTopic(one, self._size(one.path), waiting[one.path]) for one in part],
             total=sum(head.name != "lessons" for head in heads),
             has_lessons=any(head.name == "lessons" for head in heads),
             following=first + PAGE if first + PAGE < len(heads) else 0,
         )
+
+    def _size(self, path: SourcePath) -> int:
+        """Bytes of a file; 0 of one that has just gone."""
+        try:
+            return self._root.file(path).stat().st_size
+        except FileNotFoundError:
+            return 0
 
     def text(self, source: SourceFile, line: int, day: dt.date | None, *, is_source: bool) -> HTMLResponse:
         """A topic as it is, or as it was at the end of a day."""

@@ -11,10 +11,12 @@ from fastapi.testclient import TestClient
 
 from dream.decisions.page import PageSessions
 from dream.records import Metadata
+from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.faces.guard import PAGE_HEADER
 from memory_server.faces.indexing import IndexingState
 from memory_server.faces.rest import create_api
+from memory_server.layers.topics import TopicHead
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.chatting import chat_on
@@ -181,6 +183,15 @@ def test_the_lessons_are_told_beside_the_topics_and_nobody_is_said_to_have_appro
     told = page.get("/page/topics").text
 
     assert re.search(r"\d topics? and the lessons\.", told) and "approved" not in told
+
+
+def test_a_topic_that_goes_while_the_list_is_made_ends_nothing(
+    page: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = TopicHead("gone", "Gone", None, "It was here.", SourcePath("topics/gone.md"))
+    monkeypatch.setattr("page.topics.topic_heads", lambda _: [head])
+
+    assert "It was here." in page.get("/page/topics").text
 
 
 def test_a_topic_that_is_not_there_is_an_error_with_a_remedy(page: TestClient) -> None:

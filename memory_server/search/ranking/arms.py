@@ -154,8 +154,9 @@ class KeywordArm:
             rows_read += holders
             if holders == 0 or rows_read > MAX_SOURCE_ROWS:
                 continue
-            # rows (n, 2) of source and FTS5's bm25, below 0: divided by its idf it is the saturated count
-            idf = max(float(np.log((total - holders + 0.5) / (holders + 0.5))), 1e-6)
+            # rows (n, 2) of source and FTS5's bm25, below 0: divided by its idf it is the saturated count; by now
+            # more may hold the word than the snapshot has sources
+            idf = max(float(np.log((max(total - holders, 0) + 0.5) / (holders + 0.5))), 1e-6)
             table = snapshot.word_tables.get("body", word, self.keywords.in_sources)
             table = table[table[:, 0] < len(scores)]  # a source that is newer than the snapshot
             scores[table[:, 0].astype(np.int64)] -= weight * table[:, 1] / idf

@@ -1,6 +1,7 @@
 """The three searches, asked through `Memory`."""
 
 import dataclasses
+import math
 import shutil
 import threading
 from pathlib import Path
@@ -657,3 +658,19 @@ def test_recall_answers_an_identifier_first_by_the_passage_that_holds_it_letter_
 
     assert names(answer)[0] == "flags"
     assert answer.hits[0].why[0].arm == "literal"
+
+
+def test_a_question_that_sees_the_indices_before_a_change_has_a_score_for_every_hit(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_topic(memory, "first", "The gasket leaks.")
+    memory.reindex()
+    before = memory.indices.snapshot()
+    for number in range(5):
+        write_topic(memory, f"more{number}", "Another gasket leaks.")
+    memory.reindex()
+    monkeypatch.setattr(memory.indices, "snapshot", lambda: before)
+
+    hits = recall(memory, "which gasket leaks").hits
+
+    assert hits and all(math.isfinite(hit.score) for hit in hits)
