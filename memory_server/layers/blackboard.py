@@ -187,7 +187,8 @@ class Blackboard:
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
         for folder in self.folder.glob("sessions/*"):
             meta = self._meta(folder.name)
-            if (meta.get("ended") or meta.get("started") or "") < oldest:
+            made = dt.datetime.fromtimestamp(folder.stat().st_mtime, dt.UTC)  # of one that another process begins
+            if (meta.get("ended") or meta.get("started") or _stamp(made)) < oldest:
                 target = self.folder / ".archive" / folder.name
                 if not target.exists():
                     move(folder, target)

@@ -91,6 +91,15 @@ def test_old_sessions_go_to_the_archive_and_a_forgotten_one_leaves_nothing(tmp_p
     assert left and not any("secret" in file.read_text(encoding="utf-8") for file in left)
 
 
+def test_a_session_that_another_process_begins_stays_where_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / ".blackboard" / "sessions" / "new"
+    folder.mkdir(parents=True)  # as it is before anything is written in it
+
+    board_in(tmp_path).tidy(dt.datetime.now(dt.UTC))
+
+    assert folder.is_dir()
+
+
 @pytest.mark.parametrize("name", ["../x", "", "a/b", ".hidden"])
 def test_an_id_that_is_a_path_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError):
