@@ -17,6 +17,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -186,11 +187,10 @@ class Blackboard:
                 move(old, self.folder / "_legacy" / name)
         oldest = _stamp(now - dt.timedelta(days=KEPT_DAYS))
         for folder in self.folder.glob("sessions/*"):
-            meta = self._meta(folder.name)
-            made = dt.datetime.fromtimestamp(folder.stat().st_mtime, dt.UTC)  # of one that another process begins
-            if (meta.get("ended") or meta.get("started") or _stamp(made)) < oldest:
-                target = self.folder / ".archive" / folder.name
-                if not target.exists():
+            with suppress(FileNotFoundError):  # another process tidies too
+                made = dt.datetime.fromtimestamp(folder.stat().st_mtime, dt.UTC)  # of one that is just begun
+                meta, target = self._meta(folder.name), self.folder / ".archive" / folder.name
+                if (meta.get("ended") or meta.get("started") or _stamp(made)) < oldest and not target.exists():
                     move(folder, target)
 
     def forget(self, session_id: str) -> None:
