@@ -143,12 +143,18 @@ def test_who_asks_for_what_is_open_to_all_and_reads_no_answer_makes_room_too(mon
 
 def test_who_reads_no_answer_to_what_is_open_to_all_is_cut_off_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "KEEP_ALIVE_SECONDS", 0.5)
-    cut_off = asyncio.Event()
-    monkeypatch.setattr(connections.HttpConnection, "cut_off", lambda _: cut_off.set())
+    cut_off, ends = asyncio.Queue[connections.HttpConnection](), connections.HttpConnection.cut_off
+
+    def noted(one: connections.HttpConnection) -> None:
+        ends(one)
+        cut_off.put_nowait(one)
+
+    monkeypatch.setattr(connections.HttpConnection, "cut_off", noted)
 
     async def scenario(connected: Callable[[], Awaitable[Client]], _: asyncio.Event) -> None:
         deaf = await connected()
         deaf.writer.write(FOR_ALL * 400)
-        await cut_off.wait()
+
+        assert (await asyncio.wait_for(cut_off.get(), 20)).transport.is_closing()
 
     run(scenario)
