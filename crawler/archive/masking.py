@@ -49,7 +49,7 @@ class EntryRedactor:
             before = msgspec.json.decode(arguments)
         except RecursionError:
             return ""
-        if arguments.count("[") + arguments.count("{") > MAX_DEPTH and is_deeper(before, MAX_DEPTH):
+        if arguments.count("[") + arguments.count("{") > MAX_DEPTH and _is_deeper(before, MAX_DEPTH):
             return ""
         after = self._redactor.redact_json(before)
         if after == before:
@@ -63,7 +63,7 @@ class EntryRedactor:
         return self._short[text]
 
 
-def is_deeper(value: Any, depth: int) -> bool:
+def _is_deeper(value: Any, depth: int) -> bool:
     """Whether lists and objects lie in each other more than so many deep."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inner is not None and (depth == 0 or any(is_deeper(item, depth - 1) for item in inner))
+    return inner is not None and (depth == 0 or any(_is_deeper(item, depth - 1) for item in inner))

@@ -23,7 +23,7 @@ import zstandard
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn, join_turns
 from memory_server.errors import ContentError, Problem
-from memory_server.machine.files import append_line, records_in, remove_file, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, append_line, records_in, remove_file, replace_file
 
 FRAME_BYTES = 96 * 1024  # one entry costs unpacking one frame: below a millisecond, and larger ones pack no better
 LEVEL = 6
@@ -105,7 +105,7 @@ class Archive:
             record = msgspec.json.decode(path.read_bytes(), type=SessionRecord)
         except FileNotFoundError:
             return SessionRecord(session_id)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, OSError) as error:
+        except (*UNREADABLE_JSON, OSError) as error:
             raise _damaged_record(path) from error
         if record.session_id != session_id:
             raise _damaged_record(path)

@@ -21,6 +21,7 @@ from crawler.machines.connection import ConnectionLost, SshConnection, noise_tex
 from crawler.machines.mirror import Mirror
 from memory_server.errors import Problem
 from memory_server.escaping import shown_line
+from memory_server.machine.files import UNREADABLE_JSON
 
 BATCH_BYTES = 256 << 20  # of one answer, which is all that the mirror holds at a time
 FRAME_BYTES = 4 << 20
@@ -139,7 +140,7 @@ def ask(
                 receiver.receive(connection)
             finally:
                 answer.bytes = connection.bytes_said + connection.bytes_heard
-    except (ConnectionLost, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (ConnectionLost, *UNREADABLE_JSON) as error:
         answer.lost = str(error) if isinstance(error, ConnectionLost) else "its answer is not what was asked for"
     finally:
         receiver.finish_file()

@@ -27,6 +27,7 @@ from crawler.transcripts.transcript import (
 )
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
+from memory_server.machine.files import UNREADABLE_JSON
 
 WINDOW_BYTES = 128 << 20  # memory of the unpacker: what zstd takes without being told to
 MAX_UNPACKED_BYTES = 4_000_000_000
@@ -75,7 +76,7 @@ def decoded(line: bytes) -> Any:
     """The value of a JSON text; None where it is none, even to a lenient reader."""
     try:
         return msgspec.json.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE_JSON:
         text = line.decode("utf-8", "surrogateescape")
         value, end = decode_value(text, 0)
         return value if end == len(text) else None

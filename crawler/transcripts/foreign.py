@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-import msgspec
-
 from crawler.transcripts.classify import Record, json_of
+from memory_server.machine.files import UNREADABLE_JSON
 
 RECORDS_JUDGED = 200  # a transcript shows itself within its first few records
 
@@ -89,7 +88,7 @@ def is_conversation(record: Record) -> bool:
         return False
     try:
         message = json_of(record.message)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE_JSON:
         return False
     return isinstance(message, dict) and isinstance(message.get("content"), str | list)
 

@@ -27,6 +27,7 @@ from crawler.transcripts.grammar import Grammar
 from crawler.transcripts.packed import Unpacked
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
+from memory_server.machine.files import UNREADABLE_JSON
 
 MAX_LINE_BYTES = 32_000_000  # what a client may send to its model in one request
 MAX_WORDS_BYTES = (
@@ -40,7 +41,6 @@ RECORD_START = re.compile(r'\{\s*"[A-Za-z_]+"\s*:')
 BLANKS = re.compile(r"\s*")
 SURROGATES = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 HALF = 6  # bytes that `\ud83d` takes, whose other half is missing
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises for broken JSON
 NO_PERSON = {"is_meta": True, "is_summary": True, "is_sidechain": True, "agent": "odd"}  # where the type is another
 MAX_RESTARTS = 200  # places tried in one broken line; beyond it the rest of the line is given up
 
@@ -83,7 +83,7 @@ class TranscriptReader:
             for record in self._records(raw):
                 try:
                     entry = classify(record)
-                except UNREADABLE:
+                except UNREADABLE_JSON:
                     entry = self._classify_leniently(raw)
                 if entry is None or not entry.parts:
                     self.skipped[record.type or "without type"] += 1
@@ -135,7 +135,7 @@ class TranscriptReader:
             return ()
         try:
             return (_decode_head(text),)
-        except UNREADABLE:
+        except UNREADABLE_JSON:
             return self._recover(raw, stripped(text))
 
     def _recover(self, raw: bytes, line: bytes) -> Iterator[Record]:
@@ -257,7 +257,7 @@ def is_whole_record(line: bytes) -> bool:
     """Whether a last line without newline is complete all the same: nothing can be appended to a closed object."""
     try:
         msgspec.json.decode(stripped(line), type=dict[str, msgspec.Raw])
-    except UNREADABLE:
+    except UNREADABLE_JSON:
         return False
     return True
 

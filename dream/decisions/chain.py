@@ -26,7 +26,7 @@ from dream.decisions.key import verify
 from dream.decisions.passkey import Assertion, Passkey, vouches
 from dream.proposals.store import Approval, Event, FileChange
 from memory_server.errors import NeedsRepair
-from memory_server.machine.files import is_plain_file, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
@@ -142,7 +142,7 @@ class Chain:
         for place, line in enumerate(lines[:-1]):
             try:
                 entry = msgspec.json.decode(line, type=ChainEntry)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            except UNREADABLE_JSON:
                 return entries, f"line {place + 1} of it cannot be read"
             is_begun = place == 0 and entry.event is Event.BEGUN
             if not is_begun and entry.previous != (self.hashes[place - 1] if place else ""):

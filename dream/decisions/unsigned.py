@@ -18,7 +18,7 @@ from dream.decisions.key import fingerprint
 from memory_server.escaping import shown_line
 from memory_server.layers.index_page import NEW_PAGE
 from memory_server.layers.topics import shortened
-from memory_server.machine.files import replace_file
+from memory_server.machine.files import UNREADABLE_JSON, replace_file
 from memory_server.root.paths import MemoryRoot
 
 DAY, WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
@@ -79,7 +79,7 @@ class UnsignedDecisions:
     def _told(self) -> Announced:
         try:
             return msgspec.json.decode(read_record(self._file), type=Announced)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE_JSON:
             return Announced()
 
     def _about_chain(self, place: int, *, is_cut: bool) -> Iterator[Doubt]:

@@ -26,13 +26,12 @@ from typing import TypeVar
 
 import msgspec
 
-from crawler.transcripts.transcript import UNREADABLE
 from dream.records import Given, Hunk, Quote, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
 from memory_server.layers.topics import read_text
-from memory_server.machine.files import append_line, is_plain_file, replace_file
+from memory_server.machine.files import UNREADABLE_JSON, append_line, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
 
 logger = logging.getLogger(__name__)
@@ -247,7 +246,7 @@ def _read(file: Path, kind: type[T], empty: T) -> T:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:
         return empty
-    except UNREADABLE as error:
+    except UNREADABLE_JSON as error:
         what, remedy = f"the proposals cannot be read ({error})", "Restore the file, or remove its folder"
         raise ContentError(what, where=file, remedy=remedy) from error
 
@@ -262,7 +261,7 @@ def _read_lines(file: Path, kind: type[T]) -> list[T]:
     for number, line in enumerate(lines, start=1):
         try:
             found += [msgspec.json.decode(line, type=kind)] if line.strip() else []
-        except UNREADABLE as error:
+        except UNREADABLE_JSON as error:
             if number < len(lines):
                 what, remedy = f"this line cannot be read ({error})", "Restore it, or remove it"
                 raise ContentError(what, where=file, line=number, remedy=remedy) from error
@@ -283,7 +282,7 @@ def _append(file: Path, value: object) -> None:
 def _is_json(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
-    except UNREADABLE:
+    except UNREADABLE_JSON:
         return False
     return True
 

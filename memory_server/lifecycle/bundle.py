@@ -23,7 +23,7 @@ import msgspec
 import zstandard
 
 from memory_server.errors import ContentError, UsageError
-from memory_server.machine.files import records_in, replaced, write_new
+from memory_server.machine.files import UNREADABLE_JSON, records_in, replaced, write_new
 from memory_server.root.paths import MemoryRoot
 
 MANIFEST = "manifest.json"
@@ -184,7 +184,7 @@ def read_bundle(file: Path, kind: str) -> Bundle:
         found[name] = FileNote(size, digest.hexdigest())
     try:
         said = msgspec.json.decode(manifest, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE_JSON as error:
         raise _odd(file, "it has no manifest") from error
     if (said.kind, said.version) != (kind, 1):
         raise _odd(file, f"it is no {kind} of this version")

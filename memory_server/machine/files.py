@@ -13,6 +13,7 @@ from typing import BinaryIO, TypeVar
 
 import msgspec
 
+UNREADABLE_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)  # what msgspec raises where it is broken
 Record = TypeVar("Record")
 
 SYSTEM_REFUSALS = {getattr(errno, name) for name in ("EACCES", "EPERM", "EROFS", "ENOTDIR", "ELOOP", "ENAMETOOLONG")}
@@ -44,7 +45,7 @@ def records_in(file: Path, kind: type[Record]) -> Iterator[Record]:
     except FileNotFoundError:
         return
     for line in lines:
-        with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+        with suppress(*UNREADABLE_JSON, ValueError):
             yield msgspec.json.decode(line, type=kind)
 
 

@@ -157,13 +157,11 @@ def test_an_answer_that_lies_too_deep_ends_there(says: Says, kind: str) -> None:
     assert (paths(delivery), delivery.lost) == ([FILE], "its answer is not what was asked for")
 
 
-@pytest.mark.parametrize(
-    "told", ["cleanup_days='nan'", "cleanup_days='inf'", "cleanup_days=-1", "days={1: 10**30}", "days={10**30: 1}"]
-)
-def test_what_is_no_count_is_not_kept(says: Says, told: str, tmp_path: Path) -> None:
-    delivery = says(f"begin(); file(); end({told})")
+@pytest.mark.parametrize("days", ["1: 10**30", "10**30: 1", "-1: 1", "1: -1"])
+def test_what_is_no_count_is_not_kept(says: Says, days: str) -> None:
+    delivery = says(f"begin(); file(); end(days={{{days}}})")
 
-    assert (delivery.days, delivery.cleanup_days, delivery.lost) == ({}, 0, "")
+    assert (delivery.days, delivery.lost) == ({}, "")
 
 
 def test_a_file_that_is_sent_twice_is_taken_once(says: Says) -> None:
