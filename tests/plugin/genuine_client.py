@@ -5,6 +5,7 @@ it goes with `make clean`. Where npm could bring it and nobody has asked it to, 
 remedy; where there is no npm they are skipped and say so.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -103,17 +104,23 @@ class GenuineClient:
         done = self.command(*arguments, check=check, **variables)
         return Conversation(done, self.api.requests[began:])
 
-    def start(self, prompt: str, *flags: str, **variables: str) -> "subprocess.Popen[str]":
-        """A prompt under way; whoever starts it ends it."""
-        return subprocess.Popen(
+    @contextlib.contextmanager
+    def started(self, prompt: str, *flags: str) -> Iterator["subprocess.Popen[str]"]:
+        """A prompt under way, which ends with the block."""
+        running = subprocess.Popen(
             [str(CLIENT), *print_mode(prompt), *flags],
-            env=self.variables | variables,
+            env=self.variables,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             text=True,
         )
+        with running:
+            try:
+                yield running
+            finally:
+                running.kill()
 
     def at_terminal(self, *steps: Step) -> Seen:
         """A conversation as a person has it, at a terminal, by what is waited for and typed."""

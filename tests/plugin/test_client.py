@@ -1,8 +1,8 @@
 """The genuine client with the plugin installed from a local marketplace, in scripted conversations."""
 
 import concurrent.futures
+import signal
 
-import psutil
 import pytest
 
 from crawler.archive.store import Archive
@@ -13,7 +13,7 @@ from crawler.transcripts.turns import Role
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
 from tests.plugin.messages_api import Call
-from tests.system.house import CHECKOUT, command_of, wait_until
+from tests.system.house import CHECKOUT, wait_until
 
 pytestmark = pytest.mark.client
 TOOLS = "mcp__plugin_oneiros_memory__"
@@ -126,18 +126,17 @@ def test_a_resumed_session_a_fork_and_a_compaction_are_taken_in_with_the_right_t
 
 
 def test_a_session_whose_client_was_killed_is_taken_in_at_the_next_start(client: GenuineClient) -> None:
-    client.api.on("count the sheep", Call("Bash", {"command": "sleep 600", "description": "sleep"}))
+    (client.folder / "count.sh").write_text("exec sleep 600\n", encoding="utf-8")  # the client refuses a plain sleep
+    client.api.on("count the sheep", Call("Bash", {"command": "sh count.sh", "description": "count"}))
     session_id = new_session_id()
-    running = client.start("count the sheep", "--session-id", session_id, "--allowedTools", "Bash(sleep *)")
-    wait_until(lambda: "sleep 600" in client.api.replies(), 60)
-    wait_until(lambda: client.has_written(session_id, "count the sheep"), 60)  # it writes some time after it was asked
-    below = psutil.Process(running.pid).children(recursive=True)
-    assert len(client.house.running("oneiros-mcp")) == 1
-    running.kill()
-    running.wait()
-    for process in below:
-        if "sleep" in command_of(process):
-            process.kill()
+    with client.started("count the sheep", "--session-id", session_id, "--allowedTools", "Bash(sh *)") as running:
+        wait_until(lambda: bool(client.house.running("sleep")), 60)
+        wait_until(lambda: client.has_written(session_id, "count the sheep"), 60)
+        (command,) = client.house.running("sleep")
+        assert len(client.house.running("oneiros-mcp")) == 1
+        running.kill()
+        assert running.wait() == -signal.SIGKILL, "it must be killed, not have ended by itself"
+        command.kill()
 
     client.ask("hello")
 
