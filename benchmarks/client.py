@@ -201,15 +201,13 @@ class Storm:
                 self.sessions.append(session_id)
                 prompt = f"question {len(self.sessions)}: which layer wins?"
             allowed = ("--allowedTools", "mcp__plugin_oneiros_memory", "Bash")
-            process = self.client.start(prompt, "--session-id", session_id, *allowed)
             limit = seeded.uniform(0.5, 6.0) if seeded.random() < KILLED_SHARE else 180.0
-            try:
-                process.wait(limit)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-                with self._guard:
-                    self.kills += 1
+            with self.client.started(prompt, "--session-id", session_id, *allowed) as process:
+                try:
+                    process.wait(limit)
+                except subprocess.TimeoutExpired:
+                    with self._guard:
+                        self.kills += 1
 
     def _kill_daemons(self, end: float) -> None:
         pause = self._seconds / (DAEMON_KILLS + 1)

@@ -150,7 +150,8 @@ class Ledger:
         """
         self._forget_chunks(document.path)
         texts = [document.about(), *(chunk.searchable for chunk in chunks)]
-        body = "\n".join(f"{text}\n{extra_words(text)}" for text in texts)
+        extra = [extra_words(text) for text in texts]
+        body = "\n".join(f"{text}\n{more}" for text, more in zip(texts, extra, strict=True))
         source = self._write_source(document, state, body)
         self.connection.executemany(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
@@ -166,14 +167,14 @@ class Ledger:
                     json.dumps(chunk.headings, ensure_ascii=False),
                     chunk.context(document) if chunk.searchable else "",
                     chunk.searchable,
-                    extra_words(chunk.searchable),
+                    more,
                     len(WORD.findall(chunk.searchable)),
                     key if chunk.searchable else None,
                     chunk.standing or "",
                     chunk.settled_at,
                     chunk.person_chars,
                 )
-                for chunk, key in zip(chunks, hashes, strict=True)
+                for chunk, more, key in zip(chunks, extra[1:], hashes, strict=True)
             ],
         )
 

@@ -18,7 +18,9 @@ WORDS = "unicode61 remove_diacritics 2"  # and as it is written
 
 CJK = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af\u3100-\u312f"
 CJK_RUN = re.compile(f"[{CJK}]+")
-NAME = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]*")  # up to an underscore, where the tokenizer splits by itself
+HUMPED = re.compile(  # a name of more than one part, up to an underscore, where the tokenizer splits by itself
+    r"(?<![A-Za-z0-9])(?!(?:[A-Z]?[a-z]+|[A-Z]+)(?![A-Za-z0-9]))[A-Za-z][A-Za-z0-9]*"
+)
 HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 BETWEEN_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
@@ -166,10 +168,8 @@ def extra_words(text: str) -> str:
 
 def identifier_parts(text: str) -> Iterator[str]:
     """`wledQuickControl` -> wled, Quick, Control; words without humps give nothing."""
-    for match in NAME.finditer(text):
-        parts = HUMPS.findall(match[0])
-        if len(parts) > 1:
-            yield from (part for part in parts if len(part) > 1)
+    for match in HUMPED.finditer(text):
+        yield from (part for part in HUMPS.findall(match[0]) if len(part) > 1)
 
 
 def cjk_pairs(text: str) -> Iterator[str]:
