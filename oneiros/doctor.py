@@ -8,7 +8,8 @@ from contextlib import suppress
 import numpy as np
 
 from dream.citations import citations_on
-from dream.decisions.approvals import Doubt, doubts_in_words
+from dream.decisions.approvals import Doubt, approved_files, doubts_in_words
+from dream.decisions.repository import find_repository
 from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.document import Layer
 from memory_server.embedding.catalogue import command_for, reads
@@ -215,12 +216,16 @@ def _reading(memory: Memory) -> Check:
 
 
 def _approval(memory: Memory) -> Iterator[Check]:
-    """Whether a person has answered for every approved file as it stands, and the chain of decisions is whole."""
+    """Whether a person has answered for every approved file as it stands, the chain of decisions is whole, and a
+    decision could be committed.
+    """
     found, unsigned = decisions_on(memory.root, memory.person).doubts()
     if not found:
         yield ok("every approved file is as you accepted, adopted or committed it")
     chain = [Doubt(unsigned.trouble, ASK_AGAIN)] if unsigned.trouble else []
     yield from (warning(doubt.what, doubt.step) for doubt in (*doubts_in_words(found), *chain))
+    if repository := find_repository(memory.root.path):
+        repository.require_unfiltered([*approved_files(memory.root)])
 
 
 def _archive(environment: Environment, memory: Memory) -> Check:

@@ -1,7 +1,8 @@
 """Secrets that something stands in the middle of, or that are encoded.
 
-Terminals colour tokens and wrap them, chats and editors put invisible marks into them, and Kubernetes holds them in
-base64. Each is looked for in the text as it was meant, and masked where it stands.
+Terminals colour tokens and wrap them, chats and editors put invisible marks into them, addresses and JSON escape their
+characters, and Kubernetes holds them in base64. Each is looked for in the text as it was meant, and masked where it
+stands.
 """
 
 import base64
@@ -14,6 +15,7 @@ from memory_server.redaction.services import EDGE, shapes, vendor_tokens
 from memory_server.redaction.span import Span, pattern
 
 Finder = Callable[[bytes], Iterable[Span]]
+Reader = Callable[[Any], bytes]  # what a match is read as
 
 REACH = 2_000  # bytes before a mark in which a token may begin
 ESCAPE = r"(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)"
@@ -24,6 +26,7 @@ MARKS = pattern(
     r"\x{180b}-\x{180f}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{3164}\x{fe00}-\x{fe0f}\x{feff}"
     r"\x{ffa0}\x{fff9}-\x{fffb}\x{1d173}-\x{1d17a}\x{e0000}-\x{e0fff}]"  # as memory_server/escaping.py, and U+FE0F
 )
+ESCAPED = pattern(r"(?:%|\\+(?:x|u00))([2-7][0-9A-Fa-f])")  # a character of ASCII that shows
 BREAK = r"(?:\\?\r?\n|\\n)[ \t>+|]*"
 BREAKS = pattern(BREAK)
 WRAPPED = pattern(rf"{EDGE}([\w.+/=-]*{TURN}[\w.+/=-]*(?:{BREAK}[\w.+/=-]*{TURN}[\w.+/=-]*){{1,4}})")
@@ -33,17 +36,18 @@ ASCII_IN_BASE64 = pattern(
 )
 
 
+def _nothing(match: Any) -> bytes:
+    return b""
+
+
 def without_marks(data: bytes, find: Finder) -> Iterator[Span]:
     """What shows in the lines with colours or invisible characters once those are taken out."""
-    end = 0
-    for match in MARKS.finditer(data):
-        if match.start() < end:
-            continue
-        start = max(end, data.rfind(b"\n", max(0, match.start() - REACH), match.start()) + 1, match.start() - REACH)
-        end = data.find(b"\n", match.end())
-        end = len(data) if end < 0 else end
-        for span in _in_pieces(data[start:end], MARKS, find):
-            yield Span(start + span.start, start + span.end, span.kind)
+    return _in_lines(data, MARKS, find)
+
+
+def unescaped(data: bytes, find: Finder) -> Iterator[Span]:
+    """What shows in the lines with escaped characters (`%5F`, `\\x5f`, `\\u005f`) once those stand as themselves."""
+    return _in_lines(data, ESCAPED, find, lambda match: bytes.fromhex(match[1].decode()))
 
 
 def wrapped(data: bytes) -> Iterator[Span]:
@@ -67,17 +71,32 @@ def _tokens(data: bytes) -> Iterator[Span]:
     yield from vendor_tokens(data, must_say_so=True)
 
 
-def _in_pieces(data: bytes, cut: Any, find: Finder) -> Iterator[Span]:
-    """What is found once all cuts are taken out, where it stands with them."""
+def _in_lines(data: bytes, cut: Any, find: Finder, read: Reader = _nothing) -> Iterator[Span]:
+    """What is found in the lines that hold a cut."""
+    end = 0
+    for match in cut.finditer(data):
+        if match.start() < end:
+            continue
+        start = max(end, data.rfind(b"\n", max(0, match.start() - REACH), match.start()) + 1, match.start() - REACH)
+        end = data.find(b"\n", match.end())
+        end = len(data) if end < 0 else end
+        for span in _in_pieces(data[start:end], cut, find, read):
+            yield Span(start + span.start, start + span.end, span.kind)
+
+
+def _in_pieces(data: bytes, cut: Any, find: Finder, read: Reader = _nothing) -> Iterator[Span]:
+    """What is found once each cut is read as no byte, or as the one that stands for its last; where it stands in data."""
     pieces, joined_at, moved_by = [], [0], [0]
     position = joined = 0
+    shown = b""
     for match in cut.finditer(data):
-        pieces.append(data[position : match.start()])
+        pieces += [shown, data[position + len(shown) : match.start()]]
         joined += match.start() - position
-        position = match.end()
+        shown = read(match)
+        position = match.end() - len(shown)
         joined_at.append(joined)
         moved_by.append(position - joined)
-    pieces.append(data[position:])
+    pieces += [shown, data[position + len(shown) :]]
     for start, end, kind in find(b"".join(pieces)):
         first = start + moved_by[bisect_right(joined_at, start) - 1]
         last = end - 1 + moved_by[bisect_right(joined_at, end - 1) - 1]

@@ -110,6 +110,7 @@ def _found(text: str) -> list[Span]:
     spans = [
         *_visible(data),
         *hidden.without_marks(data, _visible),
+        *hidden.unescaped(data, _visible),
         *hidden.wrapped(data),
         *hidden.encoded(data, _visible),
     ]

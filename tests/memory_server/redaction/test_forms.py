@@ -54,6 +54,13 @@ TOKEN = "ghp_" + MAKE.alnum(36)
             (f"use {TOKEN[:12]}{mark}{TOKEN[12:]} here", TOKEN[12:])
             for mark in ("\u034f", "\u202e", "\ufe0f", "\U000e0041", "\x08", "\x7f", "\x9b0m", "\x1b(B", r"\u034f")
         ),
+        *(
+            (f"use {TOKEN.replace('_', escape)} here", TOKEN[4:])
+            for escape in ("%5F", "%5f", r"\x5f", r"\u005f", r"\\u005F")
+        ),
+        (f"https://x.org/?next={TOKEN[:-1]}%{ord(TOKEN[-1]):x}%26n=1", TOKEN[4:-1]),
+        (f"postgres%3A%2F%2Fuser%3A{PASSWORD}%40db.host%2Fx", PASSWORD),
+        (f"https://x.org/?token\\u003d{RANDOM}\\u0026n=1", RANDOM),
         (f"use {TOKEN[:20]}\n{TOKEN[20:]} here", TOKEN[20:]),
         (f"use {TOKEN[:20]}\\\n  {TOKEN[20:]} here", TOKEN[20:]),
         (f"data:\n  config: {base64.b64encode(TOKEN.encode()).decode()}", base64.b64encode(TOKEN.encode()).decode()),

@@ -595,6 +595,19 @@ def test_doctor_names_a_chain_of_decisions_that_was_removed(shell: Shell, own: P
     assert "the chain of decisions is not as it was left: it was removed, and 1 decisions with it" in told
 
 
+def test_doctor_names_a_filter_that_keeps_decisions_from_being_committed(shell: Shell, own: Path) -> None:
+    shell("init")
+    shell("doctor")
+    subprocess.run(["git", "init", "--quiet", str(own)], check=True)
+    subprocess.run(["git", "-C", str(own), "config", "filter.crypt.clean", "cat"], check=True)
+    (own / ".gitattributes").write_text("topics/** filter=crypt\n", encoding="utf-8")
+
+    [found] = [one for one in shell.json("doctor")["checks"] if "own settings name" in one["detail"]]
+
+    assert (found["check"], found["state"]) == ("approval", "failed")
+    assert "topics/mail.md" in found["detail"] and "~/.gitconfig" in found["repair"]
+
+
 def test_a_project_is_muted_and_heard_again(shell: Shell, own: Path) -> None:
     assert shell("config", "mute", "shop")[0] == 0
     assert shell("config", "mute", "garden")[0] == 0
