@@ -36,13 +36,14 @@ ASCII_IN_BASE64 = pattern(
 )
 
 
-def _nothing(match: Any) -> bytes:
+def _nothing(_: Any) -> bytes:
+    """How what is taken out is read."""
     return b""
 
 
 def without_marks(data: bytes, find: Finder) -> Iterator[Span]:
     """What shows in the lines with colours or invisible characters once those are taken out."""
-    return _in_lines(data, MARKS, find)
+    return _in_lines(data, MARKS, find, _nothing)
 
 
 def unescaped(data: bytes, find: Finder) -> Iterator[Span]:
@@ -54,7 +55,7 @@ def wrapped(data: bytes) -> Iterator[Span]:
     """Tokens that go on in the next line."""
     for match in WRAPPED.finditer(data):
         start = match.start(1)
-        for span in _in_pieces(match[1], BREAKS, _tokens):
+        for span in _in_pieces(match[1], BREAKS, _tokens, _nothing):
             yield Span(start + span.start, start + span.end, span.kind)
 
 
@@ -71,7 +72,7 @@ def _tokens(data: bytes) -> Iterator[Span]:
     yield from vendor_tokens(data, must_say_so=True)
 
 
-def _in_lines(data: bytes, cut: Any, find: Finder, read: Reader = _nothing) -> Iterator[Span]:
+def _in_lines(data: bytes, cut: Any, find: Finder, read: Reader) -> Iterator[Span]:
     """What is found in the lines that hold a cut."""
     end = 0
     for match in cut.finditer(data):
@@ -84,8 +85,8 @@ def _in_lines(data: bytes, cut: Any, find: Finder, read: Reader = _nothing) -> I
             yield Span(start + span.start, start + span.end, span.kind)
 
 
-def _in_pieces(data: bytes, cut: Any, find: Finder, read: Reader = _nothing) -> Iterator[Span]:
-    """What is found once each cut is read as no byte, or as the one that stands for its last; where it stands in data."""
+def _in_pieces(data: bytes, cut: Any, find: Finder, read: Reader) -> Iterator[Span]:
+    """What is found once each cut is read as nothing, or as a byte in the place of its last; where it stands here."""
     pieces, joined_at, moved_by = [], [0], [0]
     position = joined = 0
     shown = b""
