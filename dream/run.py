@@ -54,7 +54,7 @@ class DreamReport:
     refused: dict[str, int] = field(default_factory=dict)  # by the gate, by reason
     unworthy: int = 0  # passed, but known or not worth a person's minute
     found: int = 0  # hunks that were not known before
-    offer: Offer = field(default_factory=lambda: Offer("", 0, 0, 0, 0))
+    offer: Offer = field(default_factory=lambda: Offer("", 0, 0, 0, 0, 0))
     problems: list[Problem] = field(default_factory=list)
     seconds: float = 0.0
 

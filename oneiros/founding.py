@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from memory_server.layers.index_page import write_index_page
+from memory_server.layers.index_page import FOUNDED, write_index_page
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.state import SAFE_GIT
@@ -15,17 +15,6 @@ from memory_server.settings_file import change_setting
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
 
-INDEX_PAGE = """\
-# Memory
-
-What is known, topic by topic. Topics are approved: they win over sessions and references.
-
-"""
-LESSONS = """\
-# Lessons
-
-Mistakes that were made more than once, as checks to run before starting.
-"""
 DERIVED_IGNORED = "# derived or machine-local: deleted and rebuilt at any time\n.oneiros/\nsessions/archive/\n"
 PRIVATE_IGNORED = "# conversations stay on this machine\nsessions/\nepisodes/\nproposals/\nreports/\n.blackboard/\n"
 
@@ -39,12 +28,12 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
         shutil.copytree(example, root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*"))
         yield f"Made {root.path} from the example memory."
     elif is_new:
-        replace_file(root.index_page, INDEX_PAGE)
+        replace_file(root.index_page, FOUNDED["MEMORY.md"])
         yield f"Made {root.path}"
     else:
         yield f"There is a memory already: {root.path}"
     if not root.lessons.exists():
-        replace_file(root.lessons, LESSONS)
+        replace_file(root.lessons, FOUNDED["lessons.md"])
     root.topics.mkdir(exist_ok=True)
     change_setting(root.settings, "model", model)
     write_index_page(root, read_memory_settings(root.settings))

@@ -16,7 +16,7 @@ from dream.decisions.approvals import SHOWN_CHARS, Approvals, Doubt, approved_ha
 from dream.decisions.chain import ChainEntry, FileDigest, Time, read_record
 from dream.decisions.key import fingerprint
 from memory_server.escaping import shown_line
-from memory_server.layers.index_page import NEW_PAGE
+from memory_server.layers.index_page import FOUNDED, NEW_PAGE
 from memory_server.layers.topics import shortened
 from memory_server.machine.files import UNREADABLE_JSON, replace_file
 from memory_server.root.paths import MemoryRoot
@@ -116,8 +116,9 @@ class UnsignedDecisions:
 
 
 def _is_telling(digest: FileDigest) -> bool:
-    """Whether a file is any but the index page as it is founded, on which nobody has written yet."""
-    return digest.path != "MEMORY.md" or digest.approved != approved_hash("MEMORY.md", NEW_PAGE)
+    """Whether a file is any but a page that a memory begins with, on which nobody has written yet."""
+    path = digest.path
+    return all(digest.approved != approved_hash(path, page) for page in (FOUNDED.get(path), NEW_PAGE) if page)
 
 
 def _shown(text: str) -> str:

@@ -31,6 +31,7 @@ class Offer:
     proposal: str  # the name of a new proposal; empty where there is none
     offered: int
     queued: int  # that wait for another day
+    questions: int  # that a review asks
     expired: int
     retired: int
 
@@ -96,7 +97,7 @@ class ProposalDesk:
         room = max(0, min(self._day_hunks - asked_today, OPEN_DAYS * self._day_hunks - undecided))
         chosen, waiting = queued[:room], queued[room:]
         name = self._put_forward(_by_topic(chosen), [*flagged, *waiting], today)
-        return Offer(name, len(chosen), len(waiting), gone[State.EXPIRED], gone[State.RETIRED])
+        return Offer(name, len(chosen), len(waiting), len(flagged), gone[State.EXPIRED], gone[State.RETIRED])
 
     def propose(self, updates: Sequence[Update], today: dt.date) -> str:
         """Offers all of these at once, topic by topic in their order, since a person asked for them; the name of the

@@ -20,6 +20,12 @@ from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings
 
 NEW_PAGE = "# Memory\n"
+FOUNDED = {  # the pages that a memory begins with, on which nothing is said yet
+    "MEMORY.md": (
+        "# Memory\n\nWhat is known, topic by topic. Topics are approved: they win over sessions and references.\n\n"
+    ),
+    "lessons.md": "# Lessons\n\nMistakes that were made more than once, as checks to run before starting.\n",
+}
 TITLE_CHARS = 80
 SUMMARY_WIDTHS = (SUMMARY_CHARS, 90, 60, 30, 0)  # tried in turn until the page fits
 UNSAFE_IN_TARGET = re.compile(r"[\x00-\x20\x7f\\()<>%?#\[\]`]")

@@ -91,12 +91,13 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
+    questions = f", {offer.questions} questions" if offer.questions else ""
     waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
     if offer.proposal:
         data(f"proposals/{offer.proposal}/proposal.md")
-        talk(f"{offer.offered} proposed{waiting}. Decide: oneiros review")
+        talk(f"{offer.offered} proposed{questions}{waiting}. Decide: oneiros review")
     else:
-        talk(f"Nothing new is proposed{waiting}.")
+        talk(f"Nothing new is proposed{questions}{waiting}.")
 
 
 def _waiting_text(queued: int, a_day: int) -> str:

@@ -22,6 +22,7 @@ from memory_server.errors import ContentError, NeedsRepair
 from memory_server.machine.files import append_line
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
+from oneiros.founding import found_memory
 from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.without_daemon import start_without_daemon
 from tests.dream.builders import NOW, PERSON, extending, git, new_topic, proposed
@@ -172,6 +173,13 @@ def test_a_commit_of_the_person_explains_and_is_named_once(root: MemoryRoot) -> 
 
     assert "Unsigned: taken over from git commits: topics/mail.md" in start(root)
     assert "git commits" not in start(root, days=1)
+
+
+def test_a_memory_that_was_just_founded_names_nothing(tmp_path: Path) -> None:
+    root = MemoryRoot(tmp_path / "founded", tmp_path / "state")
+    assert [*found_memory(root, "packaged", with_example=False)]
+
+    assert start(root) == "" and "Unsigned" not in told_without_daemon(root)
 
 
 def test_a_plan_that_somebody_planted_is_carried_out_in_sight(root: MemoryRoot) -> None:

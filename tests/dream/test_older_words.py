@@ -16,7 +16,7 @@ from dream.report.findings import Part, old_decisions
 from dream.topics import read_topics
 from memory_server.root.paths import MemoryRoot
 from oneiros.cli.review import sitting
-from tests.dream.builders import PERSON, candidate, decisions_on, new_topic, proposed, quote
+from tests.dream.builders import NOW, PERSON, candidate, decisions_on, new_topic, proposed, quote
 from tests.dream.house import topics
 from tests.memories import new_root, write_topic
 
@@ -119,8 +119,10 @@ def both(root: MemoryRoot) -> Decisions:
 
 
 def test_the_older_of_two_waiting_hunks_is_asked_about_and_not_offered(root: MemoryRoot) -> None:
-    hunks = {hunk.text: hunk for hunk in both(root).store.hunks()}
+    decisions = both(root)
+    hunks = {hunk.text: hunk for hunk in decisions.store.hunks()}
 
+    assert decisions.desk.offer(NOW.date()).questions == 1
     old, new = hunks["The mail relay listens on port 2525."], hunks["The mail relay listens on port 2626."]
     assert (old.state, old.update.relation, hunk_json(old)["relation"]) == (State.FLAGGED, Relation.EARLIER, "earlier")
     assert new.state is State.PENDING
