@@ -281,11 +281,6 @@ def state_key(folder: Path, inode_of: Path | None = None) -> str:
     return hashlib.sha256(b"%s\0%d" % (os.fsencode(os.path.realpath(folder)), inode)).hexdigest()[:16]
 
 
-def nearest_memory(folder: Path) -> Path | None:
-    """The closest memory at or above a folder, trusted or not."""
-    return next(memories_above(folder), None)
-
-
 def memories_above(folder: Path) -> Iterator[Path]:
     """The memories at or above a folder, nearest first: a folder itself or its `memory/`, where `MEMORY.md` stands."""
     for candidate in (folder, *folder.parents):
