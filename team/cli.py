@@ -9,6 +9,7 @@ import typer
 
 from memory_server.errors import NeedsRepair, OneirosError
 from team.commands import operations, serve, tenants, tokens
+from team.errors import first_line
 from team.settings import read_settings
 
 app = typer.Typer(name="oneiros-team", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -35,6 +36,8 @@ def run() -> None:
     except OneirosError as error:
         typer.echo(str(error), err=True)
         sys.exit(error.exit_code)
-    except psycopg.OperationalError as error:  # of the owner's connection, which each command makes for itself
-        typer.echo(f"The database does not answer: {str(error).splitlines()[0]}. Is `owner_dsn` right?", err=True)
+    except psycopg.Error as error:  # of the owner's connection, which each command makes for itself
+        does = "answer" if isinstance(error, psycopg.OperationalError) else "do that"
+        asked = "Is `owner_dsn` right, and did `oneiros-team upgrade` run?"
+        typer.echo(f"The database does not {does}: {first_line(error)}. {asked}", err=True)
         sys.exit(NeedsRepair.exit_code)

@@ -14,6 +14,11 @@ class TeamError(OneirosError):
         super().__init__(what, where=where, remedy=remedy)
 
 
+def first_line(error: Exception) -> str:
+    """What PostgreSQL or libpq says, without the statement that it quotes below."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 class Unfit(TeamError):
     """A database, a role or a setting that this program refuses to run with."""
 

@@ -67,6 +67,8 @@ class TenantIndexer:
         """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
         with self.outbox.alone(tenant) as connection:
             commit, stands = self.commits(connection, tenant)
+        if not commit and not stands:
+            return []
         with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
             found = differences(connection, tenant, memory.indices)
         return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]

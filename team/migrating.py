@@ -13,6 +13,7 @@ from memory_server.layers.topics import find_sources, read_text
 from memory_server.machine.files import make_folder
 from memory_server.redaction.redactor import Redactor
 from memory_server.root.paths import MemoryRoot
+from memory_server.root.places import require_memory
 from team.errors import TeamError
 from team.indexing import TenantIndexer
 from team.repositories import Files, TeamRepository
@@ -36,10 +37,10 @@ class MovedMemory:
 def move_in(indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: bool = False) -> MovedMemory:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
-    Raises UsageError for a tenant that has a memory, ContentError for a file with a secret in it, NotLevel where what
-    stands in the rows afterwards is not what the root holds.
+    Raises NeedsRepair for a folder without a memory, UsageError for a tenant that has one, ContentError for a file
+    with a secret in it, NotLevel where what stands in the rows afterwards is not what the root holds.
     """
-    files = files_of(root, sessions=sessions)
+    files = files_of(require_memory(root), sessions=sessions)
     seed_vectors(root.path, indexer.settings.work(tenant))
 
     def change(repository: TeamRepository) -> Files:
@@ -56,14 +57,14 @@ def move_in(indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: 
 def move_out(indexer: TenantIndexer, tenant: int, folder: Path) -> MovedMemory:
     """Writes a tenant's memory into a new folder, as a root that `oneiros` opens.
 
-    Raises UsageError where something is there already, NotLevel as `move_in` does.
+    Raises UsageError where something is there already, Unfit for a tenant without a commit, NotLevel as `move_in` does.
     """
     if folder.exists() and any(folder.iterdir()):
         raise UsageError("the folder is not empty", where=folder, remedy="Name a new one")
     indexer.level(tenant)
     require_level(indexer, tenant)
     repository = indexer.outbox.repositories.of(tenant)
-    commit = repository.head()
+    commit = repository.newest()
     make_folder(folder)
     repository.check_out(commit, folder)
     seed_vectors(indexer.settings.work(tenant), folder)

@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from memory_server.errors import NeedsRepair
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import make_folder, replace_file
 from team.engine.database import Database
 from team.engine.schema import migrate
@@ -67,12 +67,11 @@ def export(settings: TeamSettings, name: str, folder: Path) -> Path:
     """
     tenant = tenant_named(settings.owner_dsn, name)
     repository = Repositories(settings.repositories).of(tenant.id)
-    if not repository.head():
-        raise Unfit(f"the tenant {name!r} has no commit yet", remedy="There is nothing to take out")
+    head = repository.newest()
     make_folder(folder)
     bundle = folder / f"{tenant.id}.bundle"
     repository.bundle(bundle)
-    told = {"id": tenant.id, "name": name, "head": repository.head(), "indexed": tenant.commit}
+    told = {"id": tenant.id, "name": name, "head": head, "indexed": tenant.commit}
     replace_file(folder / f"{tenant.id}.json", json.dumps(told, indent=2) + "\n")
     return bundle
 
@@ -109,10 +108,14 @@ def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:
     kept = [f"--table={table}" for table in KEPT]
     # by INSERT: an owner that is no superuser may not COPY into a table with row-level security
     rows = ("--data-only", "--column-inserts", "--enable-row-security")
-    _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
-    found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
-    for tenant in found:
-        export(settings, tenant.name, folder)
+    try:
+        _run(settings, "pg_dump", "--format=custom", *rows, *kept, f"--file={folder / DUMP}")
+        found = [one for one in tenants(settings.owner_dsn) if Repositories(settings.repositories).of(one.id).head()]
+        for tenant in found:
+            export(settings, tenant.name, folder)
+    except BaseException:  # half a backup is none
+        shutil.rmtree(folder)
+        raise
     return found
 
 
@@ -120,9 +123,15 @@ def restore(settings: TeamSettings, folder: Path) -> None:
     """Fills an empty database and an empty folder with a backup; the next index run makes the engine of it.
 
     The tables are this program's, and their owner may have another name than where the backup was made. Raises
-    NeedsRepair where pg_restore or git fails.
+    UsageError where the backup is not whole, or database or folder are not empty, NeedsRepair where pg_restore or git
+    fails.
     """
+    told = (folder / DUMP, *(file.with_suffix(".bundle") for file in folder.glob("*.json")))
+    if lacking := [file.name for file in told if not file.is_file()]:
+        raise UsageError(f"the backup has no {lacking[0]}", where=folder, remedy="Name a folder that `backup` made")
     upgrade(settings)
+    if tenants(settings.owner_dsn) or any(settings.repositories.glob("*.git")):
+        raise UsageError("there are memories here already", remedy="Restore into an empty database and an empty folder")
     with psycopg.connect(settings.owner_dsn) as connection:
         name = connection.info.dbname
     whole = ("--enable-row-security", "--exit-on-error", "--single-transaction", f"--dbname={name}")

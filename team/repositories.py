@@ -20,11 +20,18 @@ from dream.decisions.repository import SECONDS, Repository
 from memory_server.errors import NeedsRepair
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.root.state import SAFE_GIT
+from team.errors import Unfit
 
 AT_ONCE = 1_000  # files that are read from git in one step
 BRANCH = "main"
 LOCKS = ("HEAD.lock", f"refs/heads/{BRANCH}.lock", "packed-refs.lock")
-DURABLE = (("core.fsync", "committed"), ("user.name", "oneiros"), ("user.email", "oneiros@localhost"))
+CONFIGURED = (
+    ("core.fsync", "committed"),
+    ("user.name", "oneiros"),
+    ("user.email", "oneiros@localhost"),
+    ("receive.denyNonFastForwards", "true"),  # a push adds, and takes nothing away
+    ("receive.denyDeletes", "true"),
+)
 
 Files = Mapping[str, bytes | None]  # by path; None: removed
 
@@ -42,6 +49,12 @@ class TeamRepository:
     def head(self) -> str:
         """The newest commit; empty where there is none yet."""
         return self.git.head()
+
+    def newest(self) -> str:
+        """The newest commit. Raises Unfit where there is none yet."""
+        if found := self.head():
+            return found
+        raise Unfit("the tenant has no commit yet", remedy="Fill it with `oneiros-team migrate` or a push")
 
     def commit(self, files: Files, message: str) -> str:
         """Puts a commit on the branch, flushed to the disk. Raises NeedsRepair where another one came before it.
@@ -116,7 +129,7 @@ class Repositories:
         with tempfile.TemporaryDirectory(dir=self.folder) as scratch:
             made = Path(scratch, "made")
             _git(None, *command, str(made))
-            for key, value in DURABLE:
+            for key, value in CONFIGURED:
                 _git(made, "config", key, value)
             try:
                 made.rename(self.folder / f"{tenant}.git")

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from team.errors import Unfit
 
 Number = Annotated[int, msgspec.Meta(ge=1)]
+Dsn = Annotated[str, "as libpq reads it"]
 KINDS: dict[Any, str] = {
     Number: "a whole number from 1 on",
     bool: "true or false",
     str: "text",
+    Dsn: "an address of a database, such as postgresql://name@host/team",
     Path: "the name of a folder",
 }
 
@@ -23,8 +27,8 @@ KINDS: dict[Any, str] = {
 class TeamSettings:
     """What an operator sets. A variable ONEIROS_TEAM_NAME goes before the file's `name`."""
 
-    dsn: str = ""  # of the application's role; libpq's form or a URL
-    owner_dsn: str = ""  # of the role that owns the tables: for migrations and tenants, never for questions
+    dsn: Dsn = ""  # of the application's role; libpq's form or a URL
+    owner_dsn: Dsn = ""  # of the role that owns the tables: for migrations and tenants, never for questions
     folder: Path = Path("team-data")  # of repositories and what is made of them; beside the file, if not absolute
     model: str = ""  # of memory_server's catalogue; empty: its default
     programs: str = ""  # folder of pg_dump and pg_restore; empty: they are found as any program
@@ -74,7 +78,9 @@ def read_settings(file: Path | None = None) -> TeamSettings:
         kind = known[name].type
         try:
             told[name] = msgspec.convert(value, kind, strict=False, dec_hook=lambda kind, value: kind(value))
-        except msgspec.ValidationError:  # its words could quote what is secret
+            if kind is Dsn:
+                conninfo_to_dict(told[name])
+        except (msgspec.ValidationError, psycopg.ProgrammingError):  # its words could quote what is secret
             where = f"ONEIROS_TEAM_{name.upper()}" if variables[name] else file
             raise Unfit(f"{name} must be {KINDS[kind]}", where=where, remedy="See docs/team.md") from None
     found = TeamSettings(**told)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
+from memory_server.errors import UsageError
 from team.errors import NotFound, TeamError
 
 SHARED_UP_TO = 20_000  # passages of a tenant whose vectors are scanned: exact, and as quick as a graph
@@ -33,7 +34,8 @@ class Tenant:
 
 
 def create_tenant(owner_dsn: str, name: str) -> Tenant:
-    """Makes an empty memory. Raises NameTaken."""
+    """Makes an empty memory. Raises NameTaken, UsageError for a name that no list can show."""
+    name = shown_name(name)
     try:
         with psycopg.connect(owner_dsn) as connection:
             row = connection.execute("insert into tenant(name) values(%s) returning id", (name,)).fetchone()
@@ -41,6 +43,13 @@ def create_tenant(owner_dsn: str, name: str) -> Tenant:
         raise NameTaken(f"there is a tenant {name!r}", remedy="Choose another name") from error
     assert row is not None
     return Tenant(row[0], name, "", False)
+
+
+def shown_name(name: str) -> str:
+    """A name of a tenant or a person without what surrounds it. Raises UsageError where no list can show it."""
+    if not name.isprintable() or not name.strip():
+        raise UsageError(f"{name!r} is no name", remedy="Give one of letters that can be seen")
+    return name.strip()
 
 
 def tenants(owner_dsn: str) -> list[Tenant]:

@@ -24,7 +24,7 @@ from memory_server.errors import UsageError
 from team.access.asker import Asker, AskerToken, Right, asker_token
 from team.engine.database import Database
 from team.errors import NotFound
-from team.tenants import tenant_named
+from team.tenants import shown_name, tenant_named
 
 PREFIX = "oneiros_token_"
 SHAPE = re.compile(PREFIX + r"([0-9a-f]{64})([0-9a-f]{8})")
@@ -90,8 +90,7 @@ def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: i
 
     Raises UsageError for what no token can be made of, NotFound for an unknown tenant.
     """
-    if not person.strip():
-        raise UsageError("the token names no person", remedy="Say whose it is, such as an address of mail")
+    person = shown_name(person)
     for unknown in sorted(set(may) - set(Right)):
         raise UsageError(f"there is no right {unknown!r}", remedy=f"Choose of: {', '.join(Right)}")
     if not 1 <= days <= MAX_DAYS:
@@ -100,7 +99,7 @@ def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: i
     with psycopg.connect(dsn) as connection:
         connection.execute(
             "insert into token(tenant, person, hash, may, expires) values(%s, %s, %s, %s, now() + %s)",
-            [number, person.strip(), token_hash(token), sorted(set(may)), dt.timedelta(days)],
+            [number, person, token_hash(token), sorted(set(may)), dt.timedelta(days)],
         )
     return token
 

@@ -46,7 +46,10 @@ def index(
         for tenant in [tenant_named(settings.owner_dsn, name)] if name else tenants(settings.owner_dsn):
             try:
                 if check:
-                    faults += [f"{tenant.name}: {one}" for one in indexer.differences(tenant.id)]
+                    found = indexer.differences(tenant.id)
+                    faults += [f"{tenant.name}: {one}" for one in found]
+                    if not found:
+                        typer.echo(f"{tenant.name}: as git has it")
                 else:
                     loaded = indexer.level(tenant.id, rebuild=rebuild)
                     typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
@@ -58,7 +61,10 @@ def index(
 
 
 def export(context: typer.Context, name: Name, folder: Annotated[Path, typer.Argument(help="to write to")]) -> None:
-    """Write all that a tenant owns: its Markdown with its history, as a bundle of git."""
+    """Write all that a tenant owns: its Markdown with its history, as a bundle of git.
+
+    Example: oneiros-team export ants /backups/ants
+    """
     typer.echo(str(operations.export(context.obj, name, folder)))
 
 
@@ -76,7 +82,10 @@ def purge(
 
 
 def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="new, to write to")]) -> None:
-    """Write a backup: a bundle of git for each tenant, and a dump of names, tokens and quotas."""
+    """Write a backup: a bundle of git for each tenant, and a dump of names, tokens and quotas.
+
+    Example: oneiros-team backup /backups/2026-11-23
+    """
     typer.echo(f"{len(operations.back_up(context.obj, folder))} tenants in {folder}.")
 
 

@@ -31,7 +31,10 @@ def upgrade(context: typer.Context) -> None:
 
 
 def create(context: typer.Context, name: Name) -> None:
-    """Make an empty memory."""
+    """Make an empty memory.
+
+    Example: oneiros-team tenant create ants
+    """
     tenant = create_tenant(context.obj.owner_dsn, name)
     typer.echo(f"Tenant {tenant.name} is number {tenant.id}.")
 
@@ -49,7 +52,10 @@ def migrate(
     out: Annotated[bool, typer.Option("--out", help="from the tenant into a new folder")] = False,
     sessions: Annotated[bool, typer.Option(help="compressed sessions and episodes too")] = False,
 ) -> None:
-    """Move a memory root into an empty tenant, or out again; texts, counts and hashes are compared afterwards."""
+    """Move a memory root into an empty tenant, or out again; texts, counts and hashes are compared afterwards.
+
+    Example: oneiros-team migrate ants ~/notes/memory
+    """
     settings: TeamSettings = context.obj
     tenant = tenant_named(settings.owner_dsn, name).id
     with operations.opened(settings) as indexer:

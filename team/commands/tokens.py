@@ -1,5 +1,6 @@
 """Commands of an operator: who may ask."""
 
+import datetime as dt
 from typing import Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from team.access.asker import Right
 from team.access.quotas import set_quotas
 from team.access.tokens import create_token, list_tokens, revoke_token
+from team.settings import TeamSettings
 
 Tenant = Annotated[str, typer.Argument(help="name of the tenant")]
 DAYS = 90
@@ -43,7 +45,8 @@ def list_(context: typer.Context, tenant: Tenant) -> None:
     Example: oneiros-team token list ants
     """
     for token in list_tokens(context.obj.owner_dsn, tenant):
-        until = f"revoked {token.revoked:%Y-%m-%d}" if token.revoked else f"until {token.expires:%Y-%m-%d}"
+        ends = "until" if token.expires > dt.datetime.now(dt.UTC) else "expired"
+        until = f"revoked {token.revoked:%Y-%m-%d}" if token.revoked else f"{ends} {token.expires:%Y-%m-%d}"
         used = f"used {token.last_used:%Y-%m-%d %H:00}" if token.last_used else "never used"
         typer.echo(f"{token.id}\t{token.person}\t{','.join(token.may)}\t{until}\t{used}")
 
@@ -67,4 +70,10 @@ def quota(
     Example: oneiros-team quota ants --questions 600
     """
     set_quotas(context.obj.owner_dsn, tenant, questions, passages)
-    typer.echo(f"Quotas of {tenant} are set.")
+    settings: TeamSettings = context.obj
+    usual = (settings.questions_a_minute, settings.passages)
+    told = [
+        f"{most} (of the settings)" if own is None else own
+        for own, most in zip((questions, passages), usual, strict=True)
+    ]
+    typer.echo(f"{tenant}: {told[0]} questions a minute of each token, {told[1]} passages.")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from team.engine.schema import MIGRATIONS, ROLE, applied
-from team.errors import Unavailable, Unfit
+from team.errors import Unavailable, Unfit, first_line
 
 LEAST_SERVER = 160_000  # PostgreSQL 16
 LEAST_VECTOR = (0, 8)  # pgvector 0.8 reads on where a filter took most of what its graph gave
@@ -27,22 +27,16 @@ class Database:
     """The database of a team, by the application's role. Safe to share between threads."""
 
     def __init__(self, dsn: str, *, connections: int = 8):
-        """Raises Unfit where server, pgvector, tables or role are not what the promises of isolation need."""
-        named = make_conninfo(dsn, application_name="oneiros-team", options=f"-c statement_timeout={STATEMENT_MS}")
-        self.pool = ConnectionPool(named, min_size=1, max_size=connections, open=False, configure=_configure)
+        """Raises Unavailable, Unfit where server, pgvector, tables or role are not what the promises need."""
         try:
-            self.pool.open(wait=True, timeout=WAIT_SECONDS)
-            with self.pool.connection() as connection:
+            named = make_conninfo(dsn, application_name="oneiros-team", options=f"-c statement_timeout={STATEMENT_MS}")
+            with psycopg.connect(
+                named, connect_timeout=WAIT_SECONDS
+            ) as connection:  # a pool would keep to itself why not
                 check(connection)
-        except PoolTimeout as error:
-            self.close()
-            host = conninfo_to_dict(dsn).get("host", "")
-            raise Unavailable(
-                f"no connection within {WAIT_SECONDS:.0f} s", where=str(host), remedy="Is PostgreSQL running there?"
-            ) from error
-        except BaseException:
-            self.close()
-            raise
+        except psycopg.Error as error:
+            raise Unavailable(f"the database does not answer: {first_line(error)}", remedy="Is `dsn` right?") from error
+        self.pool = ConnectionPool(named, min_size=1, max_size=connections, open=True, configure=_configure)
 
     def close(self) -> None:
         self.pool.close()

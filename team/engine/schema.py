@@ -20,7 +20,7 @@ from collections.abc import Mapping
 import psycopg
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from team.errors import Unavailable, Unfit
+from team.errors import Unavailable, Unfit, first_line
 
 ROLE = "oneiros_app"
 BLOCK = 1 << 15  # passages a block of postings
@@ -30,7 +30,6 @@ TRIES = 600  # each followed by a second in which others go on: ten minutes and 
 
 MIGRATIONS: Mapping[int, str] = {
     1: """
-create extension if not exists vector;
 create table tenant(
     id integer primary key generated always as identity,
     name text not null unique,
@@ -238,8 +237,19 @@ def migrate(dsn: str, dimensions: int, migrations: Mapping[int, str] = MIGRATION
                 f"the database has migration {max(unknown)}, which this program does not know",
                 remedy="Run the program that made it, or a newer one",
             )
+        _require_vector(connection)
         texts = {number: migrations[number].replace("{dimensions}", str(dimensions)) for number in sorted(migrations)}
         return [number for number, text in texts.items() if _apply(connection, number, text)]
+
+
+def _require_vector(connection: psycopg.Connection) -> None:
+    try:
+        connection.execute("create extension if not exists vector")
+    except psycopg.Error as error:
+        raise Unfit(
+            f"pgvector is not in this database: {first_line(error)}",
+            remedy="Have an admin run `create extension vector` in it, and in template1",
+        ) from error
 
 
 def _apply(connection: psycopg.Connection, number: int, text: str) -> bool:

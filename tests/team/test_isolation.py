@@ -225,6 +225,11 @@ def test_a_role_with_bypassrls_is_refused(owner_dsn: str, postgres: str) -> None
             connection.execute("drop role passer")
 
 
+def test_what_keeps_a_connection_from_being_made_is_said_at_once(app_dsn: str) -> None:
+    with pytest.raises(Unavailable, match=r'role "nobody" does not exist\. Is `dsn` right'):
+        Database(str(make_conninfo(app_dsn, user="nobody")))
+
+
 class Told:
     """A connection that says it is of another server."""
 
@@ -293,5 +298,5 @@ def test_a_migration_waits_for_a_load_and_nobody_waits_for_the_migration(
 
 
 def test_a_database_that_is_not_there_is_an_error_with_a_remedy(tmp_path: object) -> None:
-    with pytest.raises(Unavailable, match="running"):
+    with pytest.raises(Unavailable, match="Is `dsn` right"):
         Database(f"host={tmp_path} dbname=nope", connections=1)

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from memory_server.errors import ContentError, UsageError
+from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.memory import Memory
+from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_query
 from team.cli import app
 from team.engine.database import Database
@@ -49,6 +50,17 @@ def small(tmp_path: Path, make_engine: MakeEngine) -> Iterator[Memory]:
     with open_memory(root.path, make_engine) as memory:
         memory.reindex()
         yield memory
+
+
+def test_a_folder_that_is_no_memory_is_refused_and_nothing_is_committed(
+    settings: TeamSettings, indexer: TenantIndexer, tmp_path: Path
+) -> None:
+    tenant = create_tenant(settings.owner_dsn, "nothing").id
+
+    with pytest.raises(NeedsRepair, match="there is no memory here"):
+        move_in(indexer, tenant, MemoryRoot(tmp_path / "nothing", tmp_path / "states"))
+
+    assert indexer.outbox.repositories.of(tenant).head() == ""
 
 
 def test_what_is_moved_in_comes_out_the_same(

@@ -15,15 +15,17 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.search.query import parse_query
 from memory_server.search.question import Search
 from team.access.quotas import set_quotas
 from team.access.tokens import create_token, token_hash
 from team.cli import app
 from team.engine.database import Database
-from team.errors import NotFound
+from team.errors import NotFound, Unfit
 from team.indexing import TenantIndexer
 from team.memory import TeamMemory
+from team.migrating import move_out
 from team.opening import embedder, work_memory
 from team.operations import back_up, export, opened, purge, rehearse, restore
 from team.outbox import CHANNEL, Outbox
@@ -203,6 +205,54 @@ def variables(settings: TeamSettings) -> dict[str, str]:
 )
 def test_no_name_of_a_commit_leads_out_of_the_folder(path: str) -> None:
     assert not is_plain(path)
+
+
+def test_no_push_takes_away_what_was_accepted(settings: TeamSettings, tenant: int, tmp_path: Path) -> None:
+    clone, bare = tmp_path / "clone", str(settings.repositories / f"{tenant}.git")
+    subprocess.run(["git", "clone", "--quiet", bare, str(clone)], check=True)
+    named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "-C", str(clone), *named, "commit", "--quiet", "--amend", "--message=Other"], check=True)
+
+    for what in ("+main", ":main"):
+        pushed = subprocess.run(["git", "-C", str(clone), "push", "origin", what], capture_output=True, text=True)
+        assert pushed.returncode == 1 and "remote rejected" in pushed.stderr
+
+
+def test_a_tenant_without_a_commit_is_level_and_has_nothing_to_take_out(
+    settings: TeamSettings, indexer: TenantIndexer, tmp_path: Path
+) -> None:
+    empty = create_tenant(settings.owner_dsn, "empty").id
+
+    assert indexer.differences(empty) == []
+    with pytest.raises(Unfit, match="no commit yet"):
+        export(settings, "empty", tmp_path / "out")
+    with pytest.raises(Unfit, match="no commit yet"):
+        move_out(indexer, empty, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    purge(settings, "empty")
+
+
+def test_a_backup_that_fails_leaves_nothing_that_looks_like_one(
+    settings: TeamSettings, tenant: int, tmp_path: Path
+) -> None:
+    with pytest.raises(NeedsRepair, match="pg_dump is not here"):
+        back_up(replace(settings, programs=str(tmp_path)), tmp_path / "backup")
+
+    assert not (tmp_path / "backup").exists()
+
+
+def test_only_a_whole_backup_is_restored_and_only_where_nothing_is(
+    settings: TeamSettings, tenant: int, tmp_path: Path
+) -> None:
+    back_up(settings, tmp_path / "backup")
+
+    with pytest.raises(UsageError, match="there are memories here already"):
+        restore(settings, tmp_path / "backup")
+    (tmp_path / "backup" / f"{tenant}.bundle").unlink()
+    with pytest.raises(UsageError, match=rf"the backup has no {tenant}\.bundle"):
+        restore(settings, tmp_path / "backup")
+    with pytest.raises(UsageError, match=r"the backup has no tenants\.dump"):
+        rehearse(settings, tmp_path / "none")
 
 
 def test_an_export_is_a_repository_that_git_clones(

@@ -36,6 +36,7 @@ def test_a_variable_goes_before_the_file_and_a_folder_stands_beside_it(
         ("listen = 8420", "listen must be text"),
         ("folder = 7", "folder must be the name of a folder"),
         ("dsn = ", "cannot be read"),
+        ('dsn = "nonsense"', "dsn must be an address"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_says_so(tmp_path: Path, text: str, said: str) -> None:
@@ -56,3 +57,9 @@ def test_a_variable_that_cannot_be_is_named_without_its_value(monkeypatch: pytes
 
     assert "ONEIROS_TEAM_PASSAGES" in str(refused.value)
     assert "hunter2" not in str(refused.value)
+
+    monkeypatch.delenv("ONEIROS_TEAM_PASSAGES")
+    monkeypatch.setenv("ONEIROS_TEAM_OWNER_DSN", "host=db password=hunter1 hunter2")
+    with pytest.raises(Unfit, match="owner_dsn must be") as refused:
+        read_settings()
+    assert "hunter" not in str(refused.value)
