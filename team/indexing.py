@@ -9,6 +9,7 @@ until there is room or a commit that fits.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,13 +18,12 @@ import psycopg
 
 from memory_server.errors import OneirosError
 from memory_server.index.build import Progress
-from memory_server.index.indices import NotOwner
 from memory_server.layers.index_page import NEW_PAGE
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.memory import Memory
-from team.engine.database import Database
+from team.engine.database import Database, turn
 from team.engine.loading import Loaded, differences, load
-from team.errors import QuotaExceeded
+from team.errors import NotFound, QuotaExceeded, TeamError
 from team.opening import work_memory
 from team.outbox import CHANNEL, Outbox
 from team.settings import TeamSettings
@@ -32,6 +32,8 @@ from team.tenants import drop_graph, room, set_apart
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 60.0  # between two looks at all tenants; what is told by the database is indexed at once
+LISTEN_SECONDS = 1.0  # at most, after which one that is told to end does
+TURN_SECONDS = 60  # that a command waits for the process that indexes
 
 
 class TenantIndexer:
@@ -45,18 +47,20 @@ class TenantIndexer:
     def level(self, tenant: int, *, rebuild: bool = False) -> Loaded | None:
         """Loads the newest commit, and what is committed meanwhile; None where the index stands there already.
 
-        `rebuild`: every row anew. Raises NotOwner while another indexer is at it, QuotaExceeded for a commit that holds
-        more passages than the tenant may, and more than its index does.
+        `rebuild`: every row anew. Raises Unavailable where another process is at it for long, NotFound for a tenant
+        that was purged, QuotaExceeded for a commit that holds more passages than the tenant may, and more than its
+        index does.
         """
         loaded = None
-        while True:
-            with self.outbox.alone(tenant) as connection:
-                commit, stands = self.commits(connection, tenant)
-                if commit == stands and not rebuild:
-                    connection.execute("delete from outbox where tenant = %s", (tenant,))
-                    return loaded
-                self.outbox.note(connection, tenant, commit)
-            loaded, rebuild = self._load(tenant, commit, rebuild=rebuild), False
+        with turn(self.settings.dsn, tenant, TURN_SECONDS):
+            while True:
+                with self.outbox.alone(tenant) as connection:
+                    commit, stands = self.commits(connection, tenant)
+                    if commit == stands and not rebuild:
+                        connection.execute("delete from outbox where tenant = %s", (tenant,))
+                        return loaded
+                    self.outbox.note(connection, tenant, commit)
+                loaded, rebuild = self._load(tenant, commit, rebuild=rebuild), False
 
     def commits(self, connection: psycopg.Connection, tenant: int) -> tuple[str, str]:
         """The newest commit, and the one that the index stands at."""
@@ -65,12 +69,13 @@ class TenantIndexer:
 
     def differences(self, tenant: int) -> list[str]:
         """What of the rows is not what an index made of the newest commit holds; empty where all is level."""
-        with self.outbox.alone(tenant) as connection:
-            commit, stands = self.commits(connection, tenant)
-        if not commit and not stands:
-            return []
-        with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
-            found = differences(connection, tenant, memory.indices)
+        with turn(self.settings.dsn, tenant, TURN_SECONDS):
+            with self.outbox.alone(tenant) as connection:
+                commit, stands = self.commits(connection, tenant)
+            if not commit and not stands:
+                return []
+            with self._indexed(tenant, commit) as memory, self._database.tenant(tenant) as connection:
+                found = differences(connection, tenant, memory.indices)
         return found if commit == stands else [f"the index stands at {stands or 'no commit'}, git at {commit}", *found]
 
     def sweep(self, tenants: Sequence[int]) -> None:
@@ -85,10 +90,10 @@ class TenantIndexer:
                         loaded.removed,
                         loaded.passages,
                     )
-            except NotOwner:
-                logger.info("tenant %d: another indexer is at it", tenant)
             except (OneirosError, psycopg.Error, OSError) as error:
-                logger.warning("tenant %d is not level: %s", tenant, error)
+                said = f"{type(error).__name__}. `oneiros-team index` says more."  # which may quote a path
+                why = error if isinstance(error, TeamError) else said
+                logger.warning("tenant %d is not level: %s", tenant, why)
 
     def follow(self, tenants: Callable[[], Sequence[int]], stop: threading.Event) -> None:
         """Indexes what is accepted, as it is told by the database, and all there is each SWEEP_SECONDS."""
@@ -98,8 +103,7 @@ class TenantIndexer:
                     connection.execute(f"listen {CHANNEL}")  # a name of our own
                     self.sweep(tenants())
                     while not stop.is_set():
-                        told = {int(one.payload) for one in connection.notifies(timeout=SWEEP_SECONDS, stop_after=1)}
-                        self.sweep(sorted(told) or tenants())
+                        self.sweep(sorted(told(connection, stop)) or tenants())
             except (psycopg.OperationalError, OneirosError) as error:
                 logger.warning("the database does not answer (%s); trying again", type(error).__name__)
                 stop.wait(1.0)
@@ -126,6 +130,8 @@ class TenantIndexer:
         with work_memory(self.settings, self._checked_out(tenant, commit)) as memory:
 
             def check(progress: Progress | None = None) -> None:
+                if not self.outbox.repositories.of(tenant).folder.exists():
+                    raise NotFound("there is no such memory")  # it is being purged
                 if progress and progress.stage == "reading" and progress.done < progress.total:
                     return  # what goes or shrinks may come last
                 if (wanted := memory.indices.ledger.counts()["chunks"]) > max(most, held):
@@ -147,3 +153,11 @@ class TenantIndexer:
         if not page.exists():  # a folder without it is no memory
             replace_file(page, NEW_PAGE)
         return folder
+
+
+def told(connection: psycopg.Connection, stop: threading.Event) -> set[int]:
+    """The tenants that the database tells of; none after SWEEP_SECONDS, or where this is to end."""
+    end, found = time.monotonic() + SWEEP_SECONDS, set[int]()
+    while not found and not stop.is_set() and time.monotonic() < end:
+        found |= {int(one.payload) for one in connection.notifies(timeout=LISTEN_SECONDS, stop_after=1)}
+    return found

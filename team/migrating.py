@@ -37,16 +37,19 @@ class MovedMemory:
 def move_in(indexer: TenantIndexer, tenant: int, root: MemoryRoot, *, sessions: bool = False) -> MovedMemory:
     """Makes a tenant's memory what a root holds: its topics, and with `sessions` what it says of sessions too.
 
-    Raises NeedsRepair for a folder without a memory, UsageError for a tenant that has one, ContentError for a file
-    with a secret in it, NotLevel where what stands in the rows afterwards is not what the root holds.
+    Asked again after a kill it goes on. Raises NeedsRepair for a folder without a memory, UsageError for a tenant that
+    has another one, ContentError for a file with a secret in it, NotLevel where what stands in the rows afterwards is
+    not what the root holds.
     """
     files = files_of(require_memory(root), sessions=sessions)
     seed_vectors(root.path, indexer.settings.work(tenant))
 
     def change(repository: TeamRepository) -> Files:
-        if repository.head():
-            raise UsageError("the tenant has a memory", remedy="Move into a new tenant, or publish")
-        return dict(files)
+        if not (head := repository.head()):
+            return dict(files)
+        if repository.holds(files, head):
+            return {}  # what a kill cut off is finished
+        raise UsageError("the tenant has another memory", remedy="Move into a new tenant, or publish")
 
     commit = indexer.outbox.accept(tenant, change, f"Move in {len(files)} files")
     loaded = indexer.level(tenant)

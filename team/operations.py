@@ -21,7 +21,7 @@ from psycopg.conninfo import make_conninfo
 
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import make_folder, replace_file
-from team.engine.database import Database
+from team.engine.database import Database, turn
 from team.engine.schema import migrate
 from team.errors import Unfit
 from team.indexing import TenantIndexer
@@ -34,6 +34,7 @@ from team.tenants import Tenant, tenant_named, tenants
 
 DUMP = "tenants.dump"
 KEPT = ("tenant", "token")  # tables of which nothing is in git
+PURGE_SECONDS = 600  # that an indexer may take to end, between two batches of texts
 BOUNDLESS = 2**31 - 1  # passages
 
 
@@ -79,22 +80,27 @@ def export(settings: TeamSettings, name: str, folder: Path) -> Path:
 def purge(settings: TeamSettings, name: str) -> None:
     """Removes a tenant: tokens and rows in one transaction, then its folders; it can be asked for again after a kill.
 
-    Backups keep what they hold until they are removed. Raises NotFound.
+    Backups keep what they hold until they are removed. Raises NotFound, Unavailable where an indexer does not end.
     """
     repositories = Repositories(settings.repositories)
     try:
         tenant = tenant_named(settings.owner_dsn, name)
-        repositories.retire(tenant.id)  # first: once the rows are gone, nobody could name it
-        with psycopg.connect(settings.owner_dsn) as connection:
-            for table in ("outbox", "posting", "embedding", "passage", "source"):
-                statement = sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table))
-                connection.execute(statement, (tenant.id,))
-            connection.execute(sql.SQL("drop table if exists {}").format(sql.Identifier(f"embedding_{tenant.id}")))
-            connection.execute("delete from tenant where id = %s", (tenant.id,))
-        repositories.retire(tenant.id)  # an indexer may have made an empty one meanwhile
-        shutil.rmtree(settings.work(tenant.id), ignore_errors=True)
+        repositories.retire(tenant.id)  # an indexer that is at it ends
+        with turn(settings.owner_dsn, tenant.id, PURGE_SECONDS):
+            _remove_rows(settings, tenant.id)
+            shutil.rmtree(settings.work(tenant.id), ignore_errors=True)
     finally:
         repositories.remove_retired()
+
+
+def _remove_rows(settings: TeamSettings, tenant: int) -> None:
+    with psycopg.connect(settings.owner_dsn) as connection:
+        connection.execute("select from tenant where id = %s for update", (tenant,))  # whoever keeps it is done now
+        for table in ("outbox", "posting", "embedding", "passage", "source"):
+            connection.execute(sql.SQL("delete from {} where tenant = %s").format(sql.Identifier(table)), (tenant,))
+        connection.execute(sql.SQL("drop table if exists {}").format(sql.Identifier(f"embedding_{tenant}")))
+        Repositories(settings.repositories).retire(tenant)  # whoever kept the tenant may have made one again
+        connection.execute("delete from tenant where id = %s", (tenant,))
 
 
 def back_up(settings: TeamSettings, folder: Path) -> list[Tenant]:

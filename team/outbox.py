@@ -16,8 +16,9 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import IsolationLevel
 
+from memory_server.errors import NeedsRepair
 from team.engine.database import Database
-from team.errors import Unavailable
+from team.errors import NotFound, Unavailable
 from team.repositories import Files, Repositories, TeamRepository
 
 logger = logging.getLogger(__name__)
@@ -39,27 +40,35 @@ class Outbox:
 
         `change` may give nothing, where all is there already: then whoever asks again after a cut connection gets the
         same answer. Raises Unavailable where the database does not answer; whether it was committed is not known then.
+        Raises NotFound for a tenant that was purged.
         """
         for _ in range(TRIES):
             row = self._queue(tenant)
             with self.alone(tenant) as connection:
                 named = (tenant, row)
-                if connection.execute("select from outbox where tenant = %s and id = %s for update", named).rowcount:
-                    repository = self.repositories.of(tenant)
-                    files = change(repository)
-                    commit = repository.commit(files, message) if files else repository.head()
+                kept = connection.execute("select from outbox where tenant = %s and id = %s for update", named).rowcount
+                if kept and (commit := _committed(self.repositories.of(tenant), change, message)) is not None:
                     connection.execute("update outbox set commit = %s where tenant = %s and id = %s", (commit, *named))
                     connection.execute("select pg_notify(%s, %s)", (CHANNEL, str(tenant)))
                     return commit
-            logger.debug("the indexer took row %d of tenant %d before its commit", row, tenant)
+            logger.debug("the indexer took row %d of tenant %d, or a push came before its commit", row, tenant)
         raise Unavailable("the memory is too busy", remedy="Try again in a moment")
 
     @contextmanager
     def alone(self, tenant: int) -> Iterator[psycopg.Connection]:
-        """A transaction in which nobody else moves the tenant's branch."""
-        # what another one committed while this one waited for the lock must be seen: so no snapshot of the beginning
-        with self._database.tenant(tenant, IsolationLevel.READ_COMMITTED) as connection:
+        """A transaction in which no other one of us moves the tenant's branch."""
+        with self.kept(tenant) as connection:
             connection.execute("select pg_advisory_xact_lock(%s, %s)", (COMMITS, tenant))
+            yield connection
+
+    @contextmanager
+    def kept(self, tenant: int) -> Iterator[psycopg.Connection]:
+        """A transaction in which the tenant has a repository and is not purged. Raises NotFound where it was."""
+        # what another one committed while this one waited for a lock must be seen: so no snapshot of the beginning
+        with self._database.tenant(tenant, IsolationLevel.READ_COMMITTED) as connection:
+            if not connection.execute("select from tenant where id = %s for key share", (tenant,)).rowcount:
+                raise NotFound("there is no such memory")
+            self.repositories.make(tenant)
             yield connection
 
     def note(self, connection: psycopg.Connection, tenant: int, commit: str) -> None:
@@ -70,7 +79,19 @@ class Outbox:
         )
 
     def _queue(self, tenant: int) -> int:
-        with self._database.tenant(tenant) as connection:
+        with self.kept(tenant) as connection:
             row = connection.execute("insert into outbox(tenant) values(%s) returning id", (tenant,)).fetchone()
         assert row is not None
         return int(row[0])
+
+
+def _committed(repository: TeamRepository, change: Callable[[TeamRepository], Files], message: str) -> str | None:
+    """The newest commit after a change; None where a push moved the branch while it was made."""
+    head = repository.head()
+    files = change(repository)
+    try:
+        return repository.commit(files, message, head) if files else head
+    except NeedsRepair:
+        if repository.head() == head:
+            raise
+        return None

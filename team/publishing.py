@@ -85,11 +85,13 @@ class Publishing:
 
     def copy(self, tenant: int) -> Copy:
         """What a person keeps to read where there is no network."""
-        repository = self._outbox.repositories.of(tenant)
-        commit = repository.head()
-        ids = {path: blob for path, blob in (repository.topics(commit) if commit else {}).items() if _is_topic(path)}
-        texts = repository.git.contents(list(ids.values()))
-        return Copy(commit, {path: text.decode("utf-8", "replace") for path, text in zip(ids, texts, strict=True)})
+        with self._outbox.kept(tenant):
+            repository = self._outbox.repositories.of(tenant)
+            commit = repository.head()
+            topics = repository.topics(commit) if commit else {}
+            ids = {path: blob for path, blob in topics.items() if _is_topic(path)}
+            texts = repository.git.contents(list(ids.values()))
+            return Copy(commit, {path: text.decode("utf-8", "replace") for path, text in zip(ids, texts, strict=True)})
 
 
 def _published(repository: TeamRepository, person: str, publication: Publication) -> Files:

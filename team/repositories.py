@@ -27,6 +27,7 @@ BRANCH = "main"
 LOCKS = ("HEAD.lock", f"refs/heads/{BRANCH}.lock", "packed-refs.lock")
 CONFIGURED = (
     ("core.fsync", "committed"),
+    ("core.filesRefLockTimeout", "10000"),  # a push holds the branch for a moment
     ("user.name", "oneiros"),
     ("user.email", "oneiros@localhost"),
     ("receive.denyNonFastForwards", "true"),  # a push adds, and takes nothing away
@@ -56,8 +57,8 @@ class TeamRepository:
             return found
         raise Unfit("the tenant has no commit yet", remedy="Fill it with `oneiros-team migrate` or a push")
 
-    def commit(self, files: Files, message: str) -> str:
-        """Puts a commit on the branch, flushed to the disk. Raises NeedsRepair where another one came before it.
+    def commit(self, files: Files, message: str, onto: str) -> str:
+        """Puts a commit on the branch, flushed to the disk. Raises NeedsRepair where that does not stand at `onto`.
 
         Call it under the lock of `outbox.py`: a lock file that a kill left is taken away once no git can hold it.
         """
@@ -66,11 +67,15 @@ class TeamRepository:
             if file.exists() and time.time() - file.stat().st_mtime > SECONDS:
                 file.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory(prefix="oneiros-") as scratch:
-            return self.git.commit(files, message, Path(scratch))
+            return self.git.commit(files, message, Path(scratch), onto)
 
     def topics(self, commit: str) -> dict[str, str]:
         """The Markdown files of a commit that a memory may be made of, each as the id of its content."""
         return {path: blob for path, blob in self.git.files(commit).items() if is_plain(path)}
+
+    def holds(self, files: Files, commit: str) -> bool:
+        """Whether the Markdown files of a commit are these."""
+        return self.topics(commit) == {path: _blob(content or b"") for path, content in files.items()}
 
     def check_out(self, commit: str, folder: Path) -> None:
         """Makes the Markdown files below a folder those of a commit; what did not change is not touched."""
@@ -79,7 +84,9 @@ class TeamRepository:
         for path in there.keys() - wanted.keys():
             there[path].unlink()
             _remove_empty(there[path].parent, folder)
-        stale = sorted(path for path, blob in wanted.items() if path not in there or _blob(there[path]) != blob)
+        stale = sorted(
+            path for path, blob in wanted.items() if path not in there or _blob(there[path].read_bytes()) != blob
+        )
         for paths in (stale[at : at + AT_ONCE] for at in range(0, len(stale), AT_ONCE)):
             for path, content in zip(paths, self.git.contents([wanted[path] for path in paths]), strict=True):
                 make_folder((folder / path).parent)
@@ -98,11 +105,13 @@ class Repositories:
         self.folder = folder
 
     def of(self, tenant: int) -> TeamRepository:
-        """A tenant's repository, made where there is none."""
-        found = TeamRepository(self.folder / f"{tenant}.git")
-        if not (found.folder / "HEAD").exists():
+        """A tenant's repository, which may not be made yet."""
+        return TeamRepository(self.folder / f"{tenant}.git")
+
+    def make(self, tenant: int) -> None:
+        """Makes a tenant's repository where there is none."""
+        if not (self.of(tenant).folder / "HEAD").exists():
             self._take(tenant, ("init", "--quiet", "--bare", f"--initial-branch={BRANCH}"))
-        return found
 
     def restore(self, tenant: int, bundle: Path) -> TeamRepository:
         """Makes a tenant's repository of a bundle. Raises NeedsRepair where there is one, or the bundle is none."""
@@ -162,9 +171,8 @@ def _remove_empty(place: Path, above: Path) -> None:
             place = place.parent
 
 
-def _blob(file: Path) -> str:
+def _blob(content: bytes) -> str:
     """The id that git gives to the content of a file."""
-    content = file.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 

@@ -153,15 +153,16 @@ class Repository:
         """The commit of this branch in whose message a text stands; empty where there is none."""
         return self._ask("log", "-1", "--format=%H", "--fixed-strings", f"--grep={mark}") or ""
 
-    def commit(self, files: Mapping[str, bytes | None], message: str, scratch: Path) -> str:
+    def commit(self, files: Mapping[str, bytes | None], message: str, scratch: Path, onto: str | None = None) -> str:
         """Commits these files with this content (None: removed) and nothing else; returns the id of the commit.
 
-        `scratch` is a folder of ours for the index it is built in. Raises NeedsRepair where git refuses.
+        `scratch` is a folder of ours for the index it is built in. `onto`: the last commit, as whoever made the files
+        of it knows it. Raises NeedsRepair where git refuses, or the branch stands elsewhere.
         """
-        old = self.head()
+        old = self.head() if onto is None else onto
         index = {"GIT_INDEX_FILE": str(scratch / "commit-index")}
         (scratch / "commit-index").unlink(missing_ok=True)
-        self._do("read-tree", "HEAD" if old else "--empty", more=index)
+        self._do("read-tree", old or "--empty", more=index)
         entries = [self._entry(path, content) for path, content in files.items()]
         self._do("update-index", "--add", "--index-info", data=b"".join(entries), more=index)
         tree = self._do("write-tree", more=index)

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from memory_server.errors import UsageError
+from memory_server.errors import OneirosError, UsageError
 from team import operations
 from team.commands.tenants import Name
-from team.errors import QuotaExceeded
 from team.server.logs import configure_logs
 from team.settings import TeamSettings
 from team.tenants import tenant_named, tenants
@@ -53,7 +52,7 @@ def index(
                 else:
                     loaded = indexer.level(tenant.id, rebuild=rebuild)
                     typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
-            except QuotaExceeded as error:  # of one tenant; the others are looked at
+            except OneirosError as error:  # of one tenant; the others are looked at
                 faults.append(f"{tenant.name}: {error}")
     if faults:
         typer.echo("\n".join(faults))

@@ -18,6 +18,7 @@ LEAST_SERVER = 160_000  # PostgreSQL 16
 LEAST_VECTOR = (0, 8)  # pgvector 0.8 reads on where a filter took most of what its graph gave
 STATEMENT_MS = 20_000
 WAIT_SECONDS = 10.0
+INDEXES = 1  # class of the advisory locks of who indexes a tenant, or purges it
 PASSING = ("08", "25", "40", "53", "57")  # classes of SQLSTATE: connection, transaction, resources, operator
 GRAPH_SEARCH = 800  # points of a graph that a question looks at, which asks for 300
 SETTINGS = f"set hnsw.iterative_scan = relaxed_order; set hnsw.ef_search = {GRAPH_SEARCH}; set jit = off"
@@ -68,6 +69,22 @@ class Database:
                 yield connection
         except (PoolTimeout, psycopg.OperationalError) as error:
             raise Unavailable("the database does not answer", remedy="Ask again in a moment") from error
+
+
+@contextmanager
+def turn(dsn: str, tenant: int, seconds: int) -> Iterator[None]:
+    """A time in which nobody else indexes or purges a tenant. Raises Unavailable where it does not come.
+
+    It may take hours, so its lock is of no transaction; it goes with its connection, also at a kill.
+    """
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"set statement_timeout = '{seconds}s'")
+        try:
+            connection.execute("select pg_advisory_lock(%s, %s)", (INDEXES, tenant))
+        except psycopg.errors.QueryCanceled as error:
+            what = f"another process has been at work on this memory for {seconds} s"
+            raise Unavailable(what, remedy="Try again when it is done") from error
+        yield
 
 
 def check(connection: psycopg.Connection) -> None:

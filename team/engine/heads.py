@@ -19,6 +19,7 @@ from memory_server.index.passages import Passages
 from memory_server.index.snapshot import Snapshot, WordTables, superseded_by
 from team.engine.loading import LAYOUT
 from team.engine.schema import BLOCK
+from team.errors import NotFound
 
 MOST_PASSAGES = 2_000_000  # of all tenants whose heads are kept; the longest unused goes first
 MOST_TABLE_BYTES = 8_000_000  # of the words of a tenant's last questions
@@ -107,16 +108,17 @@ class HeadsCache:
         self._kept: OrderedDict[int, Heads] = OrderedDict()
 
     def of(self, connection: psycopg.Connection, tenant: int) -> Heads:
-        """The heads of a tenant as the transaction of `connection` sees it."""
+        """The heads of a tenant as the transaction of `connection` sees it. Raises NotFound where it was purged."""
         row = connection.execute(
             "select generation, calibration, made_by, is_apart from tenant where id = %s", (tenant,)
         ).fetchone()
-        told = row or (0, "", "", False)
+        if row is None:
+            raise NotFound("there is no such memory")
         with self._guard:
-            if (kept := self._kept.get(tenant)) is not None and kept.generation == told[0]:
+            if (kept := self._kept.get(tenant)) is not None and kept.generation == row[0]:
                 self._kept.move_to_end(tenant)
                 return kept
-        found = read_heads(connection, tenant, told)
+        found = read_heads(connection, tenant, row)
         with self._guard:
             self._kept[tenant] = found
             self._kept.move_to_end(tenant)

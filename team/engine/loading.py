@@ -83,9 +83,9 @@ def load(
 ) -> Loaded:
     """Brings the rows of a tenant level with an indexed memory, in the transaction of `connection`.
 
-    `model`: the fingerprint of the one that made the vectors. `commit`: what the memory's files are of.
+    Call it in a `turn`. `model`: the fingerprint of the one that made the vectors. `commit`: what the memory's files
+    are of.
     """
-    connection.execute("select pg_advisory_xact_lock(1, %s)", (tenant,))
     hashes = {str(path): state.content_hash for path, state in indices.ledger.sources().items()}
     rows = connection.execute("select path, content_hash, id from source where tenant = %s", (tenant,)).fetchall()
     is_same = connection.execute("select made_by = %s from tenant where id = %s", (made_by(model), tenant)).fetchone()
@@ -175,9 +175,8 @@ class Writer:
 
     def write(self, paths: Sequence[str]) -> None:
         """Writes some sources, a block of passages at a time."""
-        (source, row) = self.connection.execute(
-            "select next_source, next_row from tenant where id = %s for update", (self.tenant,)
-        ).fetchone() or (1, 1)
+        numbers = "select next_source, next_row from tenant where id = %s for update"
+        [(source, row)] = self.connection.execute(numbers, (self.tenant,))
         snapshot = self.indices.snapshot()
         places = dict(zip(snapshot.passages.rows.tolist(), range(len(snapshot.passages)), strict=True))
         gathered: list[Gathered] = []

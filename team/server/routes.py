@@ -3,12 +3,14 @@
 No route takes a tenant, a person or a right: the entrance has read them off the token.
 """
 
+import logging
 from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
 from fastapi.responses import JSONResponse
 
+from memory_server.errors import NeedsRepair
 from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
@@ -16,6 +18,8 @@ from memory_server.search.question import Search
 from team.errors import QuotaExceeded, TeamError
 from team.server.desk import Desk
 from team.server.entrance import asker_of
+
+logger = logging.getLogger(__name__)
 
 SEARCHES = {"recall": Search.RECALL, "search": Search.MEANING, "exact": Search.EXACT}
 
@@ -83,3 +87,8 @@ def _add_team_errors(api: FastAPI) -> None:
     async def unforeseen(_: Request, __: Exception) -> JSONResponse:
         error = TeamError("this was not foreseen", remedy="Give your admin the x-request-id of this answer")
         return JSONResponse({"error": error_json(error) | {"kind": "Unforeseen"}}, error.status)
+
+    @api.exception_handler(NeedsRepair)
+    async def failed(request: Request, error: Exception) -> JSONResponse:
+        logger.error("git or the disk failed", exc_info=error)  # what it says names places in this server
+        return await unforeseen(request, error)

@@ -103,9 +103,21 @@ def test_nothing_is_embedded_on_the_way(
 def test_a_tenant_with_a_memory_takes_no_other(settings: TeamSettings, indexer: TenantIndexer, small: Memory) -> None:
     tenant = create_tenant(settings.owner_dsn, "taken").id
     move_in(indexer, tenant, small.root)
+    write_topic(small.root, "more", "The relay has a sister.")
 
-    with pytest.raises(UsageError, match="has a memory"):
+    with pytest.raises(UsageError, match="has another memory"):
         move_in(indexer, tenant, small.root)
+
+
+def test_a_move_that_was_cut_off_goes_on(indexer: TenantIndexer, outbox: Outbox, small: Memory) -> None:
+    tenant = create_tenant(indexer.settings.owner_dsn, "cut").id
+    files = files_of(small.root, sessions=False)
+    commit = outbox.accept(tenant, lambda _: dict(files), "Move in")
+
+    moved = move_in(indexer, tenant, small.root)
+
+    assert (moved.commit, moved.files) == (commit, len(files))
+    assert indexer.differences(tenant) == []
 
 
 def test_a_secret_is_not_moved(settings: TeamSettings, outbox: Outbox, indexer: TenantIndexer, small: Memory) -> None:

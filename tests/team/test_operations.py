@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -21,17 +22,19 @@ from memory_server.search.question import Search
 from team.access.quotas import set_quotas
 from team.access.tokens import create_token, token_hash
 from team.cli import app
-from team.engine.database import Database
-from team.errors import NotFound, Unfit
-from team.indexing import TenantIndexer
+from team.engine.database import Database, turn
+from team.errors import NotFound, Unavailable, Unfit
+from team.indexing import SWEEP_SECONDS, TenantIndexer, told
 from team.memory import TeamMemory
 from team.migrating import move_out
 from team.opening import embedder, work_memory
 from team.operations import back_up, export, opened, purge, rehearse, restore
-from team.outbox import CHANNEL, Outbox
-from team.repositories import Repositories, is_plain
+from team.outbox import Outbox
+from team.publishing import Publishing
+from team.repositories import Files, Repositories, TeamRepository, is_plain
 from team.settings import TeamSettings
 from team.tenants import create_tenant, graph_of, set_apart
+from tests.memories import new_root, write_topic
 from tests.system.house import wait_until
 from tests.team.tiny import tiny_settings
 
@@ -395,10 +398,135 @@ def test_the_indexer_is_told_of_a_commit_and_ends_when_it_is_told_to(
         wait_until(lambda: stands(database, tenant) == commit)
     finally:
         stop.set()
-        with database.tenant(tenant) as connection:
-            connection.execute("select pg_notify(%s, %s)", (CHANNEL, str(tenant)))
-        following.join(30)
+        following.join(SWEEP_SECONDS / 2)
     assert not following.is_alive()
+
+
+def test_an_indexer_that_waits_ends_when_it_is_told_to(app_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("team.indexing.LISTEN_SECONDS", 0.01)
+    stop, waits = threading.Event(), list[float]()
+
+    with psycopg.connect(app_dsn, autocommit=True) as connection:
+        notifies = connection.notifies
+
+        def told_to_end(**wanted: Any) -> Any:
+            waits.append(wanted["timeout"])
+            if len(waits) == 3:
+                stop.set()
+            return notifies(**wanted)
+
+        monkeypatch.setattr(connection, "notifies", told_to_end)
+        assert told(connection, stop) == set()
+
+    assert waits == [0.01] * 3
+
+
+def test_a_push_that_comes_while_a_change_is_made_is_not_undone(
+    settings: TeamSettings, database: Database, tenant: int, tmp_path: Path
+) -> None:
+    clone, path = tmp_path / "clone", "topics/t0.md"
+    subprocess.run(["git", "clone", "--quiet", str(settings.repositories / f"{tenant}.git"), str(clone)], check=True)
+    seen = list[str]()
+
+    def change(repository: TeamRepository) -> Files:
+        text = repository.git.text(path) or ""
+        if not seen:
+            push(settings, tenant, {path: f"{text}\nPushed.\n"}, clone)
+        seen.append(text)
+        return {path: f"{text}\nAccepted.\n".encode()}
+
+    commit = Outbox(database, Repositories(settings.repositories)).accept(tenant, change, "A line")
+
+    repository = Repositories(settings.repositories).of(tenant)
+    assert repository.head() == commit
+    assert repository.git.text(path) == TEXTS[path] + "\nPushed.\n\nAccepted.\n"
+    assert len(seen) == 2
+
+
+def test_a_command_waits_for_who_indexes_and_says_so_when_it_does_not_end(
+    settings: TeamSettings, indexer: TenantIndexer, tenant: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ThreadPoolExecutor(1) as pool, turn(settings.dsn, tenant, 1):
+        with monkeypatch.context() as patch:
+            patch.setattr("team.indexing.TURN_SECONDS", 1)
+            for look in (indexer.level, indexer.differences):
+                with pytest.raises(Unavailable, match="another process has been at work on this memory"):
+                    look(tenant)
+        waiting = pool.submit(indexer.level, tenant)
+        assert not settings.work(tenant).exists()
+        with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
+            asked = "select from pg_locks where locktype = 'advisory' and not granted and objid = %s"
+            wait_until(lambda: connection.execute(asked, (tenant,)).rowcount == 1)
+
+    assert (loaded := waiting.result(30)) is not None and loaded.sources == len(TEXTS) + 1
+
+
+def test_a_tenant_that_is_purged_while_it_is_indexed_leaves_nothing(
+    settings: TeamSettings, indexer: TenantIndexer, tenant: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = settings.repositories / f"{tenant}.git"
+    check_out = TeamRepository.check_out
+    with ThreadPoolExecutor(1) as pool:
+        purging = list[Future[None]]()
+
+        def met(self: TeamRepository, commit: str, folder: Path) -> None:
+            check_out(self, commit, folder)
+            purging.append(pool.submit(purge, settings, name))
+            wait_until(lambda: not repository.exists())
+
+        monkeypatch.setattr(TeamRepository, "check_out", met)
+        with pytest.raises(NotFound):
+            indexer.level(tenant)
+        purging[0].result(30)
+
+    for ask in (indexer.level, indexer.differences):
+        with pytest.raises(NotFound):
+            ask(tenant)
+    with pytest.raises(NotFound):
+        indexer.outbox.accept(tenant, lambda _: {"topics/late.md": b"Late.\n"}, "Late")
+    assert not list(settings.folder.glob(f"*/{tenant}*"))
+    create_tenant(settings.owner_dsn, name)  # which the fixture purges
+
+
+def test_a_memory_that_is_purged_while_it_is_asked_is_not_found(settings: TeamSettings, database: Database) -> None:
+    gone, outbox = 2**30, Outbox(database, Repositories(settings.repositories))
+    memory = TeamMemory(database, embedder(settings))
+
+    for ask in (
+        lambda: memory.search(gone, parse_query("w1", search=Search.MEANING)),
+        lambda: memory.read(gone, "t1"),
+        lambda: memory.status(gone),
+        lambda: Publishing(outbox).copy(gone),
+    ):
+        with pytest.raises(NotFound):
+            ask()
+
+    assert not (settings.repositories / f"{gone}.git").exists()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # which would be a line of the log that is no JSON
+def test_a_question_that_is_far_from_all_is_answered_without_a_warning(tmp_path: Path) -> None:
+    settings, root = tiny_settings(tmp_path / "data", "", "", dimensions=16), new_root(tmp_path / "memory")
+    write_topic(root, "t1", "The w1 meets w2.")
+    with work_memory(settings, root.path) as memory:
+        memory.reindex()
+
+        assert [hit.path for hit in memory.search(parse_query("w1")).hits] == ["topics/t1.md"]
+
+
+def test_what_the_log_says_of_a_repository_that_is_broken_names_no_path(
+    settings: TeamSettings, indexer: TenantIndexer, tenant: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    repository = Repositories(settings.repositories).of(tenant)
+    tree = subprocess.run(
+        ["git", "--git-dir", str(repository.folder), "rev-parse", "HEAD^{tree}"], capture_output=True, text=True
+    ).stdout.strip()
+    (repository.folder / "objects" / tree[:2] / tree[2:]).unlink()
+
+    indexer.sweep([tenant])
+
+    assert f"tenant {tenant} is not level: NeedsRepair" in caplog.text
+    assert str(settings.folder) not in caplog.text
 
 
 def stands(database: Database, tenant: int) -> str:

@@ -37,6 +37,7 @@ POOL = 60  # passages that are looked at a second time, whichever sources they a
 POOL_SOURCES = 40  # and as many sources beside theirs with the best passage of each
 FLOOR = 0.5  # confidence below which an answer is no more than a perhaps
 SILENCE = 0.03  # confidence below which nothing is said; see the curve in benchmarks/RESULTS.md
+MOST_EXPONENT = 700.0  # of e, as a float holds it
 EVEN, STEEPNESS = 3.0, 4.0  # the logistic curve of confidence over its score, in units of the unrelated
 JUDGED = ("meaning", "meaning_near", "tokens_near", "sparse")  # the scores whose best tell whether there is an answer
 MOST_STRETCH = 2.0  # of the scores of a model that tells little apart; one that needs more tells nothing apart
@@ -223,7 +224,8 @@ class Ranker:
         found = np.mean([features[name].max() for name in JUDGED if name in features])
         found *= USUAL_REACH / np.clip(self.calibration.reach, USUAL_REACH / MOST_STRETCH, USUAL_REACH)
         covered = float(self.words.covered_at(pool).max())
-        likely = float(1 / (1 + np.exp(STEEPNESS * (EVEN - found - COVERED * covered * self.words.known))))
+        lacking = STEEPNESS * (EVEN - found - COVERED * covered * self.words.known)
+        likely = float(1 / (1 + np.exp(min(lacking, MOST_EXPONENT))))
         content = [term for term in self.words.terms if not term.is_stop]
         is_short = 0 < len(content) <= SHORT_QUESTION and covered > 0.999 and self.words.known > 0.999
         return max(FLOOR, likely) if is_short else likely

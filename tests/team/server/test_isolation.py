@@ -1,6 +1,7 @@
 """One tenant at every route of the other: no row, and no error that tells a thing of the other from one that is not."""
 
 import json
+import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import pytest
 from team.access.tokens import create_token
 from team.outbox import Outbox
 from team.repositories import Repositories
-from team.tenants import tenant_named
+from team.tenants import create_tenant, tenant_named
 from tests.team.server.conftest import Served
 from tests.team.server.test_mcp import Mode, tool
 
@@ -103,6 +104,22 @@ def test_what_another_tenant_published_is_neither_copied_nor_taken_back(served: 
     assert forbidden.status_code == missing.status_code == 404
     assert forbidden.text.replace(nonce, same) == missing.text
     assert published.json()["error"]["what"] == "the body is no publication"
+
+
+def test_a_broken_repository_is_told_without_where_it_lies(served: Served, owner_dsn: str) -> None:
+    tenant = create_tenant(owner_dsn, "broken").id
+    outbox = Outbox(served.database, Repositories(served.settings.repositories))
+    outbox.accept(tenant, lambda _: {"topics/a.md": b"# A\n"}, "Publish")
+    folder = outbox.repositories.of(tenant).folder
+    asked = ["git", "--git-dir", str(folder), "rev-parse", "HEAD^{tree}"]
+    tree = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    (folder / "objects" / tree[:2] / tree[2:]).unlink()
+
+    with served.client(create_token(owner_dsn, "broken", "ada", ["read"], 1)) as client:
+        answer = client.get("/api/copy")
+
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "Unforeseen")
+    assert str(folder) not in answer.text and "git" not in answer.text
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/api/publish"), ("POST", "/api/revoke"), ("GET", "/api/copy")])
