@@ -4,11 +4,13 @@
 so that a pool or a proxy hands nothing on to the next; the policies of `schema.py` do the rest.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
 from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from team.engine.schema import MIGRATIONS, ROLE, applied
@@ -29,13 +31,13 @@ class Database:
 
     def __init__(self, dsn: str, *, connections: int = 8):
         """Raises Unavailable, Unfit where server, pgvector, tables or role are not what the promises need."""
+        more = {"connect_timeout": int(WAIT_SECONDS), "options": f"-c statement_timeout={STATEMENT_MS}"}
+        named = make_conninfo(dsn, application_name="oneiros-team", **more)
+        _wait_for_start(named)
         try:
-            named = make_conninfo(dsn, application_name="oneiros-team", options=f"-c statement_timeout={STATEMENT_MS}")
-            with psycopg.connect(
-                named, connect_timeout=WAIT_SECONDS
-            ) as connection:  # a pool would keep to itself why not
+            with psycopg.connect(named) as connection:  # a pool would keep to itself why there is none
                 check(connection)
-        except psycopg.Error as error:
+        except psycopg.OperationalError as error:
             raise Unavailable(f"the database does not answer: {first_line(error)}", remedy="Is `dsn` right?") from error
         self.pool = ConnectionPool(named, min_size=1, max_size=connections, open=True, configure=_configure)
 
@@ -111,6 +113,13 @@ def check(connection: psycopg.Connection) -> None:
             f"the role {role} can read around the walls between tenants: a superuser, one with BYPASSRLS, or an owner",
             remedy=f"Connect as {ROLE}, which `oneiros-team upgrade` makes",
         )
+
+
+def _wait_for_start(dsn: str) -> None:
+    """Lets a server that is starting do so, for WAIT_SECONDS."""
+    end = time.monotonic() + WAIT_SECONDS
+    while PGconn.ping(dsn.encode()) != Ping.OK and time.monotonic() < end:
+        time.sleep(0.2)
 
 
 def _configure(connection: psycopg.Connection) -> None:

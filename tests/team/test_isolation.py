@@ -297,6 +297,9 @@ def test_a_migration_waits_for_a_load_and_nobody_waits_for_the_migration(
             watching.execute("delete from migration where number = 997")
 
 
-def test_a_database_that_is_not_there_is_an_error_with_a_remedy(tmp_path: object) -> None:
+def test_a_database_that_is_not_there_is_an_error_with_a_remedy(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("team.engine.database.WAIT_SECONDS", 0.1)
     with pytest.raises(Unavailable, match="Is `dsn` right"):
         Database(f"host={tmp_path} dbname=nope", connections=1)
