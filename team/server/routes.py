@@ -15,7 +15,7 @@ from memory_server.faces.answer_text import answer_json, explained
 from memory_server.faces.memory_text import reading_json, topics_json
 from memory_server.faces.rest import ERROR, MAX_NUMBER, RESPONSES, AskedBody, add_errors, error_json
 from memory_server.search.question import Search
-from team.errors import QuotaExceeded, TeamError
+from team.errors import QuotaExceeded, TeamError, Unavailable
 from team.server.desk import Desk
 from team.server.entrance import asker_of
 
@@ -91,4 +91,5 @@ def _add_team_errors(api: FastAPI) -> None:
     @api.exception_handler(NeedsRepair)
     async def failed(request: Request, error: Exception) -> JSONResponse:
         logger.error("git or the disk failed", exc_info=error)  # what it says names places in this server
-        return await unforeseen(request, error)
+        remedy = "Ask again in a moment, or give your admin the x-request-id of this answer"
+        return await foreseen(request, Unavailable("the repository does not answer", remedy=remedy))

@@ -118,7 +118,7 @@ def test_a_broken_repository_is_told_without_where_it_lies(served: Served, owner
     with served.client(create_token(owner_dsn, "broken", "ada", ["read"], 1)) as client:
         answer = client.get("/api/copy")
 
-    assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "Unforeseen")
+    assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "Unavailable")
     assert str(folder) not in answer.text and "git" not in answer.text
 
 
