@@ -27,7 +27,7 @@ BRANCH = "main"
 LOCKS = ("HEAD.lock", f"refs/heads/{BRANCH}.lock", "packed-refs.lock")
 CONFIGURED = (
     ("core.fsync", "committed"),
-    ("core.filesRefLockTimeout", "10000"),  # a push holds the branch for a moment
+    ("core.filesRefLockTimeout", "1000"),  # ms: a push holds the branch for a moment
     ("user.name", "oneiros"),
     ("user.email", "oneiros@localhost"),
     ("receive.denyNonFastForwards", "true"),  # a push adds, and takes nothing away
