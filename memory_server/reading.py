@@ -50,13 +50,14 @@ def read_source(
 
 def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
     """Lines of a document's text. Raises UsageError as `read_lines` does."""
-    lines = split_lines(text)
+    lines = split_lines(text.removeprefix("\ufeff"))
     count = max(1, len(lines))  # an empty file has one empty line
+    asked = f"{first}" if last is None else f"{first}-{last}"
     first = max(1, first)
     last = min(count, last if last is not None else count)
     if first > count or last < first:
         raise UsageError(
-            f"{document.path} has {len(lines)} lines, {first}-{last} was asked for", remedy="Ask for lines that exist"
+            f"{document.path} has {len(lines)} lines, {asked} was asked for", remedy="Ask for lines that exist"
         )
     outside = document.interval.outside(today) if today else ""
     return Reading(

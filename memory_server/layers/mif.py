@@ -113,7 +113,7 @@ def parse_yaml(text: str, named: str) -> Frontmatter:
 
 
 def _plain(text: str) -> Frontmatter:
-    return Frontmatter("", text, MappingProxyType({}), MappingProxyType({}))
+    return Frontmatter("", text.removeprefix("\ufeff"), MappingProxyType({}), MappingProxyType({}))
 
 
 def set_field(text: str, key: str, value: str) -> str:

@@ -42,6 +42,7 @@ from memory_server.machine.files import is_plain_file
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import MemorySettings, read_memory_settings
 
+CONFLICT = re.compile(r"(?:<{7}|>{7}) ")  # as git marks the two sides
 LINK_TARGET = re.compile(r"(?<!\\)\]\(\s*(?:<([^<>]*)>|([^\s()<>]+))")
 INTERVALS = (
     ("temporal.validFrom", "temporal.validUntil"),
@@ -64,6 +65,7 @@ class ValidationRule(StrEnum):
     ID_TWICE = "id-twice"
     NAME_TWICE = "name-twice"  # topics whose names differ in case alone are one file on some disks
     SUPERSEDES_UNKNOWN = "supersedes-unknown"
+    CONFLICT = "conflict"  # of a merge, left open
     FOOTNOTE_UNDEFINED = "footnote-undefined"
     FOOTNOTE_UNUSED = "footnote-unused"
     FOOTNOTE_TWICE = "footnote-twice"
@@ -104,6 +106,7 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
     for source in sources:
         problems += _fields(source, schema)
         problems += _intervals(source)
+        problems += _conflict(source)
         if source.file.layer is Layer.TOPIC:
             problems += _footnotes(source)
     problems += _names(files)
@@ -201,6 +204,16 @@ def _intervals(source: _Source) -> Iterator[Problem]:
             yield Problem(
                 source.path, source.parsed.lines[end], what, "Correct one of them", ValidationRule.DATES_ORDER
             )
+
+
+def _conflict(source: _Source) -> Iterator[Problem]:
+    """The first mark of a merge that nobody has finished."""
+    code = code_lines(source.parsed.body)
+    for number, line in enumerate(split_lines(source.parsed.body)):
+        if CONFLICT.match(line) and number not in code:
+            what, remedy = "a merge was not finished, and both sides are found", "Keep what is right, without the marks"
+            yield Problem(source.path, source.parsed.body_line + number, what, remedy, ValidationRule.CONFLICT)
+            return
 
 
 def _footnotes(source: _Source) -> Iterator[Problem]:

@@ -92,8 +92,10 @@ def require_new(root: Path, file: Path) -> None:
     """Raises UsageError where a bundle cannot be written: something is there, or it would lie in the memory."""
     if os.path.lexists(file):
         raise UsageError(f"{file} is there already", remedy="Choose another name; nothing is replaced")
-    if file.resolve().is_relative_to(root) or not file.parent.is_dir():
-        raise UsageError(f"{file} lies in the memory, or in no folder", remedy="Choose a folder outside of it")
+    if file.resolve().is_relative_to(root):
+        raise UsageError(f"{file} lies in the memory", remedy="Choose a folder outside of it")
+    if not file.parent.is_dir():
+        raise UsageError(f"{file.parent} is no folder", remedy="Make it first, or choose another one")
 
 
 def fingerprint_of(manifest: bytes) -> str:

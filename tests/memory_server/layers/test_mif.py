@@ -134,6 +134,10 @@ def test_any_line_ending_and_a_byte_order_mark_are_read(newline: str, mark: str)
     assert set_field(text, "id", "new") == text.replace("0b9e8d0a-5f55-4c3e-9c6e-7d1f6a1b2c3d", "new")
 
 
+def test_a_byte_order_mark_is_no_text() -> None:
+    assert parse_frontmatter("\ufeff# Relay\n").body == "# Relay\n"
+
+
 def test_a_line_separator_inside_a_value_does_not_shift_the_line_numbers() -> None:
     parsed = parse_frontmatter("---\ntitle: 'a\u2028\n  b'\ntype: semantic\n---\n")
 

@@ -196,6 +196,14 @@ def test_footnotes_and_their_definitions_belong_together(root: MemoryRoot, body:
     assert found(root) == [("topics/mail.md", line, rule)]
 
 
+def test_a_merge_that_was_not_finished_is_told_and_one_that_is_shown_is_not(root: MemoryRoot) -> None:
+    open_merge = "<<<<<<< HEAD\nOn port 25.\n=======\nOn port 26.\n>>>>>>> other\n"
+    write(root, "topics/mail.md", f"# Mail\n\nIt listens.\n{open_merge}")
+    write(root, "topics/git.md", f"So git marks it:\n\n```\n{open_merge}```\n")
+
+    assert [one for one in found(root) if one[0] != "MEMORY.md"] == [("topics/mail.md", 4, "conflict")]
+
+
 def test_footnote_marks_in_code_are_no_footnotes(root: MemoryRoot) -> None:
     body = "Use `[^1]` or ``[^`2]`` or \\[^3].\n\n```\n[^4]\n```\n\n    [^5]: code\n"
     write(root, "topics/mail.md", body)

@@ -81,6 +81,17 @@ def test_a_search_indexes_what_changed_before_it_answers_where_it_is_asked_to(me
     assert names(search_exact(memory, "2525")) == ["mail"]
 
 
+def test_a_byte_order_mark_is_neither_found_nor_read(memory: Memory) -> None:
+    write_topic(memory, "rules", "\ufeff# Cache rules\r\n\r\nThe cache holds ten entries of foxglove.\r\n")
+    memory.reindex()
+
+    [hit, *_] = recall(memory, "foxglove").hits
+    assert (hit.title, hit.lines.first) == ("Cache rules", 1)
+    assert "\ufeff" not in hit.passage + memory.read("rules").text
+    with pytest.raises(UsageError, match="has 3 lines, 99 was asked for"):
+        memory.read("rules", 99)
+
+
 @pytest.mark.parametrize(
     ("question", "stem"),
     [

@@ -104,6 +104,20 @@ def test_a_restored_memory_is_the_same_on_another_machine(first: Machine, second
     assert not second.environment.choice.root.token.exists()
 
 
+def test_where_a_backup_cannot_lie_is_told(first: Machine, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+
+    assert first.run("backup", str(gone / "a.tar.zst"))[::2] == (
+        2,
+        f"{gone} is no folder. Make it first, or choose another one.\n",
+    )
+    inside = first.environment.choice.root.path / "a.tar.zst"
+    assert first.run("backup", str(inside))[::2] == (
+        2,
+        f"{inside} lies in the memory. Choose a folder outside of it.\n",
+    )
+
+
 def test_without_its_fingerprint_decisions_that_no_commit_holds_explain_nothing(
     first: Machine, second: Machine, tmp_path: Path
 ) -> None:
