@@ -171,7 +171,8 @@ def _file_of(root: MemoryRoot, identity: str) -> Path:
     files = {found[1]: file for file in markdown_files(root.episodes) if (found := FILE_ID.search(file.name))}
     if file := files.get(own, files.get(given)):
         return file
-    raise ContentError(f"there is no episode {identity[:40]!r}", remedy="GET /api/episodes lists them")
+    what = f"there is no episode {identity[:40]!r}"
+    raise ContentError(what, remedy="`oneiros episodes` lists them, or GET /api/episodes")
 
 
 def _id_of(episode_id: str) -> uuid.UUID:

@@ -208,12 +208,11 @@ def _intervals(source: _Source) -> Iterator[Problem]:
 
 def _conflict(source: _Source) -> Iterator[Problem]:
     """The first mark of a merge that nobody has finished."""
-    code = code_lines(source.parsed.body)
-    for number, line in enumerate(split_lines(source.parsed.body)):
-        if CONFLICT.match(line) and number not in code:
-            what, remedy = "a merge was not finished, and both sides are found", "Keep what is right, without the marks"
-            yield Problem(source.path, source.parsed.body_line + number, what, remedy, ValidationRule.CONFLICT)
-            return
+    body = source.parsed.body
+    marks = {number for number, line in enumerate(split_lines(body)) if CONFLICT.match(line)}
+    if open_ones := sorted(marks - (code_lines(body) if marks else set())):
+        what, remedy = "a merge was not finished, and both sides are found", "Keep what is right, without the marks"
+        yield Problem(source.path, source.parsed.body_line + open_ones[0], what, remedy, ValidationRule.CONFLICT)
 
 
 def _footnotes(source: _Source) -> Iterator[Problem]:
