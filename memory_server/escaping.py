@@ -1,4 +1,4 @@
-"""Text as it may be shown: what could forge a screen or hide from a reader is written out."""
+"""Text as it may be shown: what could forge a screen or hide from a reader is written out; counts with their noun."""
 
 import re
 
@@ -19,6 +19,11 @@ def shown(text: str) -> str:
 def shown_line(text: str) -> str:
     """The text as one line: breaks and tabs become blanks, the rest as in `shown`."""
     return shown(" ".join(text.split()))
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 topic`, `2 topics`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _written_out(character: str) -> str:

@@ -14,6 +14,7 @@ from dream.decisions.unsigned import ASK_AGAIN
 from memory_server.document import Layer
 from memory_server.embedding.catalogue import command_for, reads
 from memory_server.errors import ContentError, OneirosError
+from memory_server.escaping import plural
 from memory_server.index.indices import NotOwner
 from memory_server.inspection import Comparison
 from memory_server.language.languages import NAMES, language_of
@@ -128,7 +129,9 @@ def _files(memory: Memory) -> Check:
         if is_level or one.rule != ValidationRule.TOPIC_UNLISTED
     ]
     if problems:
-        return warning(f"{memory.root.path}: {len(problems)} problems, first {problems[0]}", "oneiros validate")
+        return warning(
+            f"{memory.root.path}: {plural(len(problems), 'problem')}, first {problems[0]}", "oneiros validate"
+        )
     return ok(f"{memory.root.path}: every file is as it should be")
 
 
@@ -166,7 +169,7 @@ def _ledger(memory: Memory) -> Check:
 def _disk(memory: Memory) -> Check:
     changes = memory.upkeep.changes()
     if changes.is_empty:
-        return ok(f"{changes.unchanged} files, all indexed as they are")
+        return ok(f"{plural(changes.unchanged, 'file')}, all indexed as they are")
     if count := len(changes.changed) + len(changes.removed):
         return warning(f"{count} files differ from the indices", "oneiros reindex")
     return warning("a run was interrupted or is under way", "oneiros reindex")
@@ -232,6 +235,6 @@ def _archive(environment: Environment, memory: Memory) -> Check:
     """Whether sessions of this machine would be lost when the client cleans up."""
     left = waiting(environment, memory.root, now())
     if not left.not_archived:
-        return ok(f"{memory.status().sources[Layer.RAW]} sessions; none of this machine is missing")
+        return ok(f"{plural(memory.status().sources[Layer.RAW], 'session')}; none of this machine is missing")
     detail = f"{left.not_archived} transcripts are not archived yet, {left.expiring} of them expire this week"
     return warning(detail, "oneiros ingest")

@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from chat.citations import Citation
 from memory_server.document import Hit, Layer
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import id8_in
 
@@ -101,11 +101,6 @@ def part(text: str) -> str:
 def query(fields: Mapping[str, str | int]) -> str:
     """The part of an address behind its question mark; what is empty is left out."""
     return urlencode({name: value for name, value in fields.items() if value})
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 topic`, `2 topics`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def marked(text: str, words: Sequence[str]) -> Markup:

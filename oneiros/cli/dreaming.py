@@ -21,7 +21,7 @@ from dream.records import Hunk, Relation, State
 from dream.report import first_screen, report_page
 from dream.run import DreamReport
 from memory_server.errors import UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import person_asked, signed
@@ -85,13 +85,12 @@ def _show_run(report: DreamReport, a_day: int) -> None:
     for problem in report.problems:
         talk(str(problem))
     offer = report.offer
-    talk(
-        f"{report.sessions} sessions read in {report.seconds:.1f} s, {report.left} left; {report.found} hunks are new."
-    )
+    read = f"{plural(report.sessions, 'session')} read in {report.seconds:.1f} s"
+    talk(f"{read}, {report.left} left; {report.found} hunks are new.")
     for what, count in (("expired", offer.expired), ("retired", offer.retired)):
         if count:
             talk(f"{count} open hunks have {what}.")
-    questions = f", {offer.questions} questions" if offer.questions else ""
+    questions = f", {plural(offer.questions, 'question')}" if offer.questions else ""
     waiting = f", {_waiting_text(offer.queued, a_day)}" if offer.queued else ""
     if offer.proposal:
         data(f"proposals/{offer.proposal}/proposal.md")

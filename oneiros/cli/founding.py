@@ -13,6 +13,7 @@ from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.errors import UsageError
+from memory_server.escaping import plural
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -68,7 +69,7 @@ def init(
         trusted_with(environment.person_file, environment.person, root.path)
         talk(f"Trusted: {root.path}, noted in {environment.person_file}")
     there = dataclasses.replace(environment, variables={**environment.variables, "ONEIROS_ROOT": str(root.path)})
-    talk(f"Indexed {brought_level(there)['chunks']} passages. Ask: oneiros recall 'a question'")
+    talk(f"Indexed {plural(brought_level(there)['chunks'], 'passage')}. Ask: oneiros recall 'a question'")
     _tell_language(there)
     if environment.person.signing_key and sys.stdin.isatty():
         sign_present(environment, environment)

@@ -16,7 +16,7 @@ from crawler.references import ScanReport
 from crawler.sources.table import SOURCES, STORED
 from memory_server.document import LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.index.raw import raw_path
 from memory_server.lifecycle.use import DRILLED, UseLog
@@ -194,7 +194,7 @@ def redact(
             data(f"{file}:{line}: {span.kind}, {span.end - span.start} characters")
     else:
         data(shown(found.text).rstrip("\n"))
-    talk(f"{len(found.spans)} secrets; the file was not changed.")
+    talk(f"{plural(len(found.spans), 'secret')}; the file was not changed.")
 
 
 def verify(context: typer.Context, as_json: AsJson = False) -> None:
@@ -207,7 +207,7 @@ def verify(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         for problem in problems:
             data(str(problem))
-        talk(f"{len(kept.session_ids())} sessions, {len(problems)} problems.")
+        talk(f"{plural(len(kept.session_ids()), 'session')}, {plural(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(1)
 
@@ -263,7 +263,7 @@ def ingest_once(
         talk(line)
     if indexed:
         files, passages = indexed["changed"], indexed["chunks"]
-        talk(f"Indexed {files} files anew, {passages} passages. Ask: oneiros recall 'a question'")
+        talk(f"Indexed {plural(files, 'file')} anew, {plural(passages, 'passage')}. Ask: oneiros recall 'a question'")
     elif not wanted.dry_run:
         talk("The daemon indexes it meanwhile: `oneiros status` says how far it is.")
     return outcome
@@ -278,7 +278,7 @@ def ingest_on(environment: Environment, wanted: Wanted, *, as_json: bool) -> Non
     here = dataclasses.replace(wanted, places="here")
     with Follower(folders) as follower, ending_on_interrupt(follower):
         is_open = follower.watch()
-        talk(f"Following {len(folders)} folders by {follower.events.manner}; ^C ends it.")
+        talk(f"Following {plural(len(folders), 'folder')} by {follower.events.manner}; ^C ends it.")
         while is_open:
             outcome = run_ingest(environment, environment.choice.root, here, now())
             if is_news(outcome):
@@ -320,16 +320,16 @@ def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
         yield from refusal_lines(taken.refused)
         would = "would be " if taken.is_dry_run else ""
         refused = f"{len(taken.refused)} refused"
-        yield f"{taken.read} of {taken.files} files {would}read, {taken.unchanged} unchanged, {refused}."
+        yield f"{taken.read} of {plural(taken.files, 'file')} {would}read, {taken.unchanged} unchanged, {refused}."
         yield (
-            f"{taken.entries} new entries in {len(taken.sessions)} sessions; {taken.copies} copies left out,"
-            f" {taken.secrets} secrets masked, {len(taken.bad_lines)} bad lines."
+            f"{taken.entries} new entries in {plural(len(taken.sessions), 'session')}; {taken.copies} copies left out,"
+            f" {plural(taken.secrets, 'secret')} masked, {plural(len(taken.bad_lines), 'bad line')}."
         )
         if made is not None:
             fallbacks = f", {made.fallbacks} by the fallback" if made.fallbacks else ""
             yield (
-                f"{len(made.written)} sessions compressed, {made.unchanged} unchanged, {made.open} still open,"
-                f" {made.empty} without a word{fallbacks}."
+                f"{plural(len(made.written), 'session')} compressed, {made.unchanged} unchanged,"
+                f" {made.open} still open, {made.empty} without a word{fallbacks}."
             )
     yield from map(str, outcome.problems)
     if outcome.spent_usd or outcome.estimate_usd:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from memory_server.errors import NeedsRepair, Problem
+from memory_server.escaping import plural
 from memory_server.index.build import Progress, Report
 from memory_server.layers.validate import validate_root
 from oneiros import doctor as checks
@@ -37,7 +38,7 @@ def validate(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         for problem in problems:
             data(str(problem))
-        talk(f"{len(problems)} problems." if problems else "Every file is as it should be.")
+        talk(f"{plural(len(problems), 'problem')}." if problems else "Every file is as it should be.")
     if problems:
         raise typer.Exit(1)
 
@@ -58,8 +59,8 @@ def reindex(
         for problem in report["problems"]:
             talk(str(Problem(**problem)))
         talk(
-            f"{report['changed']} files read, {report['removed']} removed, {report['unchanged']} level;"
-            f" {report['chunks']} passages, {report['embedded']} embedded, in {report['seconds']:.1f} s."
+            f"{plural(report['changed'], 'file')} read, {report['removed']} removed, {report['unchanged']} level;"
+            f" {plural(report['chunks'], 'passage')}, {report['embedded']} embedded, in {report['seconds']:.1f} s."
         )
         return
     with open_memory(environment) as memory:

@@ -9,7 +9,7 @@ import typer
 
 from memory_server.document import Layer, LineRange
 from memory_server.errors import UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 
@@ -55,7 +55,7 @@ def read(
     data(shown(found["text"]).rstrip("\n"))
     lines = LineRange(found["first_line"], found["last_line"])
     told = [
-        f"{found['path']}:{lines} of {found['of_lines']} lines",
+        f"{found['path']}:{lines} of {plural(found['of_lines'], 'line')}",
         f"layer {Layer(found['layer']).rank}",
         *found["marks"],
     ]
@@ -95,7 +95,7 @@ def topics(
     if not heads:
         talk("No topics yet.")
         return
-    talk(f"{len(own)} topics{beside}. Read one: oneiros read {shlex.quote(heads[0]['name'])}")
+    talk(f"{plural(len(own), 'topic')}{beside}. Read one: oneiros read {shlex.quote(heads[0]['name'])}")
 
 
 def move(context: typer.Context, topic: Topic, name: Annotated[str, typer.Argument(help="its new name")]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from memory_server.errors import Problem
-from memory_server.escaping import shown_line
+from memory_server.escaping import plural, shown_line
 from oneiros.cli.serving import daemon_json
 from oneiros.cli.terminal.output import AsJson, data, data_json
 from oneiros.client import Client, DaemonLost
@@ -76,7 +76,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"schedule  {_job_text(job)}" for job in found["schedule"])
     yield f"queries   {found['queries_logged']} in the local log"
     if used := found.get("used"):  # which an older daemon does not tell
-        yield f"use       {used['found']} sources found, {used['opened']} opened, {used['drilled']} drilled into"
+        found_ones = plural(used["found"], "source")
+        yield f"use       {found_ones} found, {used['opened']} opened, {used['drilled']} drilled into"
     for note in found.get("notes", ())[:MOST_NOTES]:
         said = shown_line(note["text"][:NOTE_CHARS])
         yield f"note      {note['kind']}, {note['age']}, in {shown_line(note['path'])}: {said}"
@@ -105,7 +106,7 @@ def _archive_text(found: Mapping[str, Any]) -> str:
 
 def _recorded_text(recorded: Mapping[str, Any]) -> str:
     """How many sessions have typed lines, and by whom the others are to get theirs."""
-    text = f"{recorded['sessions']} sessions by rules, {recorded['left']} left"
+    text = f"{plural(recorded['sessions'], 'session')} by rules, {recorded['left']} left"
     waiting = recorded["sessions"] - recorded["by_model"]
     is_by_model = recorded["recorder"] == "model"
     return f"{text}; {recorded['by_model']} by the model, {waiting} left for it" if is_by_model else text
@@ -116,7 +117,7 @@ def _machine_text(machine: Mapping[str, Any]) -> str:
     renamed = f" (machine:{machine['id']})" if machine["id"] not in ("", machine["name"]) else ""
     seen = f"last seen {_moment_text(machine['seen'])}" if machine["seen"] else "not reached yet"
     failed = f"; failed {_moment_text(machine['tried'])}: {machine['error']}" if machine["error"] else ""
-    held = f"; {machine['transcripts']} transcripts, {machine['expiring']} of them expire there this week"
+    held = f"; {plural(machine['transcripts'], 'transcript')}, {machine['expiring']} of them expire there this week"
     noise = f"; it speaks before it answers: {machine['noise']}" if machine["noise"] else ""
     return f"{machine['name']}{renamed}: {seen}{failed}{held if machine['seen'] else ''}{noise}"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dream.records import State
+from memory_server.escaping import plural
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from oneiros.daemon.schedule import At, Every, Job
@@ -41,14 +42,16 @@ def daemon_jobs(
             settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check(), engine=memory.engine
         )
         waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
-        return f"{report.sessions} sessions read, {report.offer.offered} changes proposed, {waiting} wait for review"
+        done = f"{plural(report.sessions, 'session')} read, {plural(report.offer.offered, 'change')} proposed"
+        return f"{done}, {waiting} wait for review"
 
     def references(check: Callable[[], None]) -> str:
         check()
         report = scan_references(replace(environment), root, look.due(memory.person, now()))
         if report.written or report.moved or report.removed:
             on_ingested("", False)
-        said = f"{report.written} files read, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
+        read = f"{plural(report.written, 'file')} read"
+        said = f"{read}, {report.moved} moved, {report.removed} gone, {report.unchanged} unchanged"
         return "; ".join((said, *report.barren))
 
     def flag(check: Callable[[], None]) -> str:

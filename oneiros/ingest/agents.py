@@ -9,6 +9,7 @@ from crawler.archive.conversations import SeenOfAgent, seen_of
 from crawler.sources.conversation import version_key
 from crawler.sources.table import SOURCES, STORED, AgentSource
 from crawler.transcripts.tail import TailState
+from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
 from oneiros.claude.checks import Check, ok, warning
 from oneiros.environment import Environment
@@ -35,7 +36,7 @@ def check_agents(environment: Environment, root: MemoryRoot) -> Iterator[Check]:
 
 
 def _check(environment: Environment, source: AgentSource, where: str, files: int, seen: SeenOfAgent) -> Check:
-    told = f"{source.TITLE}: store found, {where}, {files} files, {seen.files} read"
+    told = f"{source.TITLE}: store found, {where}, {plural(files, 'file')}, {seen.files} read"
     if seen.version:
         told += f", newest version seen {seen.version}, reader made from {source.MADE_FROM}"
     if seen.unknown:

@@ -22,6 +22,7 @@ from crawler.model_recorder import MAX_OUTPUT_TOKENS
 from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
 from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
+from memory_server.escaping import plural
 from memory_server.layers.blackboard import KEPT_DAYS
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -275,8 +276,9 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
     sessions = {session for report in outcome.reports for session in report.ingest.sessions}
     written = sum(len(report.compress.written) for report in outcome.reports if report.compress)
     spent = f", {outcome.spent_usd:.2f} USD spent" if outcome.spent_usd else ""
-    found = f"; {count} problems, which `oneiros ingest` names" if (count := len(outcome.problems)) else ""
-    return f"{entries} new entries in {len(sessions)} sessions, {written} sessions compressed{spent}{found}"
+    found = f"; {plural(count, 'problem')}, which `oneiros ingest` names" if (count := len(outcome.problems)) else ""
+    taken = f"{entries} new entries in {plural(len(sessions), 'session')}"
+    return f"{taken}, {plural(written, 'session')} compressed{spent}{found}"
 
 
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import OneirosError, UsageError
+from memory_server.escaping import plural
 from team import operations
 from team.commands.tenants import Name
 from team.server.logs import configure_logs
@@ -51,7 +52,7 @@ def index(
                         typer.echo(f"{tenant.name}: as git has it")
                 else:
                     loaded = indexer.level(tenant.id, rebuild=rebuild)
-                    typer.echo(f"{tenant.name}: {f'{loaded.passages} passages' if loaded else 'level'}")
+                    typer.echo(f"{tenant.name}: {plural(loaded.passages, 'passage') if loaded else 'level'}")
             except OneirosError as error:  # of one tenant; the others are looked at
                 faults.append(f"{tenant.name}: {error}")
     if faults:
@@ -85,7 +86,7 @@ def backup(context: typer.Context, folder: Annotated[Path, typer.Argument(help="
 
     Example: oneiros-team backup /backups/2026-11-23
     """
-    typer.echo(f"{len(operations.back_up(context.obj, folder))} tenants in {folder}.")
+    typer.echo(f"{plural(len(operations.back_up(context.obj, folder)), 'tenant')} in {folder}.")
 
 
 def restore(context: typer.Context, folder: Annotated[Path, typer.Argument(help="of the backup")]) -> None:
@@ -101,8 +102,7 @@ def rehearse(
     """Bring a backup back beside what is in use, index it, compare it with git, and remove it again."""
     found = operations.rehearse(context.obj, folder)
     for one in found:
-        typer.echo(
-            f"{one.tenant}: {one.commit[:12] or '-'}, {one.passages} passages, {'; '.join(one.faults) or 'whole'}"
-        )
+        whole = "; ".join(one.faults) or "whole"
+        typer.echo(f"{one.tenant}: {one.commit[:12] or '-'}, {plural(one.passages, 'passage')}, {whole}")
     if any(one.faults for one in found):
         raise typer.Exit(1)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from memory_server.escaping import plural
 from memory_server.root.paths import MemoryRoot
 from team import operations
 from team.migrating import move_in, move_out
@@ -64,4 +65,4 @@ def migrate(
         else:
             root = MemoryRoot(folder.resolve(), settings.folder / "state")
             moved = move_in(indexer, tenant, root, sessions=sessions)
-    typer.echo(f"{moved.files} files moved and compared, at commit {moved.commit[:12]}.")
+    typer.echo(f"{plural(moved.files, 'file')} moved and compared, at commit {moved.commit[:12]}.")

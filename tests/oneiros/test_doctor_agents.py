@@ -38,7 +38,7 @@ def test_a_store_is_named_before_anything_of_it_is_read(home: Path) -> None:
 
     [(state, detail)] = told(home, reads=False)
 
-    assert state == "ok" and f"Codex CLI: store found, {home}/.codex, 1 files, 0 read" in detail
+    assert state == "ok" and f"Codex CLI: store found, {home}/.codex, 1 file, 0 read" in detail
 
 
 def test_unknown_types_are_named_with_how_many(home: Path) -> None:
@@ -47,7 +47,7 @@ def test_unknown_types_are_named_with_how_many(home: Path) -> None:
     [(state, detail)] = told(home)
 
     assert (
-        state == "warning" and "1 files, 1 read, newest version seen 0.160.0, reader made from 0.50 to 0.169" in detail
+        state == "warning" and "1 file, 1 read, newest version seen 0.160.0, reader made from 0.50 to 0.169" in detail
     )
     assert detail.endswith("unknown types: hologram (2)")
 

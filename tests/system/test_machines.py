@@ -241,7 +241,7 @@ def test_a_machine_that_does_not_answer_is_named_and_status_says_what_expires_th
     assert (shown["laptop"]["transcripts"], shown["laptop"]["expiring"]) == (1, 1)
     assert "refused" in str(shown["laptop"]["error"]) and shown["desk"]["error"] == ""
     line = next(line for line in someone.command("status").stdout.splitlines() if "laptop" in line)
-    assert "last seen 20" in line and "; 1 transcripts, 1 of them expire there this week" in line
+    assert "last seen 20" in line and "; 1 transcript, 1 of them expire there this week" in line
     someone.net.start("laptop")
     assert someone.ingests().problems == []
 
@@ -438,7 +438,7 @@ def test_the_command_fetches_from_one_machine_and_search_finds_it_by_that_name(s
     done = someone.command("ingest", "--machine", "laptop")
     unknown = someone.command("ingest", "--machine", "phone")
 
-    assert "10 new entries in 1 sessions" in done.stderr and someone.machines_of() == {SESSION: "laptop"}
+    assert "10 new entries in 1 session" in done.stderr and someone.machines_of() == {SESSION: "laptop"}
     assert someone.command("recall", "relay connection", "machine:laptop").returncode == 0
     assert someone.command("recall", "relay connection", "machine:desk").returncode == 1
     assert unknown.returncode == 2 and "there is no machine 'phone'" in unknown.stderr and "laptop" in unknown.stderr

@@ -50,7 +50,7 @@ def test_what_the_schedule_missed_is_taken_in_at_the_next_start_and_status_tells
     client = house.relay().initialize()
     wait_until(lambda: "after an hour" in client.text("recall", query="why does the relay lose its connection"))
     wait_until(lambda: state_of(house, "ingest").said != "")  # noted behind the work
-    assert jobs(house)["ingest"]["said"] == "10 new entries in 1 sessions, 1 sessions compressed"
+    assert jobs(house)["ingest"]["said"] == "10 new entries in 1 session, 1 session compressed"
     assert "schedule  ingest  20" in house.command("status").stdout
 
 
@@ -62,7 +62,7 @@ def test_sessions_are_dreamt_of_by_the_clock_behind_the_ingest_and_the_next_sess
     house.serve()
 
     wait_until(lambda: state_of(house, "dream").said != "")
-    assert state_of(house, "dream").said == "1 sessions read, 1 changes proposed, 1 wait for review"
+    assert state_of(house, "dream").said == "1 session read, 1 change proposed, 1 wait for review"
     told = json.loads(house.hook("SessionStart", {"session_id": OTHER_SESSION, "source": "startup"}))["systemMessage"]
     assert (
         f"Waiting for you: 1 proposed change; `oneiros review` in a terminal of your own. The best: “{said[:9]}" in told
@@ -111,7 +111,7 @@ def test_the_daemon_scans_references_by_the_clock(house: House) -> None:
     client = house.relay().initialize()
     wait_until(lambda: "README.md" in client.text("search_exact", query="Zebra-77"))
     wait_until(lambda: state_of(house, "references").said != "")
-    assert state_of(house, "references").said.startswith("1 files read")
+    assert state_of(house, "references").said.startswith("1 file read")
 
 
 def test_a_schedule_that_is_switched_off_takes_nothing_in(house: House) -> None:

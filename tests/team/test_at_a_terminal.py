@@ -52,7 +52,7 @@ def test_what_was_accepted_and_signed_is_published_pulled_and_taken_back(
     copy = house.root / "topics" / "team" / "relay.md"
     assert pulled.code == 0 and f"+- {SAID}" in pulled.screen, pulled
     assert f"- {SAID}[^p" in copy.read_text("utf-8")
-    assert f"1 topics of {address}" in house.command("team").stdout
+    assert f"1 topic of {address}" in house.command("team").stdout
     assert "topics/team/relay.md" in house.command("exact", "2526").stdout
 
     taken = at_terminal(house, [], "publish", hunk.id, "--revoke", variables=variables)

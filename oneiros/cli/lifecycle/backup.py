@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
+from memory_server.escaping import plural
 from memory_server.lifecycle.bundle import Bundle, read_bundle
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.query import parse_day
@@ -56,7 +57,8 @@ def backup(
         files = {"files": len(made.manifest.files), "held": len(made.held)}
         data_json({"file": str(made.file), "fingerprint": made.fingerprint, "bytes": size, **files})
     else:
-        talk(f"{len(made.held)} files, {size / 1e6:,.2f} MB, read back and the same. Fingerprint: {made.fingerprint}")
+        held = f"{plural(len(made.held), 'file')}, {size / 1e6:,.2f} MB"
+        talk(f"{held}, read back and the same. Fingerprint: {made.fingerprint}")
 
 
 def _since(environment: Environment, text: str) -> Bundle | dt.datetime | None:
@@ -86,7 +88,7 @@ def _restore(environment: Environment, files: list[Path], fingerprint: str, *, a
         return
     stays = f" {len(forgotten)} sessions that you forgot since stay out." if forgotten else ""
     named = f" {doubts} files are explained by nothing: `oneiros report` names them." if doubts else ""
-    talk(f"Restored to {root.path}, {report['chunks']} passages.{stays}{named}")
+    talk(f"Restored to {root.path}, {plural(report['chunks'], 'passage')}.{stays}{named}")
 
 
 def _what(wanted: Restoring, root: MemoryRoot) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from dream.decisions.presence import assistants_session
 from memory_server.errors import UsageError
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.layers.episodes import GivenEpisode, delete_episode, list_episodes, read_episode
 from memory_server.root.places import require_memory
 from oneiros.cli.consent.asking import require_person
@@ -66,7 +66,7 @@ def episodes(
             return
         for one in found:
             data(f"{one.id}  {one.created[:10]}  {shown_line(one.title)}")
-        talk(f"{total} notes. Read one: oneiros episodes {found[0].id}" if found else "No note on this page.")
+        talk(f"{plural(total, 'note')}. Read one: oneiros episodes {found[0].id}" if found else "No note on this page.")
         return
     note = read_episode(root, name, with_exchange=raw)
     if delete:

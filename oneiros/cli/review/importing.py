@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memory_server.errors import UsageError
-from memory_server.escaping import shown_line
+from memory_server.escaping import plural, shown_line
 from memory_server.layers.topics import shortened
 from oneiros.cli.review.arranging import take_bundle
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
@@ -67,7 +67,7 @@ def _show(imported: Imported, *, dry: bool) -> None:
         more = f" {len(found.others)} such files in all." if len(found.others) > NAMED else ""
         talk(f"With --others they are read too.{more}")
     for target, count in Counter(update.place.target for update in taken.updates).items():
-        data(f"{target}  {count} statements")
+        data(f"{target}  {plural(count, 'statement')}")
         if dry:
             said = (update.candidate.text for update in taken.updates if update.place.target == target)
             data("\n".join(f"  {shortened(shown_line(text), CHARS)}" for text in said))
@@ -81,7 +81,7 @@ def _show(imported: Imported, *, dry: bool) -> None:
 def _sum(imported: Imported) -> str:
     taken = imported.taken
     parts = [
-        f"{taken.files} files read in {imported.seconds:.1f} s, {taken.statements} statements",
+        f"{plural(taken.files, 'file')} read in {imported.seconds:.1f} s, {plural(taken.statements, 'statement')}",
         f"{len(taken.updates)} offered",
         *([f"{taken.changed} of them in the place of what a file said before"] if taken.changed else []),
         f"{taken.known} known or offered before",

@@ -9,7 +9,7 @@ import typer
 
 from dream.decisions.key import sign
 from memory_server.errors import UsageError
-from memory_server.escaping import shown_line
+from memory_server.escaping import plural, shown_line
 from memory_server.machine.files import replace_file
 from oneiros.cli.consent.asking import agreed, key_file, person_asked, signed
 from oneiros.cli.terminal.output import data, talk
@@ -70,7 +70,7 @@ def team(
     if note is None:
         talk("There is no copy of a team's topics: `oneiros team --pull`.")
         raise typer.Exit(1)
-    data(f"{note.topics} topics of {note.team}, commit {note.commit[:12] or '-'}, {note.age(now())}")
+    data(f"{plural(note.topics, 'topic')} of {note.team}, commit {note.commit[:12] or '-'}, {note.age(now())}")
 
 
 def _pull(environment: Environment) -> None:
@@ -86,7 +86,7 @@ def _pull(environment: Environment) -> None:
             take_up_copy(decisions, changes, partial(agreed, environment))
     note = CopyNote(server.url, shown_line(commit), now(), len(files))
     replace_file(note_file(decisions.root), msgspec.json.encode(note))
-    talk(f"{len(changes)} topics changed.")
+    talk(f"{plural(len(changes), 'topic')} changed.")
 
 
 def _server(environment: Environment) -> TeamServer:

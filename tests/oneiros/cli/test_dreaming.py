@@ -47,7 +47,7 @@ def test_a_dream_names_its_proposal_and_the_next_step(oneiros: Oneiros) -> None:
     code, out, error = oneiros("dream")
 
     assert code == 0 and out.startswith("proposals/") and out.endswith("/proposal.md\n")
-    assert "1 sessions read" in error and "Decide: oneiros review" in error
+    assert "1 session read" in error and "Decide: oneiros review" in error
     assert "0 sessions read" in oneiros("dream")[2]
 
 

@@ -51,7 +51,7 @@ def test_what_was_said_is_found_after_one_ingest(oneiros: Oneiros) -> None:
     code, _, err = oneiros("ingest")
     found = json.loads(oneiros("recall", "why does the relay lose its connection", "--json")[1])
 
-    assert code == 0 and "1 of 1 files read" in err
+    assert code == 0 and "1 of 1 file read" in err
     assert found["hits"][0]["layer"] == "raw" and "11111111" in found["hits"][0]["path"]
 
 
@@ -225,7 +225,7 @@ def test_a_mark_in_a_prompt_takes_everything_out_and_can_be_undone(oneiros: Onei
 
     assert code == 0 and f"{path}: refused, you excluded or forgot this session" in err
     assert (left, named, found) == ([], [], 1) and "xylophone" not in hunks
-    assert undone == 0 and "2 new entries in 1 sessions" in told
+    assert undone == 0 and "2 new entries in 1 session" in told
     assert oneiros("exact", "xylophone migrations", "--raw")[0] == 0
 
 
@@ -342,8 +342,8 @@ def test_status_and_doctor_say_what_is_not_archived_yet(oneiros: Oneiros) -> Non
 
 
 def test_a_project_is_known_by_the_name_that_claude_gave_its_folder(oneiros: Oneiros) -> None:
-    assert "1 of 1 files would be read" not in oneiros("ingest", "--project", "-srv-shop", "--dry-run")[2]
-    assert "1 of 1 files would be read" in oneiros("ingest", "--project", "-srv-app", "--dry-run")[2]
+    assert "1 of 1 file would be read" not in oneiros("ingest", "--project", "-srv-shop", "--dry-run")[2]
+    assert "1 of 1 file would be read" in oneiros("ingest", "--project", "-srv-app", "--dry-run")[2]
 
 
 def test_what_compressing_and_recording_may_cost_is_said_apart_before_a_backfill(oneiros: Oneiros) -> None:
@@ -363,7 +363,7 @@ def test_what_compressing_and_recording_may_cost_is_said_apart_before_a_backfill
     assert "0 sessions that no model has recorded yet" in told
     told = oneiros("ingest")[2]
     assert "openai-url may" not in told and "1 sessions that no model has recorded yet" in told
-    assert "recorded  1 sessions by rules, 0 left; 0 by the model, 1 left for it" in oneiros("status")[1]
+    assert "recorded  1 session by rules, 0 left; 0 by the model, 1 left for it" in oneiros("status")[1]
 
 
 def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(
