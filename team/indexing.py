@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 60.0  # between two looks at all tenants; what is told by the database is indexed at once
 LISTEN_SECONDS = 1.0  # at most, after which one that is told to end does
 TURN_SECONDS = 60  # that a command waits for the process that indexes
+SWEEP_TURN_SECONDS = 1  # that a look at all tenants does: the others come behind it
 
 
 class TenantIndexer:
@@ -44,15 +45,15 @@ class TenantIndexer:
         self.outbox = outbox
         self.settings = settings
 
-    def level(self, tenant: int, *, rebuild: bool = False) -> Loaded | None:
+    def level(self, tenant: int, *, rebuild: bool = False, seconds: int = TURN_SECONDS) -> Loaded | None:
         """Loads the newest commit, and what is committed meanwhile; None where the index stands there already.
 
-        `rebuild`: every row anew. Raises Unavailable where another process is at it for long, NotFound for a tenant
+        `rebuild`: every row anew. Raises Unavailable where another process is at it for so long, NotFound for a tenant
         that was purged, QuotaExceeded for a commit that holds more passages than the tenant may, and more than its
         index does.
         """
         loaded = None
-        with turn(self.settings.dsn, tenant, TURN_SECONDS):
+        with turn(self.settings.dsn, tenant, seconds):
             while True:
                 with self.outbox.alone(tenant) as connection:
                     commit, stands = self.commits(connection, tenant)
@@ -82,7 +83,7 @@ class TenantIndexer:
         """Looks at every tenant; one that fails keeps no other one waiting."""
         for tenant in tenants:
             try:
-                if loaded := self.level(tenant):
+                if loaded := self.level(tenant, seconds=SWEEP_TURN_SECONDS):
                     logger.info(
                         "tenant %d: %d sources changed, %d went, %d passages in all",
                         tenant,

@@ -84,8 +84,9 @@ def turn(dsn: str, tenant: int, seconds: int) -> Iterator[None]:
         try:
             connection.execute("select pg_advisory_lock(%s, %s)", (INDEXES, tenant))
         except psycopg.errors.QueryCanceled as error:
-            what = f"another process has been at work on this memory for {seconds} s"
-            raise Unavailable(what, remedy="Try again when it is done") from error
+            raise Unavailable(
+                "another process is at work on this memory", remedy="Try again when it is done"
+            ) from error
         yield
 
 

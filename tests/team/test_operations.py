@@ -443,15 +443,16 @@ def test_a_push_that_comes_while_a_change_is_made_is_not_undone(
     assert len(seen) == 2
 
 
-def test_a_command_waits_for_who_indexes_and_says_so_when_it_does_not_end(
+def test_a_command_waits_for_who_indexes_and_a_look_at_all_goes_on(
     settings: TeamSettings, indexer: TenantIndexer, tenant: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    other = create_tenant(settings.owner_dsn, "beside").id
     with ThreadPoolExecutor(1) as pool, turn(settings.dsn, tenant, 1):
-        with monkeypatch.context() as patch:
-            patch.setattr("team.indexing.TURN_SECONDS", 1)
-            for look in (indexer.level, indexer.differences):
-                with pytest.raises(Unavailable, match="another process has been at work on this memory"):
-                    look(tenant)
+        monkeypatch.setattr("team.indexing.TURN_SECONDS", 1)
+        with pytest.raises(Unavailable, match="another process is at work on this memory"):
+            indexer.differences(tenant)
+        indexer.sweep([tenant, other])
+        assert indexer.outbox.repositories.of(other).folder.exists()
         waiting = pool.submit(indexer.level, tenant)
         assert not settings.work(tenant).exists()
         with psycopg.connect(settings.owner_dsn, autocommit=True) as connection:
@@ -459,6 +460,7 @@ def test_a_command_waits_for_who_indexes_and_says_so_when_it_does_not_end(
             wait_until(lambda: connection.execute(asked, (tenant,)).rowcount == 1)
 
     assert (loaded := waiting.result(30)) is not None and loaded.sources == len(TEXTS) + 1
+    purge(settings, "beside")
 
 
 def test_a_tenant_that_is_purged_while_it_is_indexed_leaves_nothing(
