@@ -13,7 +13,8 @@ from typing import Any
 
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from dream.evidence import Evidence, SessionTurns
+from crawler.quotes import SessionTurns
+from dream.evidence import Evidence
 from dream.extract import find_candidates
 from dream.judge.compare import compare, matches_of, strongest
 from dream.judge.gate import Gate

@@ -26,8 +26,9 @@ from benchmarks.layouts import projects_in, read_lines
 from benchmarks.machine import machine_text
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
+from crawler.quotes import SessionTurns
 from crawler.transcripts.turns import Role
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.judge.compare import compare
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections

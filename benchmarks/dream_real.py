@@ -26,13 +26,14 @@ from benchmarks.intake import rows
 from benchmarks.titles import bad_titles_of
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from dream.evidence import Evidence, SessionTurns
+from crawler.quotes import Quote, SessionTurns
+from dream.evidence import Evidence
 from dream.extract import Finder, lessons_from, mistakes_in
 from dream.extract.scorer import Embed, Scorer, embedder_of
 from dream.judge.compare import compare, is_worth_asking
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.records import Candidate, Quote, identity_of
+from dream.records import Candidate, identity_of
 from dream.run import Extractor
 from dream.topics import topics_of
 from memory_server.embedding.catalogue import packaged_model

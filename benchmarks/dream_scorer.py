@@ -44,9 +44,10 @@ from benchmarks.dream_real import (
 from benchmarks.intake import rows
 from benchmarks.machine import machine_text
 from crawler.outcome import is_reply
+from crawler.quotes import quote_of
+from crawler.spoken import Spoken
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import Spoken, quote_of
 from dream.extract.features import ALONE, NAMES, Situation, features_of, situations_in
 from dream.extract.finder import Finder, agreed_in, is_candidate
 from dream.extract.scorer import WEIGHTS, ClauseModel, ClauseWeights, Embed, Numbers, Scorer

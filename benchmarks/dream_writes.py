@@ -13,8 +13,9 @@ from benchmarks.dream_real import embed_packaged
 from benchmarks.intake import rows
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
+from crawler.quotes import SessionTurns
 from crawler.transcripts.turns import Turn
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.extract import Finder
 from dream.extract.scorer import Scorer
 from dream.judge.compare import compare, is_worth_asking

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from crawler.facts import ASKING_TOOL, EDITORS, arguments_of, commits_of, files_touched
+from crawler.spoken import REFUSED
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.document import Standing
 from memory_server.language.cues import is_agreement
 
 PLANNING_TOOL = "ExitPlanMode"  # which hands a plan to the person
-REFUSED = re.compile(
-    r"The user doesn't want to (?:proceed with|take) this.*?(?:the user said:|reason for the rejection:|\Z)", re.DOTALL
-)  # how a client words a call that the person refused; what they said instead follows
 REJECTS = re.compile(
     r"^\W*(?:(?:no|nope|ok(?:ay)?|hm+|oh|but|and|so|sorry|wait|again|please|can you|could you|let'?s|just|actually)\b"
     r"[\s,.!-]+)*(?:(?:remove|revert|undo|delete|drop|roll back|scrap|take back) (?:this|that|it|those|these"

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
 from dream.proposals.store import Approval, ProposalStore
-from dream.records import Given, Quote
+from dream.records import Given
 from dream.topics import GIVEN, SOURCE, footnote_texts
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError

@@ -16,8 +16,9 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from crawler.compress.exchanges import greatest_cut
+from crawler.quotes import SessionTurns
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.mending import MENDABLE, Check, found_quotes, nearest, with_agreement
 from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested

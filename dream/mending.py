@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 
+from crawler.quotes import Quote, SessionTurns, quote_of
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import SessionTurns, quote_of
 from dream.judge.gate import Refusal, RefusalReason
-from dream.records import Candidate, Quote
+from dream.records import Candidate
 from dream.statements.acts import clauses_in
 from dream.statements.wording import statement_of
 from memory_server.language.cues import is_agreement

@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from memory_server.document import LineRange, SourcePath
 
@@ -47,30 +48,6 @@ class Relation(StrEnum):
     SUPERSEDES = "supersedes"  # a contradiction that the person announced as a change
     DRIFT = "drift"  # an old decision contradicted without a reason: shown to the person, not offered as an update
     EARLIER = "earlier"  # older words against what was written or said later: a question, likewise
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """Words of one turn, as the archive holds them."""
-
-    session_id: str
-    entry: str  # id of the entry, a uuid
-    role: Role  # person or assistant; anything else does not pass the gate
-    time: dt.datetime | None  # aware
-    first: int  # of the turn's text: characters from 0
-    end: int  # the character after the last; text == turn.text[first:end]
-    text: str
-
-    @property
-    def mark(self) -> str:
-        """What tells these words from others."""
-        return f"{self.entry}:{self.first}-{self.end}"
-
-    def overlaps(self, other: "Words") -> bool:
-        """Whether two quotes share characters of one entry."""
-        if not isinstance(other, Quote):
-            return False
-        return self.entry == other.entry and self.first < other.end and other.first < self.end
 
 
 class Written(msgspec.Struct, frozen=True, tag="written"):

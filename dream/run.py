@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
+from crawler.quotes import SessionTurns
 from dream.decisions.accept import Decisions
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.judge.compare import AGAINST, compare, is_worth_asking, topic_path
 from dream.judge.correction import corrected, only, without, wrong_statement

@@ -14,12 +14,13 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
 from crawler.archive.store import Archive
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Turn
 from dream.decisions.page import Chosen
 from dream.decisions.signing import shown_digest
 from dream.proposals.placing import Manner
 from dream.proposals.rendering import diff_steps, metadata_lines, warnings_about
-from dream.records import Hunk, Quote, State
+from dream.records import Hunk, State
 from dream.routes import ChosenBody, HunkId
 from memory_server.document import Hit, Layer
 from memory_server.errors import ContentError, UsageError

@@ -14,11 +14,6 @@ class TeamError(OneirosError):
         super().__init__(what, where=where, remedy=remedy)
 
 
-def first_line(error: Exception) -> str:
-    """What PostgreSQL or libpq says, without the statement that it quotes below."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
 class Unfit(TeamError):
     """A database, a role or a setting that this program refuses to run with."""
 
@@ -49,3 +44,8 @@ class QuotaExceeded(TeamError):
     def __init__(self, what: str, *, remedy: str = "", retry_seconds: int = 0):
         super().__init__(what, remedy=remedy)
         self.retry_seconds = retry_seconds  # 0 where waiting does not help
+
+
+def first_line(error: Exception) -> str:
+    """What PostgreSQL or libpq says, without the statement that it quotes below."""
+    return (str(error).splitlines() or [type(error).__name__])[0]

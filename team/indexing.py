@@ -104,7 +104,7 @@ class TenantIndexer:
                     connection.execute(f"listen {CHANNEL}")  # a name of our own
                     self.sweep(tenants())
                     while not stop.is_set():
-                        self.sweep(sorted(told(connection, stop)) or tenants())
+                        self.sweep(sorted(notified_tenants(connection, stop)) or tenants())
             except (psycopg.OperationalError, OneirosError) as error:
                 logger.warning("the database does not answer (%s); trying again", type(error).__name__)
                 stop.wait(1.0)
@@ -156,7 +156,7 @@ class TenantIndexer:
         return folder
 
 
-def told(connection: psycopg.Connection, stop: threading.Event) -> set[int]:
+def notified_tenants(connection: psycopg.Connection, stop: threading.Event) -> set[int]:
     """The tenants that the database tells of; none after SWEEP_SECONDS, or where this is to end."""
     end, found = time.monotonic() + SWEEP_SECONDS, set[int]()
     while not found and not stop.is_set() and time.monotonic() < end:

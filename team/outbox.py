@@ -45,9 +45,9 @@ class Outbox:
         for _ in range(TRIES):
             row = self._queue(tenant)
             with self.alone(tenant) as connection:
-                named = (tenant, row)
-                kept = connection.execute("select from outbox where tenant = %s and id = %s for update", named).rowcount
-                if kept and (commit := _committed(self.repositories.of(tenant), change, message)) is not None:
+                named, queued = (tenant, row), "select from outbox where tenant = %s and id = %s for update"
+                is_queued = connection.execute(queued, named).rowcount
+                if is_queued and (commit := _committed(self.repositories.of(tenant), change, message)) is not None:
                     connection.execute("update outbox set commit = %s where tenant = %s and id = %s", (commit, *named))
                     connection.execute("select pg_notify(%s, %s)", (CHANNEL, str(tenant)))
                     return commit

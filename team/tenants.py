@@ -35,7 +35,7 @@ class Tenant:
 
 def create_tenant(owner_dsn: str, name: str) -> Tenant:
     """Makes an empty memory. Raises NameTaken, UsageError for a name that no list can show."""
-    name = shown_name(name)
+    name = checked_name(name)
     try:
         with psycopg.connect(owner_dsn) as connection:
             row = connection.execute("insert into tenant(name) values(%s) returning id", (name,)).fetchone()
@@ -45,7 +45,7 @@ def create_tenant(owner_dsn: str, name: str) -> Tenant:
     return Tenant(row[0], name, "", False)
 
 
-def shown_name(name: str) -> str:
+def checked_name(name: str) -> str:
     """A name of a tenant or a person without what surrounds it. Raises UsageError where no list can show it."""
     if not name.isprintable() or not name.strip():
         raise UsageError(f"{name!r} is no name", remedy="Give one of letters that can be seen")

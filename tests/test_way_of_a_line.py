@@ -13,13 +13,14 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
+from crawler.quotes import Quote, SessionTurns
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn
 from dream.decisions.accept import Decisions
 from dream.decisions.journal import Plan
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.extract import find_candidates
-from dream.records import Candidate, Hunk, Quote, State, Update
+from dream.records import Candidate, Hunk, State, Update
 from dream.run import Bounds, Dream
 from memory_server.redaction import Redactor
 from memory_server.settings import PersonSettings

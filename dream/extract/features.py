@@ -14,9 +14,10 @@ from pathlib import Path
 from re import Pattern
 
 from crawler.outcome import REJECTS, is_committed, is_written
+from crawler.quotes import SessionTurns
+from crawler.spoken import Spoken, spoken_in
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import SessionTurns, Spoken, spoken_in
 from dream.records import Kind
 from dream.statements.acts import SILENT, Act, Clause, clauses_of, is_asked
 from dream.statements.halves import halves_of

@@ -3,8 +3,9 @@
 import itertools
 from collections.abc import Iterator
 
+from crawler.quotes import SessionTurns, quote_of
+from crawler.spoken import picked_in
 from crawler.transcripts.turns import Role
-from dream.evidence import SessionTurns, picked_in, quote_of
 from dream.extract.features import MARKS, Situation, is_explicit, is_reply, marks_of, situations_in
 from dream.extract.scorer import OFFERED, Scorer, reasons_of
 from dream.records import Candidate, Kind

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from crawler.archive.store import Archive
-from dream.evidence import Evidence, SessionTurns, quote_of
-from dream.records import Habit, Occurrence, Quote
+from crawler.quotes import Quote, SessionTurns, quote_of
+from dream.evidence import Evidence
+from dream.records import Habit, Occurrence
 from dream.statements.acts import Act, clauses_of
 from dream.statements.deeds import GAP, IDEA, Deeds, deeds_in, shown_command
 from dream.statements.mistakes import MIN_SESSIONS, is_same_correction, telling

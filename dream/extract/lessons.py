@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.compress.candidates import NARRATION, error_line
+from crawler.quotes import Quote, SessionTurns, quote_of
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import SessionTurns, quote_of
-from dream.records import LESSON_LEAD, Candidate, Kind, Quote
+from dream.records import LESSON_LEAD, Candidate, Kind
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling
 from dream.statements.wording import statement_of
 from memory_server.language.cues import folded

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from crawler.compress.levels import show_turn
 from crawler.compress.model.compressor import PaidModel, Refused
 from crawler.compress.model.prompt import Prompt, shorten
+from crawler.quotes import Quote, SessionTurns, quote_of
 from crawler.transcripts.injected import OWN_SESSION_MARK
 from crawler.transcripts.turns import Role
-from dream.evidence import SessionTurns, quote_of
 from dream.extract.finder import find_candidates
-from dream.records import Candidate, Kind, Quote
+from dream.records import Candidate, Kind
 from memory_server.language.cues import is_agreement
 
 logger = logging.getLogger(__name__)

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
+from crawler.quotes import Quote, is_true_of
+from crawler.spoken import picked_in
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import Evidence, is_true_of, picked_in
+from dream.evidence import Evidence
 from dream.judge.compare import is_known
 from dream.judge.contradiction import REPLACED
 from dream.judge.rejections import Rejections
-from dream.records import LESSON_LEAD, Candidate, Given, Kind, Quote, Told, Written
+from dream.records import LESSON_LEAD, Candidate, Given, Kind, Told, Written
 from dream.statements.acts import SILENT, Act, clauses_of
 from dream.statements.halves import cuts_in
 from dream.statements.mistakes import LOOK_AHEAD, MIN_SESSIONS, error_template, is_same_correction, telling

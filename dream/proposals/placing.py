@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.records import Hunk, Kind, Place, Quote, Words, Written, hash_of
+from dream.records import Hunk, Kind, Place, Words, Written, hash_of
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.escaping import shown_line

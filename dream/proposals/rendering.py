@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from crawler.quotes import Quote
 from dream.proposals.placing import Manner, anchored, placed, provenance_of
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.records import Candidate, Hunk, Quote, Words
+from dream.records import Candidate, Hunk, Words
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.language.cues import ORDERS_ASSISTANT

@@ -26,7 +26,8 @@ from typing import TypeVar
 
 import msgspec
 
-from dream.records import Given, Hunk, Quote, Rejection, hash_of
+from crawler.quotes import Quote
+from dream.records import Given, Hunk, Rejection, hash_of
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line

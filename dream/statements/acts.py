@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crawler.spoken import Spoken, spoken_in
 from crawler.transcripts.turns import Turn
-from dream.evidence import Spoken, spoken_in
 from dream.statements.regions import prose_regions
 from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, clause_spans, sentence_spans

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from crawler.facts import arguments_of
+from crawler.quotes import SessionTurns
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import SessionTurns
 from dream.records import Occurrence
 from memory_server.language.cues import folded
 

@@ -106,8 +106,8 @@ def validate_root(root: MemoryRoot, settings: MemorySettings) -> list[Problem]:
     for source in sources:
         problems += _fields(source, schema)
         problems += _intervals(source)
-        problems += _conflict(source)
         if source.file.layer is Layer.TOPIC:
+            problems += _conflict(source)
             problems += _footnotes(source)
     problems += _names(files)
     problems += _ids(sources)

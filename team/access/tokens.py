@@ -24,7 +24,7 @@ from memory_server.errors import UsageError
 from team.access.asker import Asker, AskerToken, Right, asker_token
 from team.engine.database import Database
 from team.errors import NotFound
-from team.tenants import shown_name, tenant_named
+from team.tenants import checked_name, tenant_named
 
 PREFIX = "oneiros_token_"
 SHAPE = re.compile(PREFIX + r"([0-9a-f]{64})([0-9a-f]{8})")
@@ -90,7 +90,7 @@ def create_token(dsn: str, tenant: str, person: str, may: Sequence[str], days: i
 
     Raises UsageError for what no token can be made of, NotFound for an unknown tenant.
     """
-    person = shown_name(person)
+    person = checked_name(person)
     for unknown in sorted(set(may) - set(Right)):
         raise UsageError(f"there is no right {unknown!r}", remedy=f"Choose of: {', '.join(Right)}")
     if not 1 <= days <= MAX_DAYS:

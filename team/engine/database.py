@@ -16,6 +16,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from team.engine.schema import MIGRATIONS, ROLE, applied
 from team.errors import Unavailable, Unfit, first_line
 
+NAME = "oneiros-team"  # by which an operator knows the connections
 LEAST_SERVER = 160_000  # PostgreSQL 16
 LEAST_VECTOR = (0, 8)  # pgvector 0.8 reads on where a filter took most of what its graph gave
 STATEMENT_MS = 20_000
@@ -32,12 +33,12 @@ class Database:
     def __init__(self, dsn: str, *, connections: int = 8):
         """Raises Unavailable, Unfit where server, pgvector, tables or role are not what the promises need."""
         more = {"connect_timeout": int(WAIT_SECONDS), "options": f"-c statement_timeout={STATEMENT_MS}"}
-        named = make_conninfo(dsn, application_name="oneiros-team", **more)
+        named = make_conninfo(dsn, application_name=NAME, **more)
         _wait_for_start(named)
         try:
             with psycopg.connect(named) as connection:  # a pool would keep to itself why there is none
                 check(connection)
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             raise Unavailable(f"the database does not answer: {first_line(error)}", remedy="Is `dsn` right?") from error
         self.pool = ConnectionPool(named, min_size=1, max_size=connections, open=True, configure=_configure)
 
@@ -79,7 +80,7 @@ def turn(dsn: str, tenant: int, seconds: int) -> Iterator[None]:
 
     It may take hours, so its lock is of no transaction; it goes with its connection, also at a kill.
     """
-    with psycopg.connect(dsn, autocommit=True) as connection:
+    with psycopg.connect(dsn, autocommit=True, application_name=NAME) as connection:
         connection.execute(f"set statement_timeout = '{seconds}s'")
         try:
             connection.execute("select pg_advisory_lock(%s, %s)", (INDEXES, tenant))

@@ -244,7 +244,9 @@ def migrate(dsn: str, dimensions: int, migrations: Mapping[int, str] = MIGRATION
 
 def _require_vector(connection: psycopg.Connection) -> None:
     try:
-        connection.execute("create extension if not exists vector")
+        with connection.transaction():
+            connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+            connection.execute("create extension if not exists vector")
     except psycopg.Error as error:
         raise Unfit(
             f"pgvector is not in this database: {first_line(error)}",

@@ -5,10 +5,11 @@ import subprocess
 from pathlib import Path
 
 from crawler.archive.append import Ingester
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
 from dream.decisions.presence import Consent, How
-from dream.records import Candidate, Hunk, Kind, Place, Quote, Relation, Update
+from dream.records import Candidate, Hunk, Kind, Place, Relation, Update
 from memory_server.chunking import split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.root.paths import MemoryRoot

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from dream.evidence import Evidence, SessionTurns, quote_of
-from dream.records import Candidate, Kind, Quote
+from crawler.quotes import Quote, SessionTurns, quote_of
+from dream.evidence import Evidence
+from dream.records import Candidate, Kind
 from dream.topics import Topics, topics_of
 from memory_server.document import SourcePath
 from tests.crawler.builders import SESSION, Record, settings_in, write_transcript

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.judge.compare import compare, is_worth_asking
-from dream.records import Candidate, Kind, Quote, Relation, Update
+from dream.records import Candidate, Kind, Relation, Update
 from dream.topics import Topics
 from memory_server.document import LineRange
 from tests.dream.house import topics

@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from crawler.quotes import is_true_of, session_turns
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.evidence import is_true_of, session_turns
 from dream.extract import find_candidates
 from dream.judge.compare import compare, is_worth_asking
 from dream.topics import topics_of

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from crawler.quotes import Quote, SessionTurns
 from crawler.transcripts.turns import Role
-from dream.evidence import Evidence, SessionTurns
+from dream.evidence import Evidence
 from dream.extract import lessons_from, mistakes_in
 from dream.judge.gate import Gate, RefusalReason, is_chained
 from dream.judge.rejections import Rejections
-from dream.records import Candidate, Kind, Quote, Rejection
+from dream.records import Candidate, Kind, Rejection
 from memory_server.redaction import Redactor
 from tests.crawler.builders import OTHER_SESSION, SESSION, Record, assistant, call, person, result
 from tests.dream.house import archived, quoted, said, topics

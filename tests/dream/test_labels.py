@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 
 from benchmarks.dream_real import Labels, overlaps, verdict_on
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.records import Quote
 
 NOW = dt.datetime(2026, 3, 1, tzinfo=dt.UTC)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 from dream.decisions.accept import Decisions
 from dream.judge.compare import compare, outdated
 from dream.proposals.rendering import hunk_json
-from dream.records import Candidate, Kind, Quote, Relation, State, Update, Written
+from dream.records import Candidate, Kind, Relation, State, Update, Written
 from dream.report.findings import Part, old_decisions
 from dream.topics import read_topics
 from memory_server.root.paths import MemoryRoot

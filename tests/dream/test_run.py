@@ -9,8 +9,9 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
+from crawler.quotes import quote_of
 from dream.decisions.accept import Decisions
-from dream.evidence import Evidence, quote_of
+from dream.evidence import Evidence
 from dream.extract import find_candidates
 from dream.progress import DreamProgress
 from dream.records import Candidate, Kind, State

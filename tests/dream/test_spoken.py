@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from crawler.quotes import SessionTurns
+from crawler.spoken import MOST_QUESTIONS, picked_in, spoken_in
 from crawler.transcripts.turns import Role
-from dream.evidence import MOST_QUESTIONS, SessionTurns, picked_in, spoken_in
 from dream.extract import find_candidates, lessons_from, mistakes_in
 from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections

@@ -3,8 +3,9 @@
 import datetime as dt
 import shutil
 
+from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
-from dream.records import Hunk, Quote
+from dream.records import Hunk
 from tests.crawler.builders import Record, assistant, call, entry_id, person, result, write_transcript
 from tests.dream.builders import PERSON, decisions_on, extending, git, proposed, replacing
 from tests.system.house import CHECKOUT, House

@@ -14,7 +14,7 @@ from memory_server.search.query import parse_query
 from memory_server.search.question import Search
 from team.engine.database import Database, check
 from team.engine.loading import load
-from team.engine.schema import MIGRATIONS, migrate
+from team.engine.schema import LOCK, MIGRATIONS, migrate
 from team.errors import NotFound, Unavailable, Unfit
 from team.memory import TeamMemory
 from team.tenants import create_tenant
@@ -262,6 +262,24 @@ def test_tables_of_a_newer_program_are_refused(owner_dsn: str) -> None:
     finally:
         with psycopg.connect(owner_dsn, autocommit=True) as connection:
             connection.execute("delete from migration where number = 999")
+
+
+def test_who_upgrades_a_new_database_waits_for_who_is_at_it(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute("create database upgraded_twice template template0")
+    dsn = str(make_conninfo(postgres, dbname="upgraded_twice"))
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            with psycopg.connect(dsn) as first, psycopg.connect(postgres, autocommit=True) as watching:
+                first.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+                first.execute("create extension vector")
+                second = pool.submit(migrate, dsn, 384)
+                waits = "select from pg_stat_activity where datname = 'upgraded_twice' and wait_event_type = 'Lock'"
+                wait_until(lambda: watching.execute(waits).rowcount > 0)
+            assert second.result(60) == sorted(MIGRATIONS)
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute("drop database upgraded_twice with (force)")
 
 
 def test_migrations_are_applied_once_and_in_order(owner_dsn: str) -> None:

@@ -24,7 +24,7 @@ from team.access.tokens import create_token, token_hash
 from team.cli import app
 from team.engine.database import Database, turn
 from team.errors import NotFound, Unavailable, Unfit
-from team.indexing import SWEEP_SECONDS, TenantIndexer, told
+from team.indexing import SWEEP_SECONDS, TenantIndexer, notified_tenants
 from team.memory import TeamMemory
 from team.migrating import move_out
 from team.opening import embedder, work_memory
@@ -416,7 +416,7 @@ def test_an_indexer_that_waits_ends_when_it_is_told_to(app_dsn: str, monkeypatch
             return notifies(**wanted)
 
         monkeypatch.setattr(connection, "notifies", told_to_end)
-        assert told(connection, stop) == set()
+        assert notified_tenants(connection, stop) == set()
 
     assert waits == [0.01] * 3
 

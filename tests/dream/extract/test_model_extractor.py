@@ -8,8 +8,8 @@ import pytest
 
 from crawler.compress.model.budget import Budget, Price
 from crawler.compress.model.compressor import PaidModel
+from crawler.quotes import SessionTurns
 from crawler.transcripts.injected import is_own_session
-from dream.evidence import SessionTurns
 from dream.extract import find_candidates
 from dream.extract.model import ModelExtractor
 from tests.crawler.builders import SESSION, assistant, call, entry_id, person, result

@@ -200,6 +200,8 @@ def test_a_merge_that_was_not_finished_is_told_and_one_that_is_shown_is_not(root
     open_merge = "<<<<<<< HEAD\nOn port 25.\n=======\nOn port 26.\n>>>>>>> other\n"
     write(root, "topics/mail.md", f"# Mail\n\nIt listens.\n{open_merge}")
     write(root, "topics/git.md", f"So git marks it:\n\n```\n{open_merge}```\n")
+    head = "---\nid: 5e551011\ntype: episodic\ncreated: 2026-03-01\n---\n"
+    write(root, "sessions/compressed/2026/s.md", f"{head}\n{open_merge}")  # what was said is not judged
 
     assert [one for one in found(root) if one[0] != "MEMORY.md"] == [("topics/mail.md", 4, "conflict")]
 

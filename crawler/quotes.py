@@ -1,0 +1,97 @@
+"""Quotes: what was said in a session's main conversation, and whether a quote of it is true.
+
+Only words of the person and of the assistant count, on the living branch. What a tool returned, a sub-agent wrote or
+this memory recalled is never evidence; recalled text does not even reach the archive.
+"""
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from crawler.spoken import spoken_in
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.grammar import is_id
+from crawler.transcripts.injected import is_own_session
+from crawler.transcripts.turns import Role, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of one turn, as the archive holds them."""
+
+    session_id: str
+    entry: str  # id of the entry, a uuid
+    role: Role  # person or assistant; anything else does not pass the gate
+    time: dt.datetime | None  # aware
+    first: int  # of the turn's text: characters from 0
+    end: int  # the character after the last; text == turn.text[first:end]
+    text: str
+
+    @property
+    def mark(self) -> str:
+        """What tells these words from others."""
+        return f"{self.entry}:{self.first}-{self.end}"
+
+    def overlaps(self, other: object) -> bool:
+        """Whether two quotes share characters of one entry."""
+        if not isinstance(other, Quote):
+            return False
+        return self.entry == other.entry and self.first < other.end and other.first < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class SessionTurns:
+    """The turns of one session that dream looks at, in the order of the session."""
+
+    session_id: str
+    project: str
+    turns: tuple[Turn, ...]  # of the living main conversation; tools' turns too, since errors are looked up in them
+
+    @property
+    def spoken(self) -> tuple[Turn, ...]:
+        """What the person and the assistant said."""
+        return tuple(turn for turn in self.turns if is_evidence(turn))
+
+    def quotes(self, entry: str, words: str) -> Iterator[tuple[Quote, Turn | None]]:
+        """Where an entry, given by the beginning of its id, says these words; and the person's turn behind it."""
+        spoken = self.spoken
+        for place, turn in enumerate(spoken):
+            first = turn.text.find(words)
+            if words and first >= 0 and any(known.startswith(entry) for known in turn.entries):
+                answer = next((later for later in spoken[place + 1 :] if later.role is Role.PERSON), None)
+                yield quote_of(self, turn, first, first + len(words)), answer
+
+
+def is_evidence(turn: Turn) -> bool:
+    """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
+    said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
+    said_by_person = turn.role is Role.PERSON and bool(spoken_in(turn))
+    return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
+
+
+def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> SessionTurns:
+    """A session as dream sees it; without turns where a model call of our own was the whole session."""
+    kept = tuple(heard(turn) for turn in turns if turn.is_live and not turn.agent and turn.kind is not PartKind.TITLE)
+    first = next((turn.text for turn in kept if turn.is_prompt), "")
+    return SessionTurns(session_id, project, () if is_own_session(first) else kept)
+
+
+def heard(turn: Turn) -> Turn:
+    """A turn as the person's own where they answered the client's question or gave a reason for refusing a call."""
+    if turn.role is not Role.TOOL or not spoken_in(turn):
+        return turn
+    return replace(turn, role=Role.PERSON, entries=turn.entries[-1:])
+
+
+def quote_of(session: SessionTurns, turn: Turn, first: int, end: int) -> Quote:
+    """The words of a turn from character `first` up to `end`, as evidence."""
+    return Quote(session.session_id, turn.entries[0], turn.role, turn.time, first, end, turn.text[first:end])
+
+
+def is_true_of(quote: Quote, turn: Turn) -> bool:
+    """Whether a turn says what the quote says it says. Nothing is true of an entry whose id is more than an id."""
+    if not is_id(quote.entry):
+        return False
+    if quote.entry not in turn.entries or quote.role is not turn.role or quote.time != turn.time:
+        return False
+    return 0 <= quote.first < quote.end <= len(turn.text) and turn.text[quote.first : quote.end] == quote.text
