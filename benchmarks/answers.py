@@ -14,7 +14,8 @@ constants were chosen on; the others are printed as left out. `--choose` leaves 
 the stretches are chosen out of GRID on the others, and the questions of all projects left out are the row "chosen".
 `--copies` has the archive hold every session that many times, for the time that a question takes. `--rewordings` asks
 some of the questions in other words too: of those whose question shows the answer, `kept` shows it as well; the first
-hit of `same` is of the same session as the question's.
+hit of `same` is of the same session as the question's. `--recorded` has the sessions read by a recorded model, whose
+questions and lines are searched beside the turns that they rest on.
 """
 
 import argparse
@@ -35,14 +36,15 @@ from typing import Any
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
+from benchmarks.recorded import client_of, newest_first, readings_by, unread_in
 from benchmarks.sessions import copy_transcripts
 from benchmarks.systems import catalogue, kept_vectors, model_text, words_query
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from crawler.compress.backends import ExtractiveCompressor
-from crawler.compress.run import ClosedWhen
+from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.ingest import ingest
+from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.turns import Role, Turn
 from memory_server.faces.answer_text import answer_json
 from memory_server.index.raw import ArchivedSession, SessionStore, session_of_path
@@ -101,6 +103,7 @@ def main() -> None:
     parser.add_argument("--queries", type=Path, required=True, help="questions in the shape of answers.jsonl")
     parser.add_argument("--json", nargs="?", const="-", help="figures to FILE; to stdout where none is named")
     parser.add_argument("--chosen-on", nargs="*", default=[], help="projects that constants were chosen on")
+    parser.add_argument("--recorded", type=Path, help="readings by a recorded model, as benchmarks.reading takes them")
     parser.add_argument("--copies", type=int, default=1, help="how often the archive holds every session")
     parser.add_argument("--rewordings", type=Path, help="the same questions in other words: id, rewordings")
     parser.add_argument("--choose", action="store_true", help="choose the weights anew, each project left out once")
@@ -108,7 +111,7 @@ def main() -> None:
     options = parser.parse_args()
     asked = [as_asked(row) for row in read_lines(options.queries)]
     folders = [folder.resolve() for folder in options.data]
-    with kept_memory(folders, options.cache.resolve(), options.copies) as memory:
+    with kept_memory(folders, options.cache.resolve(), options.copies, options.recorded) as memory:
         found = measured(memory, asked, options) | {"queries": options.queries.name}
     print_tables(found, stream=sys.stderr if options.json == "-" else sys.stdout)
     text = json.dumps(found, indent=1)
@@ -152,9 +155,12 @@ def plain(text: str) -> str:
 
 
 @contextmanager
-def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterator[Memory]:
+def kept_memory(
+    folders: Sequence[Path], cache: Path, copies: int = 1, recorded: Path | None = None
+) -> Iterator[Memory]:
     """A memory of all transcripts below some folders, indexed; made where the cache has none of the same content."""
-    home = cache / f"{content_key(folders)}-{copies}"
+    read_by = hashlib.sha256(recorded.read_bytes()).hexdigest()[:12] if recorded else "rules"
+    home = cache / f"{content_key(folders)}-{copies}-{read_by}"
     root, now = MemoryRoot(home / "memory", home / "state"), dt.datetime.now(dt.UTC)
     archive = root.path / "sessions" / "archive"
     if not (home / "complete").exists():
@@ -162,8 +168,16 @@ def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterat
         root.derived.mkdir(parents=True, exist_ok=True)
         root.index_page.write_text("# Memory\n", encoding="utf-8")
         settings = IngestSettings(archive, root.derived / "ingest.sqlite")
-        ingest([home / "live"], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
+        ingest(
+            [home / "live"],
+            settings,
+            root.sessions,
+            Readings(root.sessions.parent / FOLDER),
+            ClosedWhen(now, idle_hours=0),
+        )
         print(f"{files} transcripts taken in", file=sys.stderr)
+        if recorded:
+            read_anew(archive, root.sessions, recorded, now)
     person = PersonSettings(embedding_share=1.0, query_log=False)
     store = CopiedSessions(ArchivedSessions(archive, root.sessions), copies)
     with (
@@ -176,6 +190,15 @@ def kept_memory(folders: Sequence[Path], cache: Path, copies: int = 1) -> Iterat
         print(f"indexed in {time.perf_counter() - started:.1f} s", file=sys.stderr)
         (home / "complete").touch()
         yield memory
+
+
+def read_anew(archive: Path, compressed: Path, recorded: Path, now: dt.datetime) -> None:
+    """Puts readings by a recorded model in the place of those by rules, and the digests by them behind the older."""
+    store, readings = Archive(archive), Readings(compressed.parent / FOLDER)
+    unread = [unread_in(store, session_id) for session_id in newest_first(store)]
+    for reading in readings_by(client_of(None, recorded, archive, is_partial=True), unread, archive).values():
+        readings.save(reading)
+    compress_closed(store, compressed, readings, ClosedWhen(now, idle_hours=0))
 
 
 class CopiedSessions:

@@ -6,7 +6,7 @@
 Learnt are the weights of `dream/judge/weights.json`, from pairs of statements in chats of BEAM that were labelled by
 reading (`contradiction_pairs.tsv`, which holds places and no text). Each chat is left out in turn: weights and the line
 from which something counts as a contradiction come from the other chats alone. What is measured
-are the pairs of `benchmarks.dream --format beam` in the chat left out; beside it the cosine of whole statements alone.
+are the pairs of `benchmarks.dream_beam` in the chat left out; beside it the cosine of whole statements alone.
 """
 
 import argparse

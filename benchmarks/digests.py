@@ -27,10 +27,12 @@ from benchmarks.answers import Asked, as_asked, plain
 from benchmarks.layouts import projects_in, read_lines
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive, SessionRecord
-from crawler.compress.candidates import command_of, program_of
+from crawler.calls import command_of, program_of
 from crawler.compress.exchanges import exchanges_of
-from crawler.compress.extractive import chars_for, compress_extractively
+from crawler.compress.extractive import chars_for, digest
 from crawler.facts import SessionFacts, facts_of
+from crawler.quotes import session_turns
+from crawler.reading.rules import read_by_rules
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 from memory_server.language.words import digest_words
@@ -88,7 +90,9 @@ def sessions_of(project: str, transcripts: Path, scratch: Path) -> Iterator[Sess
 
 
 def shipped(session: Session) -> str:
-    return compress_extractively(session.turns, session.facts, session.record).body
+    said = session_turns(session.record.session_id, "", session.turns)
+    reading = read_by_rules(said, session.turns, session.facts, "")
+    return digest(session.turns, session.facts, session.record, reading).body
 
 
 def replies(session: Session) -> str:

@@ -1,26 +1,34 @@
 """The pairs of BEAM: an earlier statement in a topic, a later message that changes or contradicts it.
 
-The weights in use were learnt from these chats, so the figures flatter; `benchmarks.contradictions` leaves chats out.
+    python -m benchmarks.dream_beam --data BEAM --queries beam_updates.jsonl [--json FILE]
+
+Every sentence that the person typed stands for what a reader might make of it: nothing is chosen, so that the figures
+are of the comparison alone. The weights in use were learnt from these chats, so the figures flatter;
+`benchmarks.contradictions` leaves chats out.
 """
 
+import argparse
 import datetime as dt
 import json
 import random
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import machine_text
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from crawler.quotes import SessionTurns
+from crawler.pasted import prose_regions
+from crawler.quotes import SessionTurns, quote_of
+from crawler.reading.rules import typed_sentences, worded
 from dream.evidence import Evidence
-from dream.extract import find_candidates
-from dream.judge.compare import compare, matches_of, strongest
+from dream.judge.compare import compare, is_known, matches_of, strongest
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.records import Candidate, Relation
-from dream.statements.regions import prose_regions
+from dream.records import Candidate, Kind, Relation
 from dream.statements.values import ValueKind, values_in
 from dream.topics import Topics, topics_of
 from memory_server.document import SourcePath
@@ -34,6 +42,7 @@ STEPS = [step / 20 for step in range(1, 20)]
 KINDS = ("contradiction_resolution", "knowledge_update")
 AGAINST = (Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT)
 TOPIC = SourcePath("topics/chat.md")
+CONFIDENCE = 0.7  # of each sentence; nothing compared here looks at it
 FIRST_MESSAGE = dt.datetime(2026, 1, 5, 9, tzinfo=dt.UTC)
 
 
@@ -121,9 +130,10 @@ class Chat:
     def __init__(self, name: str, messages: dict[int, str], evidence: Evidence, session: SessionTurns):
         self.name = name
         self.messages = messages  # of the person, by number
-        self._evidence = evidence
+        self._gate = Gate(evidence, topics_of({}), Rejections(), Redactor())
+        self._passed: dict[str, list[Candidate]] = {}  # by entry: a check of a long chat takes most of a second
         self.candidates: dict[str, list[Candidate]] = {}
-        for candidate in find_candidates(session):
+        for candidate in said_in(session):
             self.candidates.setdefault(candidate.quotes[0].entry, []).append(candidate)
 
     @classmethod
@@ -157,11 +167,23 @@ class Chat:
     def passing(self, pair: Pair) -> Iterator[tuple[Candidate, Topics]]:
         """What the later messages say that passes the gate, with topics that hold the earlier ones."""
         topics = topics_of({TOPIC: topic_text(self.messages[number] for number in pair.earlier)})
-        gate = Gate(self._evidence, topics, Rejections(), Redactor())
         for number in pair.later:
-            for candidate in self.candidates.get(entry_of(self.name, number), ()):
-                if not gate.check(candidate):
+            for candidate in self._passing(entry_of(self.name, number)):
+                if not is_known(candidate, topics):
                     yield candidate, topics
+
+    def _passing(self, entry: str) -> list[Candidate]:
+        if entry not in self._passed:
+            self._passed[entry] = [one for one in self.candidates.get(entry, ()) if not self._gate.check(one)]
+        return self._passed[entry]
+
+
+def said_in(session: SessionTurns) -> Iterator[Candidate]:
+    """Every sentence that the person typed, as a candidate."""
+    for turn in session.spoken:
+        for first, end in typed_sentences(turn):
+            quote = quote_of(session, turn, first, end)
+            yield Candidate(worded(quote.text), Kind.FACT, (quote,), CONFIDENCE, "typed", "beam")
 
 
 def records_of(messages: Sequence[dict[str, Any]], chat: str, session_id: str) -> Iterator[dict[str, Any]]:
@@ -234,3 +256,24 @@ def negatives_of(positive: Pair, evidence: set[int], chat: Chat) -> Iterator[Pai
     others.sort(key=lambda number: -len(words & set(content_words(chat.messages[number]))))
     for number in others[:NEGATIVES]:
         yield Pair(f"{positive.id}/negative", chat.name, positive.earlier, (number,), False)
+
+
+def main() -> int:
+    """Prints the figures; the exit code is 0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--queries", type=Path, required=True)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report = {"machine": machine_text(), **measure_beam(options.data, options.queries, Path(folder))}
+    text = json.dumps(report, indent=2)
+    print(text)
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(text + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

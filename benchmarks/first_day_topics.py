@@ -27,10 +27,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.dream_real import embed_packaged
 from benchmarks.layouts import read_lines
 from dream.subjects.grouping import Item, grouped
-from dream.written.duplicates import Embed, same_as_earlier
+from dream.written.duplicates import Embed, embedder_of, same_as_earlier
+from memory_server.embedding.catalogue import packaged_model
+from memory_server.embedding.onnx_engine import OnnxEngine
 
 HERE = Path(__file__).parent
 LABELS, HEADINGS, REWORDINGS = (HERE / f"subject_{name}.tsv" for name in ("labels", "headings", "rewordings"))
@@ -64,6 +65,12 @@ def measured(data: Path) -> dict[str, Any]:
         "doubles_by_sort": doubles["of"],
         "doubles_by_words_alone": duplicates(projects, None),
     }
+
+
+def embed_packaged() -> Embed | None:
+    """The packaged model; None where it is not installed."""
+    files = packaged_model()
+    return embedder_of(lambda: OnnxEngine(files)) if files else None
 
 
 def read_projects(data: Path) -> list[Project]:

@@ -27,8 +27,8 @@ from typing import Any
 from benchmarks.planted_secrets import plant
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import digest_of
+from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.foreign import RECORDS_JUDGED, Origin, judge
 from crawler.transcripts.transcript import TranscriptReader, open_transcript
 from crawler.transcripts.turns import Turn, turns_in
@@ -368,7 +368,7 @@ def measure_share(data: Path, folder: Path, figures: Figures) -> None:
         for session_id in archive.session_ids():
             turns = list(archive.turns(session_id))
             chars = sum(len(turn.text) + len(turn.arguments) for turn in turns)
-            digest = digest_of(archive, session_id, ExtractiveCompressor()) if chars >= LONG_SESSION else None
+            digest = digest_of(archive, session_id, Readings(folder / FOLDER)) if chars >= LONG_SESSION else None
             if digest:
                 body, whole, sessions = body + len(digest.body), whole + chars, sessions + 1
                 spoken += sum(len(turn.text) for turn in turns)

@@ -31,8 +31,8 @@ from crawler.archive.pruning import Pruning
 from crawler.archive.store import Archive, SessionKey
 from crawler.archived import ArchivedSessions
 from crawler.closed import IDLE_HOURS
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from dream.citations import citations_on
 from dream.decisions.accept import Decisions
@@ -135,7 +135,7 @@ def write_year(root: MemoryRoot, sessions: int, topics: int, seed: int = 7) -> l
         archive.add(key, entries_of(writer, fact, day))
         facts.append(fact)
     closed = ClosedWhen(END, process_start=lambda _: None)
-    compress_closed(archive, root.sessions, ExtractiveCompressor(), closed)
+    compress_closed(archive, root.sessions, Readings(root.sessions.parent / FOLDER), closed)
     for number in range(topics):
         fact = writer.fact(f"topics/topic{number}.md", day_of(number, topics).date(), is_topic=True)
         cited = facts[number * sessions // topics]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.dream_real import embed_packaged
+from benchmarks.first_day_topics import embed_packaged
 from dream.judge.compare import BELONGS_FROM
 from dream.judge.contradiction import share_of
 from memory_server.language.sentences import sentence_spans

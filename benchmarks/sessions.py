@@ -29,10 +29,10 @@ from benchmarks.systems import HIT_LINE, LIMIT, Run, ask_fts5, catalogue, kept_v
 from crawler.archive.append import IngestSettings
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.facts import facts_of
 from crawler.ingest import ingest
+from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.transcript import open_transcript
 from memory_server.faces.mcp_server import create_server
 from memory_server.index.raw import session_of_path
@@ -140,7 +140,9 @@ def built_from(live: Path, root: MemoryRoot, vectors: Path, *, raw_vectors: bool
     now = dt.datetime.now(dt.UTC)
     settings = IngestSettings(archive, root.derived / "ingest.sqlite")
     started = time.perf_counter()
-    report = ingest([live], settings, root.sessions, ExtractiveCompressor(), ClosedWhen(now, idle_hours=0))
+    report = ingest(
+        [live], settings, root.sessions, Readings(root.sessions.parent / FOLDER), ClosedWhen(now, idle_hours=0)
+    )
     taken = time.perf_counter() - started
     person = PersonSettings(embedding_share=1.0, query_log=False, raw_vectors=raw_vectors)
     store = ArchivedSessions(archive, root.sessions)

@@ -17,11 +17,7 @@ from pathlib import Path
 from benchmarks.digests import sessions_of
 from benchmarks.layouts import projects_in
 from benchmarks.machine import machine_text
-from crawler.archive.store import Archive
-from crawler.compress.extractive import compress_extractively
-from crawler.compress.titles import WITHOUT_WORDS
-from crawler.facts import facts_of
-from crawler.transcripts.turns import Role
+from crawler.reading.titles import WITHOUT_WORDS, title_of
 
 SUBJECTS = Path(__file__).with_name("title_subjects.tsv")
 CHOSEN_ON = ("cipher-box", "claude-code-log")
@@ -58,12 +54,10 @@ def read_subjects() -> Subjects:
 
 
 def titles_of(project: str, transcripts: Path, subjects: Subjects) -> dict[str, str]:
-    """The titles of a project's labelled sessions, each digested as it would be; where none is labelled, of all."""
+    """The titles of a project's labelled sessions, each titled as rules read it; where none is labelled, of all."""
     with tempfile.TemporaryDirectory(prefix="oneiros-titles-") as scratch:
-        digests = [
-            compress_extractively(s.turns, s.facts, s.record) for s in sessions_of(project, transcripts, Path(scratch))
-        ]
-    titles = {one.session_id[:8]: one.title for one in digests}
+        found = sessions_of(project, transcripts, Path(scratch))
+        titles = {one.record.session_id[:8]: title_of(one.turns, one.facts) for one in found}
     return {session: title for session, title in titles.items() if session in subjects} or titles
 
 
@@ -74,17 +68,6 @@ def share_of_bad_titles(titles: Mapping[str, str], subjects: Subjects) -> float:
 def is_bad(title: str, subject: re.Pattern[str] | None) -> bool:
     """Whether a title tells nothing: by its form and, where the session is labelled, by what it does not name."""
     return title == WITHOUT_WORDS or bool(BARE.fullmatch(title) or (subject and not subject.search(title)))
-
-
-def bad_titles_of(archive: Archive) -> list[bool]:
-    """Of each session in which a person spoke whether its title is bad; without labelled words by its form alone."""
-    subjects, found = read_subjects(), []
-    for session_id in archive.session_ids():
-        turns = list(archive.turns(session_id))
-        if any(turn.role is Role.PERSON and turn.text for turn in turns):
-            title = compress_extractively(turns, facts_of(turns), archive.record(session_id)).title
-            found.append(is_bad(title, subjects.get(session_id[:8])))
-    return found
 
 
 def parts(projects: Iterable[str]) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from crawler.compress.model.budget import Price
+from crawler.model.budget import Price
 from memory_server.document import Layer, SourcePath
 from memory_server.errors import NeedsRepair
 

@@ -11,7 +11,7 @@ from chat.citations import Citation, checked
 from chat.context import Context, Look, Recall, find_context, prompt_for
 from chat.conversations import ChatConversation, ChatTurn, Conversations
 from chat.records import LONG_CACHE_WRITE, BackEnd, BackEndFailed, Usage
-from crawler.compress.model.budget import Budget
+from crawler.model.budget import Budget
 from memory_server.errors import OneirosError, UsageError
 
 MAX_OUTPUT_TOKENS = 2_000
@@ -84,7 +84,7 @@ class Chat:
         digest = self._digest()[:DIGEST_CHARS]
         prompt = prompt_for(context, history, digest=digest, cites=back_end.cites, max_output_tokens=MAX_OUTPUT_TOKENS)
         estimate = LONG_CACHE_WRITE * back_end.price.estimate(prompt.chars, prompt.max_output_tokens)
-        if not budget.allows(estimate):
+        if budget.refusal(estimate):
             remedy = "Raise budget_run_usd or budget_day_usd, or ask tomorrow"
             raise UsageError(f"the budget does not allow another {estimate:.4f} dollars", remedy=remedy)
         budget.spend(estimate)

@@ -4,21 +4,28 @@ Arguments of tools are shown as `name: value` with their line ends, not as JSON,
 searched for as it is written elsewhere.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from crawler.archive.store import Archive
 from crawler.compress.levels import Depth, SessionReader
-from crawler.compress.titles import title_of
 from crawler.facts import arguments_of, facts_of
-from crawler.outcome import Outcome, accepted_plan, outcomes_of, words_of_person
+from crawler.outcome import TurnOutcome, accepted_plan, outcomes_of, words_of_person
+from crawler.quotes import session_turns
+from crawler.reading.lines import proved
+from crawler.reading.record import RULES, Reading
+from crawler.reading.store import FOLDER, Readings
+from crawler.reading.titles import title_of
 from crawler.transcripts.turns import Role, Turn
 from memory_server.document import CLAUDE
 from memory_server.errors import ContentError, UsageError
 from memory_server.index.raw import ArchivedSession, ArchivedTurn
 from memory_server.layers.sessions import project_name
 
+NO_KEYS: Mapping[str, Sequence[str]] = MappingProxyType({})
 SPEAKERS = frozenset({Role.ASSISTANT, Role.SUB_AGENT})
 
 
@@ -29,11 +36,17 @@ class ArchivedSessions:
         self._records = archive / "sessions"
         self._archive = Archive(archive)
         self._reader = SessionReader(self._archive, compressed)
+        self._readings = Readings(compressed.parent / FOLDER)
 
     def marks(self) -> Mapping[str, str]:
-        """Every archived session with size and time of its record, which is replaced whenever entries come."""
-        stats = ((path.stem, path.stat()) for path in sorted(self._records.glob("*.json")))
-        return {session_id: f"{stat.st_size}/{stat.st_mtime_ns}" for session_id, stat in stats}
+        """Every archived session with size and time of its record, which is replaced whenever entries come, and of its
+        reading.
+        """
+        read = {path.stem: stamp_of(path) for path in self._readings.folder.glob("*.json")}
+        return {
+            path.stem: f"{stamp_of(path)} {read.get(path.stem, '')}".rstrip()
+            for path in sorted(self._records.glob("*.json"))
+        }
 
     def session(self, session_id: str) -> ArchivedSession:
         """One session with all its turns; with none while its archive is damaged, which every ingest names."""
@@ -41,15 +54,18 @@ class ArchivedSessions:
             record, turns = self._archive.record(session_id), list(self._archive.turns(session_id))
         except ContentError:
             return ArchivedSession(session_id, "", None, "", "", ())
-        facts = facts_of(turns)
+        facts, project = facts_of(turns), project_name(record.project or record.cwd)
+        reading = self._readings.of(session_id)
+        if reading is None or not reading.is_by_model:
+            reading = Reading(session_id, "", RULES, 0, project, title_of(turns, facts))
         return ArchivedSession(
             session_id=session_id,
-            title=title_of(turns, facts),
+            title=reading.title,
             date=facts.ended.date() if facts.ended else None,
-            project=project_name(record.project or record.cwd),
+            project=project,
             machine=record.machine,
             agent=record.agent or CLAUDE,
-            turns=archived_turns(turns),
+            turns=archived_turns(turns, keys_in(proved(reading, session_turns(session_id, project, turns)))),
         )
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
@@ -60,13 +76,33 @@ class ArchivedSessions:
         return reader.read(session_id, Depth(depth), first=first)
 
 
-def archived_turns(turns: Sequence[Turn]) -> list[ArchivedTurn]:
-    """The turns of a session as text, each with what came of it."""
+def stamp_of(path: Path) -> str:
+    """Size and time of a file."""
+    stat = path.stat()
+    return f"{stat.st_size}/{stat.st_mtime_ns}"
+
+
+def keys_in(reading: Reading) -> Mapping[str, Sequence[str]]:
+    """What is searched beside the entries that a reading quotes: the questions that its lines answer, and the lines."""
+    keys: dict[str, list[str]] = defaultdict(list)
+    for line in reading.lines if reading.is_by_model else ():
+        keys[line.quotes[0].entry] += [line.text, *line.questions]
+    return keys
+
+
+def archived_turns(turns: Sequence[Turn], keys: Mapping[str, Sequence[str]] = NO_KEYS) -> list[ArchivedTurn]:
+    """The turns of a session as text, each with what came of it. `keys`: by entry, what is searched beside them."""
     outcomes = outcomes_of(turns)
-    return [archived_turn(turn, outcomes.get(number)) for number, turn in enumerate(turns, start=1)]
+    return [
+        replace(
+            archived_turn(turn, outcomes.get(number)),
+            keys=tuple(key for entry in turn.entries for key in keys.get(entry, ())),
+        )
+        for number, turn in enumerate(turns, start=1)
+    ]
 
 
-def archived_turn(turn: Turn, outcome: Outcome | None = None) -> ArchivedTurn:
+def archived_turn(turn: Turn, outcome: TurnOutcome | None = None) -> ArchivedTurn:
     """A turn as text: what was called with what, and what came back."""
     who = f"tool {turn.tool}".strip() if turn.role is Role.TOOL else str(turn.role)
     arguments = "\n".join(f"{name}: {plain(value)}" for name, value in arguments_of(turn).items())

@@ -13,8 +13,8 @@ from types import MappingProxyType
 from crawler.archive.append import ArchiveReport, Ingester, IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile, find_transcripts, stem_of
 from crawler.archive.store import resolve_session
-from crawler.compress.backends import Compressor
 from crawler.compress.run import ClosedWhen, CompressReport, compress_closed
+from crawler.reading.store import FOLDER, Readings
 from crawler.sources.table import SOURCES
 from crawler.transcripts.tail import FileState, is_uuid
 from memory_server.errors import ContentError, Problem
@@ -48,7 +48,7 @@ def ingest(
     paths: Iterable[Path],
     settings: IngestSettings,
     compressed: Path,
-    compressor: Compressor | None,
+    readings: Readings | None,
     closed_when: ClosedWhen,
     *,
     sent: Iterable[FoundFile] = (),
@@ -97,9 +97,9 @@ def ingest(
             return IngestReport(report, None)
         if held := [one for one in sorted(report.marked) if ingester.archive.holds(one) or files_of(compressed, one)]:
             (forget_marked or forgetter(settings, compressed))(held)
-        if compressor is None:
+        if readings is None:
             return IngestReport(report, None)
-        written = compress_closed(ingester.archive, compressed, compressor, closed_when, progress=lambda *_: check())
+        written = compress_closed(ingester.archive, compressed, readings, closed_when, progress=lambda *_: check())
         for session_id in written.session_ids:
             ingester.seal(session_id)
         return IngestReport(report, written)
@@ -154,6 +154,7 @@ def forget(what: str, settings: IngestSettings, compressed: Path) -> Forgotten:
             own = files_of(compressed, session_id)
             for path in own:
                 remove_file(path)
+            Readings(compressed.parent / FOLDER).forget([session_id])
             ingester.forget(session_id)  # last: after a kill it is there to be forgotten again
             files += own
     return Forgotten(tuple(removed), tuple(files))

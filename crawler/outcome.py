@@ -59,7 +59,7 @@ FAILED = re.compile(r"\b[1-9]\d* (?:tests? )?(?:failed|failing|errors?)\b|^\W*(?
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TurnOutcome:
     """How something that was said ended."""
 
     standing: Standing
@@ -69,12 +69,12 @@ class Outcome:
 Numbered = tuple[int, Turn]  # a turn with its number, from 1
 
 
-def outcomes_of(turns: Sequence[Turn]) -> Mapping[int, Outcome]:
+def outcomes_of(turns: Sequence[Turn]) -> Mapping[int, TurnOutcome]:
     """The outcome of every turn, by its number from 1, of which the session tells one."""
     own = [(number, turn) for number, turn in enumerate(turns, start=1) if not turn.agent]
     live = [(number, turn) for number, turn in own if turn.is_live]
     told = (*_agreed(live), *_done(live), *_refused(live), *_taken_back(live), *_rewound(own))
-    return {number: Outcome(standing, by) for number, standing, by in told}  # the later the stronger
+    return {number: TurnOutcome(standing, by) for number, standing, by in told}  # the later the stronger
 
 
 def words_of_person(turn: Turn) -> str:

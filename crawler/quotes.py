@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from crawler.outcome import accepted_plan
 from crawler.spoken import spoken_in
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.grammar import is_id
@@ -64,7 +65,7 @@ class SessionTurns:
 
 def is_evidence(turn: Turn) -> bool:
     """Whether a turn's words may be quoted: typed by the person or said by the assistant, on a living branch."""
-    said_by_assistant = turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT
+    said_by_assistant = turn.role is Role.ASSISTANT and turn.kind in (PartKind.TEXT, PartKind.PLAN)
     said_by_person = turn.role is Role.PERSON and bool(spoken_in(turn))
     return turn.is_live and not turn.agent and (said_by_person or said_by_assistant)
 
@@ -77,7 +78,11 @@ def session_turns(session_id: str, project: str, turns: Sequence[Turn]) -> Sessi
 
 
 def heard(turn: Turn) -> Turn:
-    """A turn as the person's own where they answered the client's question or gave a reason for refusing a call."""
+    """A turn as the person's own where they answered the client's question or gave a reason for refusing a call; as
+    the plan itself where they accepted one.
+    """
+    if plan := accepted_plan(turn):
+        return replace(turn, role=Role.ASSISTANT, kind=PartKind.PLAN, text=plan, entries=turn.entries[:1], tool="")
     if turn.role is not Role.TOOL or not spoken_in(turn):
         return turn
     return replace(turn, role=Role.PERSON, entries=turn.entries[-1:])

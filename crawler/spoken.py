@@ -72,7 +72,7 @@ def _answers(turn: Turn) -> Iterator[Spoken]:
     A question whose beginning of an answer other words of the assistant hold too is passed over.
     """
     text, written = turn.text, [*_strings(arguments_of(turn))]
-    for question, labels in _questions(turn):
+    for question, labels in questions_in(turn):
         head = f'"{question}"="'
         if head not in text or any(head in f'"{other}"="' for other in written if other != question):
             continue
@@ -98,7 +98,7 @@ def _strings(value: object) -> Iterator[str]:
         left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
 
 
-def _questions(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
+def questions_in(turn: Turn) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The questions that the client showed, each with the labels of its options."""
     asked = arguments_of(turn).get("questions")
     for one in asked[:MOST_QUESTIONS] if isinstance(asked, list) else ():

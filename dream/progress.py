@@ -5,25 +5,24 @@ evidence. The flag `.dream-pending` tells whoever starts a session that there is
 """
 
 import datetime as dt
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import msgspec
 
 from crawler.archive.store import Archive, SessionRecord
-from dream.extract import Mistake
+from crawler.reading.record import RULES
 from memory_server.machine.files import make_folder, replace_file
 from memory_server.root.paths import MemoryRoot
 
 Known = TypeVar("Known")
+Wanted = Callable[[SessionRecord], bool]
 
 STATE_NAME = "dream.json"
-MISTAKES_NAME = "mistakes.json"
 SERVED_NAME = "dream-served.json"
-READING_GAP = dt.timedelta(hours=1)  # without a page asked for, after which a reading by the assistant is over
-MOST_SERVED = 25  # sessions of one reading: more than a context holds
 FLAG_NAME = ".dream-pending"
 DUE_AFTER = dt.timedelta(hours=24)
 
@@ -38,11 +37,11 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the assistant was given to read: apart from what the run without a model has read."""
+    """What the assistant was given to read: apart from what the run without it has looked at."""
 
-    past: Mapping[str, str] = field(default_factory=dict)  # id -> mark, of sessions that were handed over to their end
+    past: Mapping[str, str] = field(default_factory=dict)  # id -> mark, of sessions behind which a page was asked for
     now: Mapping[str, str] = field(default_factory=dict)  # of the reading under way; its pages stay the same
-    asked: dt.datetime | None = None
+    project: str = ""  # of these
 
 
 class DreamProgress:
@@ -50,7 +49,6 @@ class DreamProgress:
 
     def __init__(self, root: MemoryRoot):
         self._file = root.derived / STATE_NAME
-        self._mistakes = root.derived / MISTAKES_NAME
         self._served = root.derived / SERVED_NAME
         self._records = root.path / "sessions" / "archive" / "sessions"
         self._flag = root.derived / FLAG_NAME
@@ -61,27 +59,29 @@ class DreamProgress:
     def save(self, state: Read) -> None:
         _write(self._file, state)
 
-    def mistakes(self) -> dict[str, tuple[Mistake, ...]]:
-        """The mistakes of every session that was read, by its id."""
-        return _decoded(self._mistakes, dict[str, tuple[Mistake, ...]], {})
+    def serve(self, archive: Archive, project: str, *, is_first: bool, is_wanted: Wanted) -> list[str]:
+        """The sessions of a project that the assistant is to read, the newest first.
 
-    def save_mistakes(self, mistakes: Mapping[str, Sequence[Mistake]]) -> None:
-        _write(self._mistakes, {name: found for name, found in mistakes.items() if found})
-
-    def serve(self, archive: Archive, now: dt.datetime) -> list[str]:
-        """The sessions that the assistant is to read, oldest first: the same ones until its reading is over."""
+        The first page begins a reading of what waits then; on later pages it stays the same.
+        """
         served = _decoded(self._served, Served, Served())
-        if served.asked is None or now - served.asked > READING_GAP or not served.now:
-            waiting = unread(archive, Read(served.past))[:MOST_SERVED]
-            served = replace(served, now={record.session_id: mark_of(record) for record in waiting})
-        _write(self._served, replace(served, asked=now))
+        if is_first or not served.now or served.project != project:
+            waiting = [record for record in unread(archive, Read(served.past)) if is_wanted(record)]
+            fresh = {record.session_id: mark_of(record) for record in reversed(waiting)}
+            served = replace(served, now=fresh, project=project)
+            _write(self._served, served)
         return list(served.now)
 
+    def unserved(self, archive: Archive) -> list[SessionRecord]:
+        """The sessions that no assistant was shown, oldest first."""
+        return unread(archive, Read(_decoded(self._served, Served, Served()).past))
+
     def note_shown(self, session_ids: Collection[str]) -> None:
-        """Notes sessions of the reading under way as read to their end; the next reading leaves them out."""
+        """Notes sessions of the reading under way as read: a page behind them was asked for."""
         served = _decoded(self._served, Served, Served())
         shown = {name: mark for name, mark in served.now.items() if name in session_ids}
-        _write(self._served, replace(served, past={**served.past, **shown}))
+        if not shown.keys() <= served.past.keys():
+            _write(self._served, replace(served, past={**served.past, **shown}))
 
     def forget(self, session_ids: Collection[str]) -> None:
         """Removes everything that was noted of these sessions."""
@@ -91,7 +91,6 @@ class DreamProgress:
 
         state, served = self.read(), _decoded(self._served, Served, Served())
         self.save(replace(state, sessions=left(state.sessions)))
-        self.save_mistakes(left(self.mistakes()))
         _write(self._served, replace(served, past=left(served.past), now=left(served.now)))
 
     @property
@@ -139,12 +138,20 @@ def _decoded(file: Path, kind: type[Known], empty: Known) -> Known:
         return empty
 
 
-def unread(archive: Archive, state: Read) -> list[SessionRecord]:
-    """The archived sessions with something in them that was not read, oldest first."""
-    found = (record for record in archive.records() if state.sessions.get(record.session_id) != mark_of(record))
+def unread(archive: Archive, state: Read, readers: Mapping[str, str] = MappingProxyType({})) -> list[SessionRecord]:
+    """The archived sessions with something in them that was not looked at, oldest first.
+
+    `readers`: who has read each, by its id; a session that was read anew by another is looked at again.
+    """
+    found = (
+        record
+        for record in archive.records()
+        if state.sessions.get(record.session_id) != mark_of(record, readers.get(record.session_id, ""))
+    )
     return sorted(found, key=lambda record: (record.ended, record.session_id))
 
 
-def mark_of(record: SessionRecord) -> str:
-    """What changes when a session grows, and not when its archive is packed anew."""
-    return f"{record.ended}/{sum(len(segment.entries) for segment in record.segments)}"
+def mark_of(record: SessionRecord, reader: str = "") -> str:
+    """What changes when a session grows or is read by another reader, and not when its archive is packed anew."""
+    mark = f"{record.ended}/{sum(len(segment.entries) for segment in record.segments)}"
+    return f"{mark}/{reader}" if reader not in ("", RULES) else mark

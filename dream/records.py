@@ -33,8 +33,11 @@ class Kind(StrEnum):
 
     CORRECTION = "correction"
     PREFERENCE = "preference"
+    RULE = "rule"
     DECISION = "decision"
     FACT = "fact"
+    HABIT = "habit"  # asked for in three or more sessions
+    FINDING = "finding"  # of the assistant, which nobody took back; below what the person said
     LESSON = "lesson"  # the same mistake in two or more sessions
 
 
@@ -168,7 +171,7 @@ class Candidate:
     @property
     def source(self) -> str:
         """Who read the words, and where they are not the person's own, that they agreed to them."""
-        is_agreed = bool(self.quotes) and self.quotes[0].role is Role.ASSISTANT
+        is_agreed = bool(self.quotes) and self.quotes[0].role is Role.ASSISTANT and self.kind is not Kind.FINDING
         return f"{self.extractor}, agreed" if is_agreed else self.extractor
 
 

@@ -7,24 +7,26 @@ evidence; bounded by sessions and seconds. Extraction holds no lock: only queuei
 import datetime as dt
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.quotes import SessionTurns
+from crawler.reading.record import Reading, Request
+from crawler.reading.repeats import habits_among
+from crawler.reading.rules import worded
+from dream.candidates import candidates_in, lessons_among, quotes_of, taken_back
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.extract import Mistake, lessons_from, mistakes_in
 from dream.judge.compare import AGAINST, compare, is_worth_asking, topic_path
 from dream.judge.correction import corrected, only, without, wrong_statement
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
-from dream.progress import DreamProgress, Read, mark_of, unread
+from dream.progress import DreamProgress, mark_of, unread
 from dream.proposals.desk import Offer
 from dream.records import Candidate, Hunk, Kind, Told, Update
-from dream.statements.wording import statement_of
+from dream.statements.dates import absolute
 from dream.subjects.assigning import by_subject
 from dream.topics import Topics, read_topics
 from memory_server.errors import ContentError, Problem
@@ -33,7 +35,7 @@ from memory_server.redaction import Redactor
 logger = logging.getLogger(__name__)
 
 BATCH = 40  # sessions between two savings: a kill repeats at most so many
-Extractor = Callable[[SessionTurns], Sequence[Candidate]]
+Read = Callable[[SessionRecord], Reading]  # the reading of a session as it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class Dream:
         self,
         decisions: Decisions,
         archive: Archive,
-        extractors: Sequence[Extractor],
+        read: Read,
         *,
         now: Callable[[], dt.datetime],
         clock: Callable[[], float],
@@ -85,41 +87,44 @@ class Dream:
     ):
         self._decisions = decisions
         self._archive = archive
-        self._extractors = extractors
+        self._read = read
         self._now = now
         self._clock = clock
         self._evidence = Evidence(archive, home)
         self._redactor = redactor
         self._progress = DreamProgress(decisions.root)
-        self._mistakes: dict[str, tuple[Mistake, ...]] = {}
 
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
         """Reads, queues and offers. `on_session` is told how many sessions are read and how many there are."""
         begun, report = self._clock(), DreamReport()
-        waiting = unread(self._archive, self._progress.read())
+        known = {record.session_id: self._read(record) for record in self._archive.records()}
+        waiting = unread(self._archive, self._progress.read(), {name: one.reader for name, one in known.items()})
         closed = [record for record in waiting if bounds.is_closed(record)][: bounds.max_sessions]
         topics = read_topics(self._decisions.root)
+        every = list(known.values())
+        gone, habits = taken_back(every), habits_among(every)
         with self._gate(topics) as gate:
             updates: list[Update] = []
             done: dict[str, str] = {}
-            self._mistakes = self._progress.mistakes()
             for number, record in enumerate(closed, start=1):
                 if bounds.max_seconds is not None and self._clock() - begun > bounds.max_seconds:
                     break
-                updates += self._updates_of(record.session_id, gate, topics, report)
-                done[record.session_id] = mark_of(record)
+                reading = known[record.session_id]
+                updates += self._updates_of(reading, gate, topics, report, gone, habits)
+                done[record.session_id] = mark_of(record, reading.reader)
                 report.sessions += 1
                 if number % BATCH == 0:
                     self._save(updates, done, topics, report)
                     updates, done = [], {}
                 on_session(number, len(closed))
             if closed:
-                every = [mistake for found in self._mistakes.values() for mistake in found]
-                updates += self._passing(lessons_from(every), gate, topics, report)
+                updates += self._passing(lessons_among(every, gone), gate, topics, report)
             self._save(updates, done, topics, report)
         report.left = len(waiting) - report.sessions
         with self._decisions.locked():
-            report.offer = self._decisions.desk.offer(self._now().date())
+            today = self._now().date()
+            self._decisions.desk.withdraw(quotes_of(every, gone), today)
+            report.offer = self._decisions.desk.offer(today)
         self._note_run()
         report.seconds = self._clock() - begun
         logger.info("%d sessions read, %d hunks found, %.1f s", report.sessions, report.found, report.seconds)
@@ -149,7 +154,7 @@ class Dream:
         """
         told = Told(" ".join(text.split()), self._now())
         candidate = Candidate(
-            statement_of(told.text, told.time),
+            worded(absolute(told.text, told.time)),
             Kind.CORRECTION if wrong else Kind.FACT,
             quotes=(),
             confidence=1.0,
@@ -171,8 +176,9 @@ class Dream:
         others = without(topics, gone) if gone else topics
         with self._gate(others, [told] if told else []) as gate:
             refusals = gate.check(candidate)
-        if refusals:
-            return Suggested(refusals, compare(candidate, others))
+            if refusals:
+                return Suggested(refusals, compare(candidate, others))
+            candidate = gate.noted(candidate)
         if gone:
             return Suggested((), corrected(candidate, gone))
         update = compare(candidate, topics)
@@ -186,16 +192,22 @@ class Dream:
         with closing(Rejections(self._decisions.rejections())) as rejections:
             yield Gate(self._evidence, topics, rejections, self._redactor, told)
 
-    def _updates_of(self, session_id: str, gate: Gate, topics: Topics, report: DreamReport) -> list[Update]:
+    def _updates_of(
+        self,
+        reading: Reading,
+        gate: Gate,
+        topics: Topics,
+        report: DreamReport,
+        gone: Collection[tuple[str, str]],
+        habits: Sequence[Sequence[Request]],
+    ) -> list[Update]:
         """What one session brings; a session that cannot be read is a problem of the report."""
         try:
-            session = self._evidence.session(session_id)
-            candidates = [one for extract in self._extractors for one in extract(session)]
+            session = self._evidence.session(reading.session_id)
         except ContentError as error:
-            report.problems.append(Problem(f"sessions/archive/{session_id}", 1, error.what, error.remedy))
+            report.problems.append(Problem(f"sessions/archive/{reading.session_id}", 1, error.what, error.remedy))
             return []
-        self._mistakes[session_id] = tuple(mistakes_in(session, candidates))
-        return self._passing(candidates, gate, topics, report)
+        return self._passing(list(candidates_in(reading, session, gone=gone, habits=habits)), gate, topics, report)
 
     def _passing(
         self, candidates: Sequence[Candidate], gate: Gate, topics: Topics, report: DreamReport
@@ -208,7 +220,7 @@ class Dream:
             refused.update(str(refusal.reason) for refusal in refusals)
             if refusals:
                 continue
-            update = compare(candidate, topics)
+            update = compare(gate.noted(candidate), topics)
             if is_worth_asking(update):
                 found.append(update)
             else:
@@ -222,10 +234,9 @@ class Dream:
             placed = by_subject(updates, topics, self._decisions.store.hunks())
             report.found += len(self._decisions.desk.add(placed, self._now().date()))
         state = self._progress.read()
-        self._progress.save_mistakes(self._mistakes)
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 
     def _note_run(self) -> None:
         state = self._progress.read()
-        self._progress.save(Read(state.sessions, self._now()))
+        self._progress.save(replace(state, last_run=self._now()))
         self._progress.refresh_flag(self._archive, self._now())

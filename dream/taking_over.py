@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from crawler.instructions import WrittenFile
+from crawler.reading.signs import signs_in
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
 from dream.judge.compare import compare, is_known
@@ -19,7 +20,6 @@ from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.proposals.placing import words_of
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written
-from dream.statements.acts import Act, act_of
 from dream.subjects.assigning import BETWEEN_HEADINGS, by_subject
 from dream.topics import Topics, read_topics, topics_of
 from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
@@ -139,8 +139,8 @@ def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
     lead = passage.lead
     said: list[Passage | Lead] = [passage, lead] if lead else [passage]
     text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
-    act = Act.ASSERTS if file.is_decision else act_of(text)
-    kind = Kind.DECISION if file.is_decision else Kind.PREFERENCE if act is not Act.ASSERTS else Kind.FACT
+    is_rule = any(signs_in(passage.text, "offer", is_persons=True))
+    kind = Kind.DECISION if file.is_decision else Kind.RULE if is_rule else Kind.FACT
     under = f" under {passage.headings[-1]}" if passage.headings else ""
     return Candidate(
         text,

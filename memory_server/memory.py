@@ -46,7 +46,7 @@ from memory_server.lifecycle.findable import losses_of
 from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
-from memory_server.reading import TURNS_READ, Reading, read_lines, read_turns, session_named
+from memory_server.reading import TURNS_READ, SourceText, read_lines, read_turns, session_named
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
@@ -307,7 +307,7 @@ class Memory:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
+    def read(self, name: str, first: int = 1, last: int | None = None) -> SourceText:
         """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one.
 
         Of an archived session, `sessions/archive/<id>`, the lines are its turns.

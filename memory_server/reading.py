@@ -16,7 +16,7 @@ TURNS_READ = 20  # of an archived session, where no end is named
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SourceText:
     """A part of a source as text."""
 
     path: SourcePath
@@ -33,7 +33,7 @@ class Reading:
         return "".join(self.parts)
 
 
-def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
+def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today: dt.date | None = None) -> SourceText:
     """Lines of a source by name or path; without `last` up to its end. One that does not hold on a day is marked so.
 
     Raises ContentError where there is no such source, UsageError where it has no such lines.
@@ -43,12 +43,12 @@ def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today:
 
 def read_source(
     root: MemoryRoot, source: SourceFile, first: int, last: int | None, today: dt.date | None = None
-) -> Reading:
+) -> SourceText:
     """Lines of a source that was found; raises as `read_lines` does."""
     return reading_of(*document_and_text(root, source), first, last, today)
 
 
-def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> Reading:
+def reading_of(document: Document, text: str, first: int, last: int | None, today: dt.date | None = None) -> SourceText:
     """Lines of a document's text. Raises UsageError as `read_lines` does."""
     lines = split_lines(text.removeprefix("\ufeff"))
     count = max(1, len(lines))  # an empty file has one empty line
@@ -60,7 +60,7 @@ def reading_of(document: Document, text: str, first: int, last: int | None, toda
             f"{document.path} has {len(lines)} lines, {asked} was asked for", remedy="Ask for lines that exist"
         )
     outside = document.interval.outside(today) if today else ""
-    return Reading(
+    return SourceText(
         document.path,
         document.layer,
         document.title,
@@ -72,7 +72,7 @@ def reading_of(document: Document, text: str, first: int, last: int | None, toda
     )
 
 
-def read_turns(store: SessionStore, session_id: str, first: int, last: int | None) -> Reading:
+def read_turns(store: SessionStore, session_id: str, first: int, last: int | None) -> SourceText:
     """Turns of an archived session; without `last` some TURNS_READ. Raises as `read_lines` does."""
     if session_id not in store.marks():
         raise ContentError(f"no session {session_id!r} is archived", remedy="Name the path of a raw hit")
@@ -84,7 +84,7 @@ def read_turns(store: SessionStore, session_id: str, first: int, last: int | Non
     shown = session.turns[first - 1 : last]
     parts = tuple(f"[{number}] {turn.who}: {turn.text}\n" for number, turn in enumerate(shown, start=first))
     path, lines = raw_path(session_id), LineRange(first, last)
-    return Reading(path, Layer.RAW, session.title, session.date, lines, len(session.turns), parts)
+    return SourceText(path, Layer.RAW, session.title, session.date, lines, len(session.turns), parts)
 
 
 def session_named(root: MemoryRoot, name: str) -> str:

@@ -35,11 +35,17 @@ MACHINE = (  # no part begins with "-", which ssh would read as an option
     r"((?P<host>[A-Za-z0-9][A-Za-z0-9._-]{0,252})|\[(?P<ipv6>[0-9A-Fa-f:]{2,45})\])(:(?P<port>[0-9]{1,5}))?/?\Z"
 )
 Machines = tuple[Annotated[str, Meta(pattern=MACHINE, description="name=ssh://user@host, or with :port")], ...]
-Who = Literal["deterministic", "model"]
 AGENTS = "codex, gemini, copilot, opencode, cursor"
 Agent = Annotated[str, Meta(pattern=rf"^({AGENTS.replace(', ', '|')})\Z", description=f"one of: {AGENTS}")]
 ChatBackEnd = Literal["", "claude-cli", "anthropic", "openai-url", "trainer"]
-Compressor = Literal["extractive", "claude-cli", "anthropic", "openai-url", "trainer"]
+Reader = Literal["rules", "claude-cli", "anthropic", "openai-url", "trainer"]
+
+
+OLD_NAMES = {
+    f"compressor{rest}": f"reader{rest}" for rest in ("", "_model", "_url", "_key_variable", "_usd_in", "_usd_out")
+}  # of the version before, read for one more
+OLD_VALUES = {"extractive": "rules"}
+WITHOUT_USE = ("recorder", "dream_extractor")  # one reader does what these chose
 
 
 def setting(default: Value, says: str) -> Value:
@@ -117,15 +123,20 @@ class PersonSettings:
     deny_words: tuple[str, ...] = setting((), "masked wherever they occur, whatever their case; `re:...` is a pattern")
     project_aliases: Pairs = setting((), "`old=new`: the identity of a project that stands for another")
     idle_hours: Amount = setting(6.0, "hours without an entry after which a session counts as closed")
-    compressor: Compressor = setting(
-        "extractive",
-        "who writes compressed sessions: extractive, or a model by claude-cli, anthropic, openai-url, trainer",
+    reader: Reader = setting(
+        "rules", "who reads sessions: rules, or a model by claude-cli, anthropic, openai-url, trainer"
     )
-    compressor_model: str = setting("", "model that a paid or local back end is asked for")
-    compressor_url: str = setting("", "address of an OpenAI-compatible service, or a preset: ollama, trainer")
-    compressor_key_variable: str = setting("", "environment variable that holds the service's key")
-    compressor_usd_in: Amount = setting(0.0, "dollars that a million tokens of input cost")
-    compressor_usd_out: Amount = setting(0.0, "dollars that a million tokens of output cost")
+    reader_model: str = setting("", "model that the reader's service is asked for")
+    reader_url: str = setting("", "address of an OpenAI-compatible service, or a preset: ollama, trainer")
+    reader_key_variable: str = setting("", "environment variable that holds the service's key")
+    reader_usd_in: Amount = setting(0.0, "dollars that a million tokens of input cost; 0: a subscription, or your own")
+    reader_usd_out: Amount = setting(0.0, "dollars that a million tokens of output cost")
+    reader_tokens_day: Annotated[int, Meta(ge=0)] = setting(
+        100_000, "tokens that readings by a model may take a day; 0: no limit but that of money"
+    )
+    reader_projects: tuple[str, ...] = setting(
+        (), "projects whose sessions a model may read, by name, folder or pattern; empty: all that are taken in"
+    )
     chat_backend: ChatBackEnd = setting(
         "", "who answers `oneiros chat`: claude-cli, anthropic, openai-url, trainer; empty: nobody, so nothing is sent"
     )
@@ -156,13 +167,6 @@ class PersonSettings:
     )
     dream_at: TimeOfDay = setting(
         "04:30", "time at which the daemon dreams, behind the daily ingest; empty: only at `oneiros dream`"
-    )
-    recorder: Who = setting(
-        "deterministic",
-        "deterministic, or model: the one that `compressor` names types what sessions said, after each turn",
-    )
-    dream_extractor: Who = setting(
-        "deterministic", "deterministic, or model: the one that `compressor` names is asked as well"
     )
     dream_hunks_a_day: Count = setting(
         12, "most hunks that new proposals of one day hold; the rest waits, and all where three times as many are open"
@@ -232,6 +236,8 @@ def checked(values: Mapping[str, object], kind: type[Settings]) -> Settings:
     Raises UsageError, whose text begins with the key, for an unknown key and for a value that does not fit.
     """
     known = {one.name: one for one in inspect.type_info(kind).fields}  # type: ignore[attr-defined]  # of a dataclass
+    if kind is PersonSettings:
+        values = by_their_names(values)
     for key in values:
         if key not in known:
             raise UsageError(f"{key} is no setting here", remedy=f"Remove it; known ones: {', '.join(known)}")
@@ -241,6 +247,13 @@ def checked(values: Mapping[str, object], kind: type[Settings]) -> Settings:
         key = str(error).partition("`$.")[2].partition("`")[0].partition("[")[0]
         shown = repr(values[key])[:100]
         raise UsageError(f"{key} is {shown}", remedy=f"It takes {_described(known[key].type)}") from error
+
+
+def by_their_names(values: Mapping[str, object]) -> dict[str, object]:
+    """The values of a person's settings, those with a name of an older version under the one that they have."""
+    renamed = {OLD_NAMES[key]: OLD_VALUES.get(str(value), value) for key, value in values.items() if key in OLD_NAMES}
+    kept = {key: value for key, value in values.items() if key not in OLD_NAMES and key not in WITHOUT_USE}
+    return {**renamed, **kept}
 
 
 def _described(kind: inspect.Type) -> str:

@@ -24,6 +24,11 @@ def change_setting(file: Path, key: str, value: object, *, follow: bool = False)
     replace_file(file, document.as_string(), follow=follow)
 
 
+def is_set(file: Path, key: str) -> bool:
+    """Whether a settings file gives a key, with whatever value. Raises UsageError for a file that is not valid TOML."""
+    return file.exists() and key in parsed_toml(file.read_bytes().decode("utf-8"), file)
+
+
 def toml_value(value: object) -> str:
     """A value as TOML writes it: strings, numbers, booleans and flat lists of these."""
     found = list(value) if isinstance(value, tuple) else value

@@ -11,7 +11,7 @@ from chat.conversations import Conversations
 from chat.records import BackEnd, BackEndFailed, ChatPrompt, Piece
 from chat.turn import Chat
 from crawler.archived import ArchivedSessions
-from crawler.compress.model.budget import Price
+from crawler.model.budget import Price
 from memory_server.errors import OneirosError, UsageError
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import is_plain_file

@@ -2,30 +2,28 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.model.compressor import PaidModel
+from crawler.reading.record import RULES, Reading
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.extract import Finder
-from dream.extract.model import ModelExtractor
-from dream.extract.scorer import Embed, Scorer, embedder_of, weights
+from dream.judge.gate import is_supported
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
-from dream.run import Bounds, Dream, DreamReport, Extractor
-from memory_server.embedding.engine import Engine
-from memory_server.embedding.onnx_engine import OnnxEngine
-from memory_server.errors import NeedsRepair, UsageError
+from dream.run import Bounds, Dream, DreamReport
+from memory_server.errors import ContentError
 from memory_server.machine.files import replace_file
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
-from memory_server.settings import PersonSettings, read_memory_settings
+from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.settings import archive_of, model_client_of, over_when, spending
+from oneiros.ingest.readings import project_of, readings_of, unread_of
+from oneiros.ingest.settings import archive_of, over_when
 from oneiros.opening import open_memory
 
 LEVEL_SECONDS = 30.0  # how long a decision waits until it can be searched for
@@ -41,7 +39,9 @@ def decisions_on(
     root: MemoryRoot, person: PersonSettings, level: Callable[[], None] = lambda: None, home: Path | None = None
 ) -> Decisions:
     """The decisions on a memory, whose quotes are looked up in its archive and in the person's files."""
-    return Decisions(root, person, now, is_true=Evidence(archive_of(root), home or Path.home()).resolve, level=level)
+    evidence = Evidence(archive_of(root), home or Path.home())
+    supports = partial(is_supported, evidence=evidence)
+    return Decisions(root, person, now, is_true=evidence.resolve, supports=supports, level=level)
 
 
 def dream_once(
@@ -52,26 +52,22 @@ def dream_once(
     max_seconds: float | None = None,
     with_open: bool = False,
     on_session: Callable[[int, int], None] = lambda *_: None,
-    engine: Callable[[], Engine] | None = None,
 ) -> DreamReport:
-    """Reads what is unread and proposes. `with_open`: sessions that are still going on, too; `engine`: the memory's
-    model, where it is loaded already.
-    """
+    """Looks at what was read since and proposes. `with_open`: sessions that are still going on, too."""
     is_over = over_when(environment, decisions.root)
 
     def is_closed(record: SessionRecord) -> bool:
         return with_open or is_over(record.session_id)
 
-    dream = dream_on(environment, decisions, extractor_of(environment, decisions.root, engine))
-    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+    return dream_on(environment, decisions).run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
-def dream_on(environment: Environment, decisions: Decisions, *extractors: Extractor) -> Dream:
-    """A dream over the archive of a memory, whose decisions these are."""
+def dream_on(environment: Environment, decisions: Decisions) -> Dream:
+    """A dream over the readings of a memory, whose decisions these are."""
     return Dream(
         decisions,
         archive_of(decisions.root),
-        extractors,
+        partial(reading_of, decisions.root),
         now=now,
         clock=time.monotonic,
         redactor=Redactor(environment.person.deny_words),
@@ -79,24 +75,15 @@ def dream_on(environment: Environment, decisions: Decisions, *extractors: Extrac
     )
 
 
-def extractor_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Extractor:
-    """The extractor of the settings; a model is asked within the same budget as for compression."""
-    find = Finder(Scorer(embed_of(environment, root, engine)))
-    if environment.person.dream_extractor == "deterministic":
-        return find
-    if environment.person.compressor == "extractive":
-        raise UsageError("dream_extractor asks a model, and the settings name none", remedy="Set compressor to one")
-    client, budget = model_client_of(environment, root), spending(environment, root, now())
-    return ModelExtractor(PaidModel(client, budget, pause=time.sleep), find)
-
-
-def embed_of(environment: Environment, root: MemoryRoot, engine: Callable[[], Engine] | None = None) -> Embed | None:
-    """The vectors of the memory's model, loaded when first asked for; None where the scorer does not know it."""
+def reading_of(root: MemoryRoot, record: SessionRecord) -> Reading:
+    """The reading of a session as it stands: the kept one, else one by rules, which is not kept."""
+    archive, kept = archive_of(root), readings_of(root).of(record.session_id)
+    if kept is not None and kept.mark == archive.digest(record.session_id):
+        return kept
     try:
-        files = environment.catalogue.find(read_memory_settings(root.settings).model)
-    except NeedsRepair:
-        return None
-    return embedder_of(engine or (lambda: OnnxEngine(files))) if files.card.name == weights().model else None
+        return unread_of(archive, readings_of(root), record).plain
+    except ContentError:  # a damaged archive: the dream names it when it looks at the session
+        return Reading(record.session_id, "", RULES, 0, project_of(record))
 
 
 def review_of(memory: Memory) -> Review:

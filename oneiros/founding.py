@@ -15,7 +15,9 @@ from memory_server.settings_file import change_setting
 EXAMPLE = Path(__file__).parent / "example_memory"  # in an installed wheel
 EXAMPLE_IN_CHECKOUT = Path(__file__).parent.parent / "memory"
 
-DERIVED_IGNORED = "# derived or machine-local: deleted and rebuilt at any time\n.oneiros/\nsessions/archive/\n"
+DERIVED_IGNORED = (
+    "# derived or machine-local: deleted and rebuilt at any time\n.oneiros/\nsessions/archive/\nsessions/readings/\n"
+)
 PRIVATE_IGNORED = "# conversations stay on this machine\nsessions/\nepisodes/\nproposals/\nreports/\n.blackboard/\n"
 
 

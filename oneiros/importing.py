@@ -13,14 +13,18 @@ from crawler.foreign_stores import pages_of
 from crawler.instructions import InstructionReader, Instructions, folders_of
 from dream.evidence import Evidence
 from dream.taking_over import TakenOver, Takeover
-from memory_server.errors import UsageError
+from dream.written.duplicates import Embed, embedder_of
+from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.errors import NeedsRepair, UsageError
 from memory_server.machine.files import replace_file
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
-from oneiros.dreaming import bring_level, decisions_of, embed_of
+from memory_server.settings import read_memory_settings
+from oneiros.dreaming import bring_level, decisions_of
 from oneiros.environment import Environment, now
 from oneiros.ingest.settings import archive_of
 
+MEASURED = "all-MiniLM-L6-v2"  # the model whose cosines tell what says the same; see RESULTS.md
 DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
@@ -60,6 +64,15 @@ def import_files(environment: Environment, paths: Sequence[Path], *, with_others
     for path in databases:
         references += _as_references(environment, decisions.root, environment.working_folder / path, dry=dry)
     return Imported(reader.found, taken, references, time.monotonic() - begun)
+
+
+def embed_of(environment: Environment, root: MemoryRoot) -> Embed | None:
+    """The vectors of the memory's model, loaded when first asked for; None where it is not the measured one."""
+    try:
+        files = environment.catalogue.find(read_memory_settings(root.settings).model)
+    except NeedsRepair:
+        return None
+    return embedder_of(lambda: OnnxEngine(files)) if files.card.name == MEASURED else None
 
 
 def read_known(environment: Environment, root: MemoryRoot, reader: InstructionReader) -> None:

@@ -13,7 +13,7 @@ from fastapi.responses import HTMLResponse
 from crawler.archive.store import SessionRecord
 from crawler.compress.levels import Depth, digest_sections
 from crawler.facts import arguments_of
-from crawler.outcome import Outcome, outcomes_of
+from crawler.outcome import TurnOutcome, outcomes_of
 from crawler.transcripts.turns import Role, Turn
 from dream.records import Hunk
 from memory_server.document import SourcePath
@@ -59,7 +59,7 @@ class NumberedTurn:
 
     number: int  # counted from 1
     turn: Turn
-    outcome: Outcome | None
+    outcome: TurnOutcome | None
     call: str  # what a tool was called with, in a line
 
 

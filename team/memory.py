@@ -12,7 +12,7 @@ from memory_server.errors import UsageError
 from memory_server.language.words import WORDS, Stemmer
 from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, TopicHead, as_document, by_name, topic_name
-from memory_server.reading import Reading, reading_of
+from memory_server.reading import SourceText, reading_of
 from memory_server.search.pipeline import Pipeline
 from memory_server.search.question import Question
 from team.engine.database import Database
@@ -40,7 +40,7 @@ class TeamAnswer:
 class TeamReading:
     """Lines of a file of the memory, as the commit has them."""
 
-    reading: Reading
+    reading: SourceText
     commit: str
 
 

@@ -6,20 +6,25 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
 from crawler.archive.append import Ingester
-from crawler.archive.store import Archive
+from crawler.archive.store import Archive, SessionRecord
+from crawler.facts import facts_of
 from crawler.quotes import Quote, SessionTurns
+from crawler.reading.quoting import located
+from crawler.reading.record import Line, LineKind, Reading
+from crawler.reading.rules import read_by_rules, worded
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.turns import Turn
 from dream.decisions.accept import Decisions
 from dream.decisions.journal import Plan
 from dream.evidence import Evidence
-from dream.extract import find_candidates
+from dream.judge.gate import is_supported
 from dream.records import Candidate, Hunk, State, Update
 from dream.run import Bounds, Dream
 from memory_server.redaction import Redactor
@@ -31,8 +36,8 @@ from tests.memories import new_root, write_topic
 ROOT = Path(__file__).parent.parent
 HEADING = "## The files that a line of a transcript passes"
 OURS = tuple(f"{ROOT}/{package}/" for package in ("oneiros", "chat", "memory_server", "crawler", "dream"))
-MOST_FILES = 53  # one more rather than one of 650 lines that plans and decides
-KINDS = Entry | Turn | SessionTurns | Quote | Candidate | Update | Hunk | Plan
+MOST_FILES = 59  # a session is read once for all that uses it: title, requests and failures pass the words too
+KINDS = Entry | Turn | SessionTurns | Quote | Line | Candidate | Update | Hunk | Plan
 NOW = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 RULE = "From now on always run the database migrations before deploying the billing service."
 MOVED = "No, actually the mail relay listens on port 2526."
@@ -76,13 +81,24 @@ def test_a_line_passes_no_file_but_those_that_are_listed(tmp_path: Path, line: s
     write_topic(root, "mail", "# Mail relay\n\nThe mail relay listens on port 2525.\n")
     transcript = write_transcript(tmp_path / "transcripts", *SAID[line])
     archive = Archive(root.path / "sessions" / "archive")
+    evidence = Evidence(archive)
+
+    def read(record: SessionRecord) -> Reading:
+        """By rules the rule; the two others as a model would."""
+        turns, name = list(archive.turns(record.session_id)), record.session_id
+        session = evidence.session(name)
+        if line == RULE:
+            return read_by_rules(session, turns, facts_of(turns), "")
+        quote = located(session, "", line)
+        assert quote is not None
+        return Reading(name, "", "scripted", 1, session.project, lines=(Line(LineKind.FACT, worded(line), (quote,)),))
 
     with passed(line[10:-1]) as found:
         with Ingester(settings_in(root.path)) as ingester:
             ingester.ingest([transcript])
-        decisions = Decisions(root, PersonSettings(), lambda: NOW, is_true=Evidence(archive).resolve)
-        extractors, redactor = (find_candidates,), Redactor(())
-        dream = Dream(decisions, archive, extractors, now=lambda: NOW, clock=time.monotonic, redactor=redactor)
+        supports = partial(is_supported, evidence=evidence)
+        decisions = Decisions(root, PersonSettings(), lambda: NOW, is_true=evidence.resolve, supports=supports)
+        dream = Dream(decisions, archive, read, now=lambda: NOW, clock=time.monotonic, redactor=Redactor(()))
         dream.run(Bounds())
         [hunk] = [hunk for hunk in decisions.store.hunks() if line[20:-1] in hunk.text]
         done = decisions.accept(hunk.id, PERSON)

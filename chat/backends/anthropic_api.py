@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat.records import BackEndFailed, ChatPrompt, Cited, Piece, ShownPassage, Usage
-from crawler.compress.model.budget import Price
+from crawler.model.budget import Price
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from chat.context import question_text, system_text
 from chat.records import BackEndFailed, ChatPrompt, Piece, Usage
-from crawler.compress.model.budget import Price
-from crawler.compress.model.claude_cli import RECURSION_GUARD
+from crawler.model.budget import Price
+from crawler.model.claude_cli import RECURSION_GUARD
 
 ALONE = (
     "-p --output-format stream-json --verbose --include-partial-messages --no-session-persistence --strict-mcp-config"

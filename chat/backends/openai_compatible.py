@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from chat.context import question_text, system_text
 from chat.records import BackEndFailed, ChatPrompt, Piece, Usage
-from crawler.compress.model.budget import Price
-from crawler.compress.model.openai_url import PRESETS
+from crawler.model.budget import Price
+from crawler.model.openai_url import PRESETS
 
 CONNECT_SECONDS, SILENT_SECONDS = 10.0, 120.0  # a small machine reads a long prompt for a while
 END = "[DONE]"

@@ -8,7 +8,7 @@ from chat.backends.anthropic_api import AnthropicBackEnd
 from chat.backends.claude_cli import ClaudeCliBackEnd
 from chat.backends.openai_compatible import OpenAIBackEnd
 from chat.records import BackEnd
-from crawler.compress.model.budget import Price
+from crawler.model.budget import Price
 
 
 @dataclass(frozen=True, slots=True)

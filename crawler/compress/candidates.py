@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
 from crawler.facts import ASKING_TOOL, EDITORS, SessionFacts, arguments_of, relative
+from crawler.reading.signs import bears, signs_in
 from crawler.tasks import TASK_TOOLS, listed, tasks_of
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from memory_server.language.sentences import sentences_in, without_markup
+from memory_server.language.sentences import clip, sentences_in, without_markup
 
 
 class SectionName(StrEnum):
@@ -44,58 +46,15 @@ class DigestCandidate:
 MIN_CHARS, MAX_CHARS = 24, 240
 MAX_SENTENCES = 60  # of one turn: a pasted document must not crowd out the conversation
 
-NARRATION = re.compile(
-    (
-        r"^(?:now |ok(?:ay)?,? |good[,.!]? |great[,.!]? |perfect[,.!]? |excellent[,.!]? )*(?:let me|let's"
-        r"|i'll|i will|i need to|i'm going to|i should|i can see|looking at|now i|next,? i)\b"
-    ),
-    re.IGNORECASE,
-)
-DECISION = re.compile(
-    (
-        r"\b(?:decid\w+|chose|choos\w+|instead of|rather than|because|so that|switch(?:ed|ing) to|approach"
-        r"|trade-?offs?|prefer\w*|opt(?:ed|ing)? (?:for|to)|root cause|the (?:issue|problem|bug|reason|cause"
-        r"|fix) (?:is|was)|should (?:be|use|not)|must|always|never|agreed)\b"
-    ),
-    re.IGNORECASE,
-)
-REASON = re.compile(
-    (
-        r"\b(?:root cause|turn(?:s|ed) out|caused by|the (?:real |actual )?(?:problem|issue|bug|reason|cause|fix)"
-        r" (?:is|was)|instead of|rather than|no longer|chose|decided|switched to)\b"
-    ),
-    re.IGNORECASE,
-)
-SUPERSEDED = re.compile(
-    (
-        r"\b(?:no longer|revert\w*|replaced|abandon\w*|rolled? back|did(?: not|n't) work|superseded"
-        r"|deprecat\w+|was wrong)\b"
-    ),
-    re.IGNORECASE,
-)
-OPEN = re.compile(
-    (
-        r"\b(?:todo|remaining|still needs?|next steps?|follow-?ups?|not yet|deferred|pending|left to do"
-        r"|later phase|known issues?|manual(?:ly)? test)\b"
-    ),
-    re.IGNORECASE,
-)
-ERROR = re.compile(
-    r"\b(?:error|fail(?:ed|s|ure|ing)?|exception|crash\w*|broken|bug|regression|timed? ?out)\b", re.IGNORECASE
-)
-ERROR_LINE = re.compile(
-    r"(?:error|exception|fail(?:ed|ure)|cannot|not found|denied|undefined|refused|panic|fatal|✗|×)", re.IGNORECASE
-)
+SECTIONS = {
+    "open": SectionName.OPEN,
+    "superseded": SectionName.SUPERSEDED,
+    "decision": SectionName.DECISIONS,
+    "error": SectionName.ERRORS,
+}  # by the kind of the sign that puts a sentence there
 TITLED = re.compile(r"--title[ =](?:\"([^\"]+)\"|'([^']+)')")
 AGENT_TOOLS = ("Task", "Agent")
-COMMAND_CHARS = 100
 ERROR_CHARS = 140
-FOLDER = re.compile(r"^cd [^&;\n]*(?:&&|;)\s*")
-FILTERS = re.compile(r"\s*<<.*|\s*2>(?:&1|\s*/dev/null)|\s*\|\s*(?:head|tail|grep|tee|jq)\b[^\n]*")
-READING = frozenset(
-    "awk cat echo find git grep head ls pwd rg sed sleep tail tree wc which".split()
-)  # no way of working
-REFUSED = re.compile(r"The user doesn't want|<tool_use_error>|Sibling tool call")
 CHOICE_WEIGHT = 1.6
 REASON_WEIGHT = 2.0
 
@@ -136,24 +95,17 @@ def _sentences_of(turn: Turn, *, weight: float) -> Iterator[DigestCandidate]:
     for sentence in list(sentences_in(turn.text))[:MAX_SENTENCES]:
         if len(sentence) < MIN_CHARS:
             continue
-        factor = 0.45 if NARRATION.match(sentence) else 1.0
+        factor = 0.45 if bears(sentence, "narrates") else 1.0
         section = SectionName.SUPERSEDED if not turn.is_live else section_of(sentence, SectionName.WORK)
-        if REASON.search(sentence):
+        if bears(sentence, "gives a reason"):
             factor *= REASON_WEIGHT
         yield DigestCandidate(section, clip(sentence, MAX_CHARS), turn.entries, weight=weight * factor)
 
 
 def section_of(sentence: str, otherwise: SectionName) -> SectionName:
     """The section that a sentence's own words put it in."""
-    if OPEN.search(sentence):
-        return SectionName.OPEN
-    if SUPERSEDED.search(sentence):
-        return SectionName.SUPERSEDED
-    if DECISION.search(sentence):
-        return SectionName.DECISIONS
-    if ERROR.search(sentence):
-        return SectionName.ERRORS
-    return otherwise
+    kinds = (sign.kind for sign, _ in signs_in(sentence, "digest", is_persons=True))
+    return next((SECTIONS[kind] for kind in kinds if kind in SECTIONS), otherwise)
 
 
 def _asked_of_tool(turn: Turn, cwd: str) -> Iterator[DigestCandidate]:
@@ -216,44 +168,6 @@ def _errors(turns: Sequence[Turn], cwd: str) -> Iterator[DigestCandidate]:
         yield DigestCandidate(SectionName.ERRORS, line, entries, names=names)
 
 
-def worked_in_other_words(turns: Sequence[Turn]) -> dict[int, Turn]:
-    """Of commands that failed, by their place, the next of the same program, where it is another and succeeded."""
-    failed: dict[str, int] = {}
-    found: dict[int, Turn] = {}
-    for place, turn in enumerate(turns):
-        program = program_of(turn)
-        if not program or program.split()[0] in READING:
-            continue
-        before = failed.pop(program, None)
-        if turn.is_error and not REFUSED.match(turn.text):
-            failed[program] = place
-        elif before is not None and not turn.is_error and command_of(turn) != command_of(turns[before]):
-            found[before] = turn
-    return found
-
-
-def fix_after(turns: Sequence[Turn], place: int) -> Turn | None:
-    """What made the failed call at `place` good: the next edit, or the next call of the same tool that succeeds."""
-    failed = turns[place]
-    for turn in turns[place + 1 : place + 25]:
-        if (turn.tool in EDITORS and not turn.is_error) or (turn.tool == failed.tool and not turn.is_error):
-            return turn
-    return None
-
-
-def command_of(turn: Turn) -> str:
-    """A shell command as one would type it again: its first line, without the folder before and the filters behind."""
-    command = arguments_of(turn).get("command")
-    if not isinstance(command, str):
-        return ""
-    return clip(without_markup(FILTERS.sub("", FOLDER.sub("", command.strip()).partition("\n")[0])), COMMAND_CHARS)
-
-
-def program_of(turn: Turn) -> str:
-    """A program with its sub-command: what a command that failed and the one that worked have in common."""
-    return " ".join([word for word in command_of(turn).split() if "=" not in word][:2])
-
-
 def _called(turn: Turn, cwd: str) -> str:
     arguments = arguments_of(turn)
     for key in ("file_path", "notebook_path", "path"):
@@ -261,12 +175,6 @@ def _called(turn: Turn, cwd: str) -> str:
             return f"{turn.tool} {relative(arguments[key], cwd)}"
     command = command_of(turn)
     return f"`{command}`" if command else turn.tool or "the call"
-
-
-def error_line(text: str) -> str:
-    """The line of a failed call's output that says what went wrong."""
-    lines = [without_markup(line) for line in text.splitlines() if len(line.strip()) > 8]
-    return next((line for line in lines if ERROR_LINE.search(line)), lines[0] if lines else "")
 
 
 def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
@@ -277,10 +185,3 @@ def _identifiers(facts: SessionFacts) -> Iterator[DigestCandidate]:
         entries = tuple(dict.fromkeys(touched.entries[0] for touched in group))
         text = "Files: " + ", ".join(touched.path for touched in group)
         yield DigestCandidate(SectionName.IDENTIFIERS, clip(text, 320), entries, weight=1.3 if start == 0 else 1.0)
-
-
-def clip(text: str, max_chars: int) -> str:
-    """The text, cut at a word where it is longer."""
-    if len(text) <= max_chars:
-        return text
-    return text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

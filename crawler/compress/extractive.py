@@ -1,26 +1,26 @@
-"""The compressor that needs nothing: no model, no network, the same text for the same session every time.
+"""The digest of a session: what its reader noted, and lines that are taken from it.
 
-It quotes: each statement is a sentence that somebody said, what a tool was asked for, or what it answered. What makes
-the digest is which of them fit (`selection.py`). The share of the session that it may take is set so that a digest is
-found by the words of what was done, not only by those of its goal.
+The same text for the same session and reading every time. It quotes: each statement is a sentence that somebody said,
+what a tool was asked for, or what it answered. What makes the digest is which of them fit (`selection.py`). The share
+of the session that it may take is set so that a digest is found by the words of what was done, not only of its goal.
 """
 
 from collections.abc import Sequence
 
 from crawler.archive.store import SessionRecord
-from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of, clip
+from crawler.compress.candidates import DigestCandidate, SectionName, candidates_of
 from crawler.compress.duties import MAX_CITED, duties_of
 from crawler.compress.selection import choose, cost_of
-from crawler.compress.titles import title_of
 from crawler.facts import SessionFacts
-from crawler.transcripts.entry import PartKind
+from crawler.reading.record import Reading
 from crawler.transcripts.turns import Role, Turn
+from memory_server.language.sentences import clip
 from memory_server.layers.sessions import CompressedSession, Section, Statement
 
+COMPRESSOR = "extractive"  # the name that files carry of sessions read by rules
 SHARE = 0.038  # of the session's characters; 2 to 4 % is asked for
 MIN_CHARS = 1_000  # of a short session's digest
 MAX_CHARS = 28_000  # a digest must be readable in one go
-GIVEN_UP = ("never mind", "forget it", "nevermind", "abandon", "scrap this", "drop this", "let's stop")
 
 
 def chars_for(facts: SessionFacts) -> int:
@@ -28,22 +28,21 @@ def chars_for(facts: SessionFacts) -> int:
     return int(min(max(facts.chars * SHARE, MIN_CHARS), MAX_CHARS))
 
 
-def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord) -> CompressedSession:
-    """A digest of a session whose lines are taken from it."""
+def digest(turns: Sequence[Turn], facts: SessionFacts, record: SessionRecord, reading: Reading) -> CompressedSession:
+    """The compressed session. `reading`: with those lines alone that may stand in a memory."""
     max_chars = chars_for(facts)
     refs = EntryRefs(entry for turn in turns for entry in turn.entries)
     # what a person said has lines of its own, with what came of it
     candidates = [one for one in candidates_of(turns, facts) if one.section is not SectionName.EXCHANGES]
-    fixed = duties_of(turns, facts, candidates, max_chars=max_chars)
+    fixed = duties_of(turns, facts, candidates, reading, max_chars=max_chars)
     speech = [turn.text for turn in turns if turn.role is not Role.TOOL] + [c.text for c in candidates]
     picked = choose(
         candidates, speech, max_chars=max(0, max_chars - sum(map(cost_of, fixed))), covered=[c.text for c in fixed]
     )
-    title = title_of(turns, facts)
     return CompressedSession(
         session_id=record.session_id,
-        title=title,
-        summary=summary_of(title, fixed),
+        title=reading.title,
+        summary=summary_of(reading.title, fixed),
         sections=tuple(sections_from([*fixed, *picked.chosen], refs)),
         project=record.project,
         cwd=facts.cwd,
@@ -56,8 +55,9 @@ def compress_extractively(turns: Sequence[Turn], facts: SessionFacts, record: Se
         tools=facts.tools,
         files_touched=tuple(touched.path for touched in facts.touched),
         commits=tuple(f"{commit.hash} {commit.subject}" for commit in facts.commits),
-        outcome=outcome_of(turns, facts),
+        outcome=str(reading.outcome),
         importance=importance_of(facts),
+        compressor=COMPRESSOR if not reading.is_by_model else reading.reader,
     )
 
 
@@ -96,21 +96,6 @@ def sections_from(candidates: Sequence[DigestCandidate], refs: EntryRefs) -> lis
         if statements:
             sections.append(Section(str(name), tuple(dict.fromkeys(statements))))
     return sections
-
-
-def outcome_of(turns: Sequence[Turn], facts: SessionFacts) -> str:
-    """How a session ended, as far as deeds tell: `shipped` only with a commit, `unknown` rather than a guess."""
-    spoken = [turn for turn in turns if turn.role is Role.PERSON and turn.is_live]
-    last_words = spoken[-1].text.lower() if spoken else ""
-    if any(sign in last_words for sign in GIVEN_UP):
-        return "abandoned"
-    live = [turn for turn in turns if turn.is_live and turn.kind is not PartKind.TITLE]
-    was_stopped = bool(live) and live[-1].kind is PartKind.INTERRUPTION
-    if facts.commits:
-        return "partial" if was_stopped else "shipped"
-    if was_stopped:
-        return "abandoned" if not facts.touched else "partial"
-    return "partial" if facts.touched and live and live[-1].role is Role.TOOL else "unknown"
 
 
 def importance_of(facts: SessionFacts) -> float:

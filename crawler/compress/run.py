@@ -1,4 +1,4 @@
-"""Writes the compressed file of each closed session that does not have its newest one yet.
+"""Reads each closed session by rules, and writes its compressed file where it does not have its newest one yet.
 
 A file is never edited: a session that was resumed gets the next revision, which names the one it supersedes. A kill
 leaves the old files and at most a temporary one, and running again ends the same.
@@ -12,11 +12,16 @@ from pathlib import Path
 
 from crawler.archive.store import Archive
 from crawler.closed import IDLE_HOURS, LiveMarker, ProcessStart, is_closed, process_start
-from crawler.compress.backends import Compressor
+from crawler.compress.extractive import digest
 from crawler.facts import count_tokens, facts_of
+from crawler.quotes import session_turns
+from crawler.reading.lines import proved
+from crawler.reading.record import Reading
+from crawler.reading.rules import read_by_rules
+from crawler.reading.store import Readings
 from crawler.transcripts.turns import Role
 from memory_server.errors import ContentError, Problem
-from memory_server.layers.sessions import CompressedSession, newest_files, read_session, write_session
+from memory_server.layers.sessions import CompressedSession, newest_files, project_name, read_session, write_session
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +35,6 @@ class CompressReport:
     unchanged: int = 0
     open: int = 0
     empty: int = 0
-    fallbacks: int = 0  # written by the extractive back end in place of another
     problems: list[Problem] = field(default_factory=list)  # sessions whose archive cannot be read
 
 
@@ -59,13 +63,13 @@ class ClosedWhen:
 def compress_closed(
     archive: Archive,
     folder: Path,
-    compressor: Compressor,
+    readings: Readings,
     closed_when: ClosedWhen,
     *,
     session_ids: Iterable[str] | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> CompressReport:
-    """Compresses every closed session into `folder` (`sessions/compressed` of a memory root).
+    """Compresses every closed session into `folder` (`sessions/compressed` of a memory root), by its reading.
 
     `progress` is told the session, how many are done and how many there are.
     """
@@ -75,7 +79,7 @@ def compress_closed(
     for done, session_id in enumerate(wanted, start=1):
         try:
             if closed_when.holds_for(session_id, last_written(archive, session_id)):
-                _compress(archive, folder, compressor, session_id, newest.get(session_id), report)
+                _compress(archive, folder, readings, session_id, newest.get(session_id), report)
             else:
                 report.open += 1
         except ContentError as error:
@@ -88,30 +92,49 @@ def compress_closed(
 
 
 def _compress(
-    archive: Archive, folder: Path, compressor: Compressor, session_id: str, old: Path | None, report: CompressReport
+    archive: Archive, folder: Path, readings: Readings, session_id: str, old: Path | None, report: CompressReport
 ) -> None:
     source_hash = archive.digest(session_id)
     before = read_session(old) if old else None
-    if before and before.source_hash == source_hash:
+    reading = readings.of(session_id)
+    is_read = reading is not None and reading.mark == source_hash
+    is_told = before is not None and before.source_hash == source_hash
+    if is_told and before and reading and is_read and is_by(before, reading):
         report.unchanged += 1
         return
-    session = digest_of(archive, session_id, compressor)
+    session = digest_of(archive, session_id, readings)
     if session is None:
         report.empty += 1
+        return
+    if is_told and not is_read:  # by a version without readings: this one is made, and the file tells no more by it
+        report.unchanged += 1
         return
     if before and old:
         session = replace(session, revision=before.revision + 1, supersedes=old.name)
     report.written.append(write_session(folder, replace(session, source_hash=source_hash)))
     report.session_ids.append(session_id)
-    report.fallbacks += bool(session.fallback)
 
 
-def digest_of(archive: Archive, session_id: str, compressor: Compressor) -> CompressedSession | None:
-    """The compressed session, unwritten; None where neither a person nor the assistant said anything."""
+def is_by(session: CompressedSession, reading: Reading) -> bool:
+    """Whether a compressed file tells what this reader noted; rules note nothing that takes the place of a model's."""
+    return not reading.is_by_model or session.compressor == reading.reader
+
+
+def digest_of(archive: Archive, session_id: str, readings: Readings) -> CompressedSession | None:
+    """The compressed session, unwritten; None where neither a person nor the assistant said anything.
+
+    What nobody has read in its present state is read by rules, and the reading kept.
+    """
     turns = list(archive.turns(session_id))
     if not any(turn.role in (Role.PERSON, Role.ASSISTANT) for turn in turns):
         return None
-    session = compressor.compress(turns, facts_of(turns), archive.record(session_id))
+    record, facts, mark = archive.record(session_id), facts_of(turns), archive.digest(session_id)
+    said = session_turns(session_id, project_name(record.project or record.cwd), turns)
+    reading = readings.of(session_id)
+    if reading is None or reading.mark != mark:
+        reading = read_by_rules(said, turns, facts, mark)
+        readings.save(reading)
+    session = digest(turns, facts, record, proved(reading, said))
     return replace(session, tokens=session_tokens(archive, session_id))
 
 

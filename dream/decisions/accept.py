@@ -23,13 +23,13 @@ from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository, find_repository
 from dream.decisions.skills import put_skill, require_place, require_untouched, take_skill
 from dream.decisions.unsigned import UnsignedDecisions
-from dream.judge.gate import beyond_quote, is_chained, is_deceptive
+from dream.judge.gate import is_deceptive
 from dream.progress import DreamProgress
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk
 from dream.proposals.skill import forget_drafts, name_of, skill_text
 from dream.proposals.store import Approval, Event, FileChange, ProposalStore
-from dream.records import Habit, Hunk, Rejection, State, Words, hash_of, identity_of
+from dream.records import Candidate, Habit, Hunk, Rejection, State, Words, hash_of, identity_of
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.machine.files import make_folder
 from memory_server.redaction import Redactor
@@ -90,8 +90,9 @@ class Arranged:
 class Decisions:
     """The decisions on one memory root.
 
-    `is_true` says whether evidence is found as it stands: what lies in `proposals/` may have been altered by whoever
-    can write there. `level` brings the indices level with the disk; it is called after each decision.
+    `is_true` says whether evidence is found as it stands, `supports` whether a statement says no more than it: what
+    lies in `proposals/` may have been altered by whoever can write there. `level` brings the indices level with the
+    disk; it is called after each decision.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Decisions:
         now: Callable[[], dt.datetime],
         *,
         is_true: Callable[[Words], bool],
+        supports: Callable[[Candidate], bool] = lambda _: True,
         level: Callable[[], None] = lambda: None,
     ):
         self.root = root
@@ -108,6 +110,7 @@ class Decisions:
         limits = {"day_hunks": person.dream_hunks_a_day, "expiry_days": person.dream_expiry_days}
         self.desk = ProposalDesk(root, self.store, **limits)
         self._person = person
+        self._supports = supports
         self._log = DecisionLog(self.store, person.signing_key, now)
         self._redactor = Redactor(person.deny_words)
         self.now = now
@@ -190,7 +193,7 @@ class Decisions:
             faults.append("its file does not hold these words any more" if candidate.given else lost)
         if hunk.id != identity_of(candidate.evidence, hunk.target):
             faults.append("its id is not that of its evidence and target")
-        if hunk.text != candidate.text.strip() or beyond_quote(candidate):
+        if hunk.text != candidate.text.strip() or not self._supports(candidate):
             faults.append("its statement is not what its quote says")
         if candidate.metadata.fault:
             faults.append(f"its metadata is none: {candidate.metadata.fault}")
@@ -481,8 +484,8 @@ def checked_wording(text: str, redactor: Redactor) -> str:
         raise ContentError(f"the wording has {len(text)} characters", remedy=f"Write 1 to {MAX_TEXT_CHARS}")
     if is_deceptive(text):
         raise ContentError("the wording holds characters that a reader cannot see or tell apart", remedy="Retype it")
-    if "\n" in text or is_chained(text):
-        raise ContentError("the wording makes more than one statement", remedy="Write one, in one sentence on one line")
+    if "\n" in text:
+        raise ContentError("the wording has several lines", remedy="Write it on one line")
     if redactor.redact(text).text != text:
         raise ContentError("the wording holds a secret", remedy="Say where the secret is kept instead")
     return text

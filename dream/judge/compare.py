@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from crawler.reading.record import RULES
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
 from dream.records import Candidate, Kind, Place, Relation, Update
 from dream.statements.reading import StatementReading, read_statement
@@ -19,6 +20,7 @@ from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words, rarity_in
 
 CONTRADICTS_FROM = 0.5  # of 1; the weights were shifted so, see benchmarks/RESULTS.md for the curve
+SAME_SUBJECT = 0.8  # of 1, from which rules alone offer a replacement
 KNOWN_FROM = 0.8  # share of a statement's telling words that one statement of a topic must hold
 EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
@@ -62,7 +64,11 @@ def compare(candidate: Candidate, topics: Topics) -> Update:
     if known:
         return _update(candidate, Relation.KNOWN, known, topics)
     against = strongest(matches)
-    if against and against.contradiction >= CONTRADICTS_FROM:
+    if (
+        against
+        and against.contradiction >= CONTRADICTS_FROM
+        and (candidate.extractor != RULES or against.alike >= SAME_SUBJECT)
+    ):
         return _update(candidate, _relation_against(candidate, against), against, topics)
     nearest = max(matches, key=lambda match: match.alike, default=None)
     if nearest and nearest.alike >= EXTENDS_FROM:
@@ -125,7 +131,7 @@ def _relation_against(candidate: Candidate, match: Match) -> Relation:
     words = " ".join([*(quote.text for quote in candidate.quotes), candidate.text])
     if CHANGE.search(words) or candidate.kind is Kind.CORRECTION:
         return Relation.SUPERSEDES
-    decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE)
+    decides = candidate.kind in (Kind.DECISION, Kind.PREFERENCE, Kind.RULE)
     is_old = bool(said and written and said - written > dt.timedelta(days=DRIFT_DAYS))
     is_drift = decides and is_old and not REASON.search(words)
     return Relation.DRIFT if is_drift else Relation.CONTRADICTS

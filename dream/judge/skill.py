@@ -8,13 +8,13 @@ secrets, for what a reader cannot see, and for what speaks to an assistant.
 import re
 from collections.abc import Iterator
 
+from crawler.reading.repeats import MIN_SESSIONS
 from crawler.transcripts.injected import OWN_SESSION_MARK, TAG
 from crawler.transcripts.turns import Role
 from dream.evidence import Evidence
 from dream.judge.gate import Refusal, RefusalReason, is_deceptive
 from dream.records import Habit, Occurrence
 from dream.statements.deeds import deeds_in
-from dream.statements.mistakes import MIN_SESSIONS
 from memory_server.language.cues import INJECTION, ORDERS_ASSISTANT
 from memory_server.redaction import Redactor
 

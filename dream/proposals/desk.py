@@ -6,9 +6,10 @@ the hunks whenever these change. Hunks whose target changed find their place ane
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from crawler.quotes import Quote
 from dream.judge.compare import outdated
 from dream.judge.learned import Learned, learned_since
 from dream.proposals.placing import Manner, anchored, depth_of, words_of
@@ -66,6 +67,24 @@ class ProposalDesk:
         if fresh:
             self.store.save_queue([*self.store.queue(), *fresh.values()])
         return list(fresh.values())
+
+    def withdraw(self, taken_back: Collection[Quote], today: dt.date) -> None:
+        """Retires the open hunks that rest on words which were taken back since."""
+
+        def left(hunk: Hunk) -> Hunk:
+            if hunk.is_open and hunk.evidence and any(hunk.evidence[0].overlaps(quote) for quote in taken_back):
+                return replace(hunk, state=State.RETIRED, reason="it was taken back by what was said later")
+            return hunk
+
+        for proposal in self.store.proposals() if taken_back else ():
+            changed = replace(proposal, hunks=tuple(map(left, proposal.hunks)))
+            if changed != proposal:
+                self.store.save_proposal(changed)
+                self.write_out(changed, today)
+        queue = [left(hunk) for hunk in self.store.queue()] if taken_back else []
+        if withdrawn := [hunk for hunk in queue if not hunk.is_open]:
+            self._file_withdrawn(withdrawn, today)
+            self.store.save_queue([hunk for hunk in queue if hunk.is_open])
 
     def ask_about_older(self) -> None:
         """Makes a question of every waiting hunk that a newer open one speaks against."""

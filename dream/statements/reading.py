@@ -8,12 +8,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dream.statements.acts import RELATIVE, Act, act_of
 from dream.statements.values import MEASURES, MONTHS, Value, ValueKind, values_in
 from memory_server.language.cues import folded
 from memory_server.language.sentences import Span, clause_spans
 from memory_server.language.words import content_words
 
+RELATIVE = folded(r"(?:which|who)\b")  # such a clause says nothing without the one before
+NEGATED = folded(
+    r"\b(?:is|are|was|were|am|do|does|did|has|have|had|can|could|will|would|should|must|need)(?:n't|nt| not)\b"
+    r"(?! only\b)|\b(?:cannot|can't|won't|ain't|never|nobody|no one|none of|neither|no longer|nowhere|without|far from"
+    r"|no need|not)\b"
+    r"|\b(?:there(?:'s| is| are)|has|have|had|with|got) no\b"
+)
+INSIDE = r"(?:[^,;.!?\n]|[.,](?=\w))"  # a character within a clause; the point of an address or a number is one
+CORRECTED = folded(
+    rf"\b[\w/:.@-]+,\s+(?:and\s+|but\s+)?not\s+(?!only\b|sure\b|yet\b|just\b)\S|\bnot\s+{INSIDE}{{1,50}}?,?\s+but\s+\S"
+    r"|\binstead of\b|\brather than\b|\w,\s+never\s+(?!mind\b)[\w'-]+\W*$"
+)  # `X, not Y` and `not Y but X` state X
 ALTERNATIVES = folded(r",?\s+(?:or|nor|and)\s+(?:any\s+)?|,\s+|\s+(?:because|since|so that|due to)\s+")
 LIST = 3  # numbers of one unit in a clause that make it a list
 MOVES_FROM = folded(r"\bfrom\s+(?:the |an? |our )?$")
@@ -77,15 +88,11 @@ class ClauseReading:
     text: str
     values: tuple[Value, ...]  # those that hold: what the clause calls former is left out
     words: frozenset[str]
-    act: Act
+    denies: bool
     denied: tuple[frozenset[str], ...]  # of a denial: the words of each thing that is denied, and of all together
     leans: bool  # on its sentence, by a pronoun
     scope: Scope  # the periods, rates and numbered things that it limits itself to
     labels: frozenset[tuple[str, str, int]]  # a noun, the number right behind it, and where that begins: `kitchen 2`
-
-    @property
-    def denies(self) -> bool:
-        return self.act is Act.DENIES
 
     def written(self, value: Value) -> str:
         """A value as the clause writes it."""
@@ -139,12 +146,12 @@ def _whole_clauses(text: str) -> list[Span]:
 
 
 def _clause(text: str) -> ClauseReading:
-    act = act_of(text)
+    denies = bool(NEGATED.search(text)) and not CORRECTED.search(text)
     words = frozenset(content_words(text))
-    denied = (*_things(ALTERNATIVES.split(text)), words) if act is Act.DENIES else ()
+    denied = (*_things(ALTERNATIVES.split(text)), words) if denies else ()
     values = tuple(_slots(text))
     leans = bool(PRONOUN.search(text))
-    return ClauseReading(text, values, words, act, denied, leans, scope_of(text), frozenset(_labels(text, values)))
+    return ClauseReading(text, values, words, denies, denied, leans, scope_of(text), frozenset(_labels(text, values)))
 
 
 def _slots(text: str) -> Iterator[Value]:

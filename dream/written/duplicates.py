@@ -4,6 +4,7 @@ What cannot be put in other words, a command, a path, a number, must be the same
 Where no embedder is at hand words alone tell, and a rewording stays in more often; benchmarks/RESULTS.md has both.
 """
 
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memory_server.embedding.engine import Vectors
+from memory_server.embedding.engine import Engine, Vectors
+from memory_server.embedding.workers import MAX_BATCH
 from memory_server.language.cues import NEGATION, folded
 from memory_server.language.words import Rarity, content_words, rarity_in
 
@@ -106,3 +108,18 @@ def _shares(one: _Reading, other: _Reading, rarity: Rarity) -> tuple[float, floa
     both = sum(map(rarity.of, one.words & other.words))
     ours, theirs = (sum(map(rarity.of, words)) for words in (one.words, other.words))
     return both / ours if ours else 0.0, both / theirs if theirs else 0.0
+
+
+def embedder_of(load: Callable[[], Engine]) -> Embed:
+    """The vectors of an engine, loaded at the first text; texts of a length together, since one pads the others."""
+    loaded = functools.cache(load)
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        engine, order = loaded(), sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        rows = np.zeros((len(texts), engine.dimensions), dtype=np.float32)
+        for first in range(0, len(order), MAX_BATCH):
+            batch = order[first : first + MAX_BATCH]
+            rows[batch] = [found.vector for found in engine.embed([texts[place] for place in batch])]
+        return rows
+
+    return embed

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from memory_server.document import Answer
-from memory_server.reading import Reading
+from memory_server.reading import SourceText
 from memory_server.search.question import Question
 
 
@@ -12,6 +12,6 @@ class Door(Protocol):
 
     def search(self, question: Question) -> Answer: ...
 
-    def read(self, name: str, first: int = 1, last: int | None = None) -> Reading: ...
+    def read(self, name: str, first: int = 1, last: int | None = None) -> SourceText: ...
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str: ...

@@ -9,10 +9,10 @@ from memory_server.escaping import shown, shown_line
 from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, field_shown, layer_shown, title_shown
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Status
-from memory_server.reading import Reading
+from memory_server.reading import SourceText
 
 
-def reading_text(reading: Reading) -> str:
+def reading_text(reading: SourceText) -> str:
     """Lines of a source under a head that names its layer, and how to read on where there is more."""
     place = f"{field_shown(reading.path)}:{reading.lines}"
     told = (layer_shown(reading.layer), title_shown(reading.title), date_shown(reading.date), place, *reading.marks)
@@ -88,7 +88,7 @@ def status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
-def reading_json(reading: Reading) -> dict[str, Any]:
+def reading_json(reading: SourceText) -> dict[str, Any]:
     """Lines of a source for programs."""
     return {
         "path": reading.path,

@@ -43,6 +43,7 @@ class ArchivedTurn:
     is_person: bool = False  # whether the person said that
     standing: Standing | None = None  # what came of it, where the session tells
     settled_at: int = 0  # the turn that shows it, from 1
+    keys: tuple[str, ...] = ()  # questions that it answers, and what it says in plain words: searched, never shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,7 @@ def chunks_of_stretches(document: Document, turns: Sequence[ArchivedTurn]) -> li
             document.path,
             ordinal,
             stretch.text,
-            stretch.text,
+            stretch.searchable,
             (stretch.request,),
             stretch.turns,
             stretch.standing,

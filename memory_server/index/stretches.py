@@ -26,6 +26,12 @@ class Stretch:
     standing: Standing  # of the turn that most of its words are from
     settled_at: int = 0  # the turn that shows it, from 1
     person_chars: int = 0  # at its beginning that the person said, with the mark
+    keys: tuple[str, ...] = ()  # of its turns, searched with it and never shown
+
+    @property
+    def searchable(self) -> str:
+        """What is indexed and embedded of it."""
+        return "\n".join((self.text, *self.keys))
 
 
 def stretches_of(turns: Sequence[ArchivedTurn]) -> list[Stretch]:
@@ -42,7 +48,9 @@ def _stretch(part: Said, request: str, turns: Sequence[ArchivedTurn]) -> Stretch
     standing = turn.standing or (Standing.YOU if turn.is_person else Standing.CLAUDE)
     where = LineRange(part[0][0], part[-1][0])
     own = "\n".join(text for number, text in part if turns[number - 1].is_person)
-    return Stretch("\n".join(text for _, text in part), where, request, standing, turn.settled_at, len(own))
+    text = "\n".join(text for _, text in part)
+    keys = tuple(dict.fromkeys(key for number, _ in part for key in turns[number - 1].keys))
+    return Stretch(text, where, request, standing, turn.settled_at, len(own), keys)
 
 
 def exchanges_of(turns: Sequence[ArchivedTurn]) -> Iterator[tuple[str, Said]]:

@@ -121,3 +121,10 @@ def without_markup(text: str) -> str:
 def first_sentence(text: str) -> str:
     """A text up to the end of its first sentence."""
     return FIRST_SENTENCE_END.split(text, maxsplit=1)[0]
+
+
+def clip(text: str, max_chars: int) -> str:
+    """The text, cut at a word where it is longer."""
+    if len(text) <= max_chars:
+        return text
+    return text[: max_chars - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"

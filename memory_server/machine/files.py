@@ -131,8 +131,9 @@ def write_new(file: Path, parts: Iterable[bytes]) -> None:
 
 def remove_file(file: Path) -> None:
     """Removes a file, if it is there; it does not come back after a loss of power."""
-    file.unlink(missing_ok=True)
-    sync_folder(file.parent)
+    if file.parent.is_dir():
+        file.unlink(missing_ok=True)
+        sync_folder(file.parent)
 
 
 def move(path: Path, to: Path) -> None:

@@ -25,6 +25,7 @@ from memory_server.escaping import plural, shown, shown_line
 from memory_server.index.build import Progress
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import person_asked, signed
+from oneiros.cli.models.readings import offer_reader, read_waiting
 from oneiros.cli.review.sitting import TerminalReview
 from oneiros.cli.serving import page_link
 from oneiros.cli.terminal.output import AsJson, data, data_json, progress_shown, talk
@@ -66,6 +67,12 @@ def dream(
     environment: Environment = context.obj
     if context.invoked_subcommand:
         return
+    if offer_reader(environment, environment.choice.root):
+        environment = dataclasses.replace(environment)  # with the settings as they are now
+    if environment.person.reader != "rules":
+        told = read_waiting(environment, environment.choice.root, sessions)
+        if told.stopped:
+            talk(f"{plural(told.left, 'session')} wait for {environment.person.reader}: {told.stopped}.")
     with progress_shown() as show:
         report = dream_once(
             environment,

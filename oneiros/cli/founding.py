@@ -22,6 +22,7 @@ from memory_server.settings_file import change_setting, parse_setting, setting_t
 from oneiros.cli.consent.asking import require_person
 from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
+from oneiros.cli.models.readings import offer_reader
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
 from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
@@ -76,6 +77,7 @@ def init(
     elif is_new and sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(OFFER, default=False, err=True):
         make_key(environment, SOFTWARE)
     now_chosen = dataclasses.replace(environment)  # which looks again which memory is meant
+    offer_reader(now_chosen, root)
     if example and not everything:
         return
     if now_chosen.choice.root == root and (first := first_steps(now_chosen, root, now())):

@@ -38,14 +38,13 @@ from oneiros.ingest.run import (
     is_news,
     outcome_sentence,
     places_of,
-    recorder_costs,
     roots_to_follow,
     run_ingest,
     scan_references,
     sources_wanted,
 )
 from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings
-from oneiros.ingest.typed_lines import left_for_model, recorder_on
+from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 
 SHOWN_PROBLEMS = 10
@@ -102,7 +101,6 @@ def ingest(
     require_memory(environment.choice.root)
     wanted = Wanted(tuple(paths or ()), project, day_of(since), limit, dry_run, machine, agent=agent or read_as, me=me)
     require_choice(environment, wanted, read_as=read_as)
-    announce_cost(environment, wanted)
     outcome = ingest_once(environment, wanted, as_json=as_json, one_line=follow, waits=not no_wait)
     if follow:
         ingest_on(environment, wanted, as_json=as_json)
@@ -225,24 +223,6 @@ def require_choice(environment: Environment, wanted: Wanted, *, read_as: str) ->
         require_person(environment, what, is_setting=True)
 
 
-def announce_cost(environment: Environment, wanted: Wanted) -> None:
-    """Says before a paid back end is asked what compressing and recording may cost, each for itself."""
-    person = environment.person
-    is_asked = person.compressor != "extractive" or person.recorder == "model"
-    if wanted.dry_run or not is_asked or not (person.compressor_usd_in or person.compressor_usd_out):
-        return
-    plan = run_ingest(environment, environment.choice.root, dataclasses.replace(wanted, dry_run=True), now())
-    left = left_for_model(environment.choice.root) if person.recorder == "model" else 0
-    costs = {
-        f"{person.compressor} may cost up to {plan.estimate_usd:.2f} USD for what is new": plan.estimate_usd,
-        f"the recorder up to {(usd := recorder_costs(environment, plan, left)):.2f} USD"
-        f" for that and {left} sessions that no model has recorded yet": usd,
-    }
-    said = ", ".join(sentence for sentence, most in costs.items() if most)
-    if said:
-        talk(f"{said}; the limit is {person.budget_run_usd:.2f} a run and {person.budget_day_usd:.2f} a day.")
-
-
 def ingest_once(
     environment: Environment, wanted: Wanted, *, as_json: bool, one_line: bool = False, waits: bool = True
 ) -> IngestOutcome:
@@ -326,14 +306,11 @@ def outcome_lines(outcome: IngestOutcome) -> Iterator[str]:
             f" {plural(taken.secrets, 'secret')} masked, {plural(len(taken.bad_lines), 'bad line')}."
         )
         if made is not None:
-            fallbacks = f", {made.fallbacks} by the fallback" if made.fallbacks else ""
             yield (
                 f"{plural(len(made.written), 'session')} compressed, {made.unchanged} unchanged,"
-                f" {made.open} still open, {made.empty} without a word{fallbacks}."
+                f" {made.open} still open, {made.empty} without a word."
             )
     yield from map(str, outcome.problems)
-    if outcome.spent_usd or outcome.estimate_usd:
-        yield f"Spent {outcome.spent_usd:.4f} USD; it could have been {outcome.estimate_usd:.4f} at most."
 
 
 def reference_lines(found: ScanReport) -> Iterator[str]:
@@ -373,7 +350,5 @@ def outcome_json(outcome: IngestOutcome) -> dict[str, object]:
         "refused": [msgspec.to_builtins(bad, enc_hook=str) for one in taken for bad in one.refused],
         "problems": [dataclasses.asdict(problem) for problem in outcome.problems],
         "compressed": [str(path) for one in made for path in one.written],
-        **{name: sum(getattr(one, name) for one in made) for name in ("open", "fallbacks")},
-        "spent_usd": outcome.spent_usd,
-        "estimate_usd": outcome.estimate_usd,
+        **{name: sum(getattr(one, name) for one in made) for name in ("open",)},
     }

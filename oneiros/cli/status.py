@@ -61,8 +61,8 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"ignored   {ignored}  (not trusted; `oneiros trust {ignored}` lets it take effect)"
     yield f"sources   {_sources_text(found)}"
     yield f"archive   {_archive_text(found)}"
-    if found.get("recorded", {}).get("sessions") or found.get("recorded", {}).get("left"):  # an older daemon tells none
-        yield f"recorded  {_recorded_text(found['recorded'])}"
+    if found.get("readings"):  # an older daemon tells of none
+        yield f"readings  {_readings_text(found['readings'])}"
     yield from (f"machine   {_machine_text(machine)}" for machine in found["machines"])
     size = f"{found['index_bytes'] / 1e6:.1f} MB on disk"
     yield f"passages  {found['passages']} by words, {found['semantic']} by meaning; {size}"
@@ -104,12 +104,15 @@ def _archive_text(found: Mapping[str, Any]) -> str:
     return f"{found['not_archived']} not archived yet, {found['expiring']} of them expire this week: oneiros ingest"
 
 
-def _recorded_text(recorded: Mapping[str, Any]) -> str:
-    """How many sessions have typed lines, and by whom the others are to get theirs."""
-    text = f"{plural(recorded['sessions'], 'session')} by rules, {recorded['left']} left"
-    waiting = recorded["sessions"] - recorded["by_model"]
-    is_by_model = recorded["recorder"] == "model"
-    return f"{text}; {recorded['by_model']} by the model, {waiting} left for it" if is_by_model else text
+def _readings_text(found: Mapping[str, Any]) -> str:
+    """By whom sessions were read, how many wait for the model, and what it has taken today."""
+    text = f"{plural(found['by_rules'] + found['by_model'], 'session')}, {found['by_model']} of them by a model"
+    if found["reader"] == "rules":
+        return f"{text}; reader: rules, which offer little. `oneiros config reader claude-cli` has Claude read"
+    spent = f"{found['tokens_today']:,} of {found['tokens_a_day']:,} tokens today"
+    spent += f", {found['usd_today']:.2f} USD" if found["usd_today"] else ""
+    stopped = f"; stopped until tomorrow: {found['stopped']}" if found["stopped"] else ""
+    return f"{text}; reader: {found['reader']}, {found['waiting']} wait; {spent}{stopped}"
 
 
 def _machine_text(machine: Mapping[str, Any]) -> str:

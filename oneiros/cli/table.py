@@ -34,6 +34,8 @@ def adder_of(room: str) -> Callable[[typer.Typer], None]:
             from oneiros.cli.setup import add_commands
         case "ingest":
             from oneiros.cli.ingest import add_commands
+        case "readings":
+            from oneiros.cli.models.readings import add_commands
         case "dreaming":
             from oneiros.cli.dreaming import add_commands
         case "telling":
@@ -94,6 +96,7 @@ GROUPS = {
         Row("remember", "Say what is true: it is shown, and taken up with your consent.", "telling"),
         Row("wrong", "Put what is right in the place of a line of a topic.", "telling"),
         Row("import", "Offer what your CLAUDE.md, rules and notes say as topics.", "importing"),
+        Row("readings", "Show who reads your sessions and what waits; have it read.", "readings"),
         Row("dream", "Find what sessions said that topics should know; propose it.", "dreaming"),
         Row("review", "Decide about proposed changes, one at a time, as in `git add -p`.", "dreaming"),
         Row("report", "Show what to look at this week, and write it to reports/.", "dreaming"),

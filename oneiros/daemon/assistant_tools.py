@@ -1,15 +1,19 @@
 """The tools by which the running assistant takes part: in dream, and in what sessions tell each other."""
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
+from crawler.archive.store import SessionRecord
+from crawler.reading.repeats import habits_among, met_again
 from dream.evidence import Evidence
 from dream.judge.gate import Gate, Refusal
 from dream.judge.rejections import Rejections
@@ -23,8 +27,9 @@ from memory_server.faces.mcp_server import strict_tool
 from memory_server.layers.blackboard import NOTE_KINDS
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
-from oneiros.dreaming import decisions_on
+from oneiros.dreaming import decisions_on, reading_of
 from oneiros.environment import Environment, now
+from oneiros.ingest.readings import may_be_read, project_of, readings_of, unread_of
 from oneiros.ingest.settings import archive_of, over_when
 
 SESSION_KEY = "oneiros/session"  # of a call's _meta: the session that it comes from; `light/relay.py` puts it there
@@ -37,19 +42,40 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
     def suggest(candidate: Candidate, wrong: str) -> Suggested:
         decisions = decisions_on(memory.root, memory.person)
         redactor = Redactor(memory.person.deny_words)
-        return Dream(decisions, archive, (), now=now, clock=time.monotonic, redactor=redactor).suggest(candidate, wrong)
+        return Dream(
+            decisions, archive, partial(reading_of, memory.root), now=now, clock=time.monotonic, redactor=redactor
+        ).suggest(candidate, wrong)
 
     def check(candidate: Candidate) -> Sequence[Refusal]:
         with closing(Rejections(ProposalStore(memory.root).rejections())) as rejections:
             gate = Gate(evidence, read_topics(memory.root), rejections, Redactor(memory.person.deny_words))
             return gate.check(candidate)
 
-    def waiting() -> list[str]:
-        is_over = over_when(replace(environment), memory.root)  # with the settings as they are
-        return [name for name in progress.serve(archive, now()) if is_over(name)]
+    def wanted(record: SessionRecord) -> bool:
+        settled = replace(environment)  # with the settings as they are
+        return over_when(settled, memory.root)(record.session_id) and may_be_read(record, settled.person)
 
-    evidence, progress = Evidence(archive), DreamProgress(memory.root)
-    door = DreamDoor(evidence, archive.session_ids, waiting, progress.note_shown, suggest, check)
+    def waiting() -> dict[str, int]:
+        return Counter(project_of(record) for record in progress.unserved(archive) if wanted(record))
+
+    def serve(project: str, is_first: bool) -> list[str]:
+        return progress.serve(
+            archive, project, is_first=is_first, is_wanted=lambda one: project_of(one) == project and wanted(one)
+        )
+
+    def page(session_id: str) -> str:
+        unread = unread_of(archive, readings, archive.record(session_id))
+        known = list(readings.every())
+        return unread.page(habits_among(known), met_again(known))
+
+    def own_project(context: Context[Any, Any]) -> str:
+        session = str((context.request_context.meta or {}).get(SESSION_KEY) or "")
+        return project_of(archive.record(session)) if session and archive.holds(session) else ""
+
+    evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), readings_of(memory.root)
+    door = DreamDoor(
+        evidence, archive.session_ids, own_project, waiting, serve, page, progress.note_shown, suggest, check
+    )
     return [*dream_tools(door), note_tool(memory)]
 
 

@@ -19,9 +19,8 @@ from oneiros.environment import Environment, now, program_version
 from oneiros.hooks.dispatch import Hooks
 from oneiros.hooks.review import ReviewNotice
 from oneiros.hooks.tool import hook_tool
-from oneiros.ingest.model_lines import ModelLines, asking_of
 from oneiros.ingest.queue import IngestQueue
-from oneiros.ingest.settings import archive_of
+from oneiros.ingest.readings import ModelReadings, asking_of, compress_again
 from oneiros.ingest.typed_lines import recorder_on
 from oneiros.opening import open_memory
 from oneiros.worker import Worker
@@ -35,9 +34,15 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         return indexer.before_search(is_indexed)
 
     def bring_lines_level() -> None:
-        """By rules; a model, where one is set, goes over them behind that."""
+        """By what was read; a model, where one is set, reads on behind that."""
         recorder.bring_level()
-        model_lines.worker.poke()
+        readings.worker.poke()
+
+    def on_read() -> None:
+        """A model has read sessions: their digests are written anew, and indexed."""
+        compress_again(environment, root)
+        recorder.bring_level()
+        indexer.poke(anyway=True)
 
     def on_ingested(session_id: str, has_ended: bool) -> None:
         """A session was ingested, or all were: what came of it is indexed and recorded."""
@@ -58,12 +63,12 @@ def composed(sockets: Listening, environment: Environment) -> Iterator[Parts]:
         indexer = IndexRuns(memory, activity.note, watching=lambda: watcher.manner)
         watcher = Watcher(memory, indexer.poke)
         recorder = recorder_on(memory)
-        model_lines = ModelLines(archive_of(root), memory.typed_lines, partial(asking_of, environment, root))
+        readings = ModelReadings(root, partial(asking_of, environment, root), on_read)
         schedule = Schedule(schedule_file(root), daemon_jobs(environment, memory, on_ingested), now)
         queue = IngestQueue(environment, root, on_ingested)
         review = ReviewNotice(lambda: decisions_on(root, memory.person))
         hooks = Hooks(memory, environment.home, queue, review)
-        behind = (schedule.worker, queue.worker, model_lines.worker, Worker("warm-up", warm_up))
+        behind = (schedule.worker, queue.worker, readings.worker, Worker("warm-up", warm_up))
         door = TwoMemories(environment, memory)
         for part in (indexer, watcher, hooks, *behind, door):
             opened.callback(part.close)

@@ -38,9 +38,7 @@ def daemon_jobs(
         check()
         settled = replace(environment)
         decisions = decisions_on(root, settled.person)
-        report = dream_once(
-            settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check(), engine=memory.engine
-        )
+        report = dream_once(settled, decisions, max_seconds=DREAM_SECONDS, on_session=lambda *_: check())
         waiting = sum(hunk.state is State.PENDING for hunk in decisions.store.hunks())
         done = f"{plural(report.sessions, 'session')} read, {plural(report.offer.offered, 'change')} proposed"
         return f"{done}, {waiting} wait for review"

@@ -26,7 +26,7 @@ def running_on(environment: Environment, memory: Memory, indexer: IndexRuns) -> 
         indexing=indexer.state,
         poke=indexer.poke,
         chat=lambda: chat_on(replace(environment), memory.root, memory.search),
-        spent=lambda: spending(environment, memory.root, now()).spent_today(),
+        spent=lambda: spending(environment, memory.root, now()).spent_today().usd,
         trainers=lambda: [machine.name for machine in machines_of(environment.variables)],
         trainer=partial(look_at, environment),
         settings=lambda: read_person_settings(environment.person_file),

@@ -10,19 +10,20 @@ from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
 from oneiros.hooks.receipts import read_receipts, receipts_file
 from oneiros.ingest.machines import machines_json
+from oneiros.ingest.readings import reading_states
 from oneiros.ingest.settings import waiting
-from oneiros.ingest.typed_lines import recorded
 
 
 def standing(environment: Environment, memory: Memory) -> dict[str, Any]:
-    """The status of the memory, what is not archived or recorded yet, other machines, what jobs did and hooks cost."""
+    """The status of the memory, what is not archived or read yet, other machines, what jobs did and hooks cost."""
+    environment = dataclasses.replace(environment)  # with the settings as they are now
     left = waiting(environment, memory.root, now())
     return {
         **status_json(memory.status()),
         "not_archived": left.not_archived,
         "expiring": left.expiring,
-        "recorded": recorded(memory.root, memory.typed_lines) | {"recorder": memory.person.recorder},
-        "machines": machines_json(dataclasses.replace(environment), memory.root, now()),
+        "readings": reading_states(environment, memory.root, now()),
+        "machines": machines_json(environment, memory.root, now()),
         "schedule": [dataclasses.asdict(job) for job in read_states(schedule_file(memory.root))],
         "notes": [dataclasses.asdict(note) for note in Blackboard(memory.root).told(now())],
         "hooks": [dataclasses.asdict(receipt) for receipt in read_receipts(receipts_file(memory.root))],

@@ -27,7 +27,7 @@ from memory_server.escaping import shown_line
 from memory_server.faces.answer_text import answer_of_json
 from memory_server.language.words import rarity_in
 from memory_server.memory import Memory
-from memory_server.reading import Reading
+from memory_server.reading import SourceText
 from memory_server.root.paths import MemoryRoot
 from memory_server.search.joining import ACCOUNT, BOTH, addressed, in_account, joined
 from memory_server.search.precedence import may_decide
@@ -96,7 +96,7 @@ class TwoMemories:
             return _alone(ours, shown_line(str(error)).rstrip("."))
         return together(question, ours, theirs, self.memory.root)
 
-    def read(self, name: str, first: int = 1, last: int | None = None) -> Reading:
+    def read(self, name: str, first: int = 1, last: int | None = None) -> SourceText:
         """Lines of a source of either memory; an address leads into the account's. Raises as `Memory.read` does."""
         if not (wanted := self._addressed(name)):
             return self.memory.read(name, first, last)
@@ -141,10 +141,10 @@ def _alone(ours: Answer, why: str) -> Answer:
     return replace(ours, note=" ".join(filter(None, [ours.note, NOT_ASKED % why])))
 
 
-def _reading_of_json(found: Mapping[str, Any]) -> Reading:
+def _reading_of_json(found: Mapping[str, Any]) -> SourceText:
     """A reading of the account's memory; turns, which have several lines each, stay one part."""
     layer, text = Layer(found["layer"]), str(found["text"])
-    return Reading(
+    return SourceText(
         addressed(found["path"]),
         layer,
         found["title"],

@@ -19,8 +19,9 @@ from memory_server.errors import OneirosError
 from memory_server.root.paths import MemoryRoot
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
+from oneiros.ingest.readings import readings_of
 from oneiros.ingest.run import Wanted, ingest_all
-from oneiros.ingest.settings import closed_when, compressor_of, crawl_roots, ingest_settings, spending, this_machine
+from oneiros.ingest.settings import closed_when, crawl_roots, ingest_settings, this_machine
 from oneiros.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -126,7 +127,7 @@ class IngestQueue:
             [file, file.with_suffix("")],
             settings,
             root.sessions,
-            compressor_of(environment, root, spending(environment, root, moment)) if is_over else None,
+            readings_of(root) if is_over else None,
             closed_when(environment, root, moment),
             forget_marked=forgetter_of(root, environment.person, settings),
         )

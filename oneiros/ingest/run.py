@@ -10,15 +10,10 @@ from typing import Literal
 
 from crawler.archive.append import ArchiveReport, IngestProgress, IngestSettings
 from crawler.archive.discovery import FoundFile
-from crawler.compress.extractive import MAX_CHARS
-from crawler.compress.model.budget import Price
-from crawler.compress.model.prompt import INSTRUCTIONS, PROMPT_CHARS
 from crawler.ingest import IngestReport, ingest
 from crawler.machines.addresses import Address
 from crawler.machines.fetch import WantedRoot
 from crawler.machines.mirror import Mirror
-from crawler.model_recorder import INSTRUCTIONS as RECORDER_INSTRUCTIONS
-from crawler.model_recorder import MAX_OUTPUT_TOKENS
 from crawler.references import ReferenceSettings, ReferenceSource, ScanReport, SentFiles, scan, wanted_files
 from crawler.sources.table import SOURCES
 from memory_server.errors import Problem, UsageError
@@ -29,14 +24,13 @@ from memory_server.root.places import require_memory
 from oneiros.environment import Environment, now
 from oneiros.ingest.forgetting import forgetter_of
 from oneiros.ingest.machines import MachinesBusy, Visit, addresses, visiting
+from oneiros.ingest.readings import readings_of
 from oneiros.ingest.settings import (
     CrawlRoot,
     closed_when,
-    compressor_of,
     crawl_roots,
     ingest_settings,
     reference_settings,
-    spending,
     stores_of,
     this_machine,
 )
@@ -62,11 +56,9 @@ EVERYTHING = Wanted()
 
 @dataclass(slots=True)
 class IngestOutcome:
-    """The reports of all roots, and what paid back ends have cost or may cost."""
+    """The reports of all roots."""
 
     reports: list[IngestReport] = field(default_factory=list)
-    spent_usd: float = 0.0
-    estimate_usd: float = 0.0  # the most that the sessions read can cost
     is_barren: bool = False  # whether a source of references gave nothing
 
     @property
@@ -125,8 +117,7 @@ def run_ingest(
     `check` is called now and then; what it raises ends it, and nothing is lost.
     """
     require_memory(root)
-    budget = spending(environment, root, moment)
-    compressor = compressor_of(environment, root, budget)
+    readings = readings_of(root)
     roots, sources = [], {}
     if wanted.agent:
         sources = {wanted.agent: places_of(environment, wanted)}
@@ -145,7 +136,7 @@ def run_ingest(
             [one.folder for one in roots if one.machine == machine],
             settings,
             root.sessions,
-            compressor if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
+            readings if machine == machines[-1] else None,  # it looks at the whole archive, whatever was new
             closed_when(environment, root, moment),
             since=wanted.since,
             limit=wanted.limit,
@@ -158,8 +149,6 @@ def run_ingest(
             speakers=frozenset(name.casefold() for name in (*environment.person.speakers, wanted.me) if name),
         )
         outcome.reports.append(report)
-    outcome.spent_usd = budget.spent_in_run
-    outcome.estimate_usd = most_it_costs(environment, outcome)
     return outcome
 
 
@@ -212,29 +201,6 @@ def fetched(
         yield IngestReport(ArchiveReport(problems=[problem]), None)
 
 
-def most_it_costs(environment: Environment, outcome: IngestOutcome) -> float:
-    """The most that compressing the sessions of a run can cost: every prompt as long as it may be, asked twice."""
-    person = environment.person
-    sessions = sum(len(report.ingest.sessions) for report in outcome.reports)
-    read = sum(report.ingest.bytes_read for report in outcome.reports)
-    price = Price(person.compressor_usd_in, person.compressor_usd_out)
-    if person.compressor == "extractive" or not sessions:
-        return 0.0
-    prompts = min(read, sessions * PROMPT_CHARS) + sessions * (len(INSTRUCTIONS) + MAX_CHARS)
-    return 2 * price.estimate(prompts, sessions * (MAX_CHARS // 2 + 500))
-
-
-def recorder_costs(environment: Environment, outcome: IngestOutcome, left: int) -> float:
-    """The most that a model can cost as recorder of the sessions of a run and of so many others, one request each."""
-    person = environment.person
-    if person.recorder != "model":
-        return 0.0
-    sessions = left + sum(len(report.ingest.sessions) for report in outcome.reports)
-    read = sum(report.ingest.bytes_read for report in outcome.reports)
-    prompts = min(read + left * PROMPT_CHARS, sessions * PROMPT_CHARS) + sessions * len(RECORDER_INSTRUCTIONS)
-    return Price(person.compressor_usd_in, person.compressor_usd_out).estimate(prompts, sessions * MAX_OUTPUT_TOKENS)
-
-
 def ingest_all(
     environment: Environment,
     root: MemoryRoot,
@@ -275,10 +241,9 @@ def outcome_sentence(outcome: IngestOutcome) -> str:
     entries = sum(report.ingest.entries for report in outcome.reports)
     sessions = {session for report in outcome.reports for session in report.ingest.sessions}
     written = sum(len(report.compress.written) for report in outcome.reports if report.compress)
-    spent = f", {outcome.spent_usd:.2f} USD spent" if outcome.spent_usd else ""
     found = f"; {plural(count, 'problem')}, which `oneiros ingest` names" if (count := len(outcome.problems)) else ""
     taken = f"{entries} new entries in {plural(len(sessions), 'session')}"
-    return f"{taken}, {plural(written, 'session')} compressed{spent}{found}"
+    return f"{taken}, {plural(written, 'session')} compressed{found}"
 
 
 def scan_references(environment: Environment, root: MemoryRoot, wanted: Collection[str] | None = None) -> ScanReport:

@@ -4,7 +4,6 @@ Command line, daemon and doctor all start here, so that they ingest the same ses
 """
 
 import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,11 +14,10 @@ from crawler.archive.choice import Choice, git_common_directory
 from crawler.archive.store import Archive
 from crawler.archive.waiting import Waiting, cleanup_days, count_waiting
 from crawler.closed import read_ends, read_markers
-from crawler.compress.backends import BackEndSettings, Compressor, ExtractiveCompressor, build_client
-from crawler.compress.model.budget import Budget, Price
-from crawler.compress.model.compressor import Busy, Completion, ModelClient, ModelCompressor
-from crawler.compress.model.prompt import Prompt
 from crawler.compress.run import ClosedWhen, last_written
+from crawler.model.budget import Budget, Price
+from crawler.model.client import Busy, Completion, ModelClient, Prompt
+from crawler.model.table import ModelSettings, build_client
 from crawler.references import ReferenceSettings, ReferenceSource, pairs_of
 from crawler.sources.table import SOURCES
 from memory_server.errors import OneirosError, UsageError
@@ -110,28 +108,26 @@ def over_when(environment: Environment, root: MemoryRoot) -> Callable[[str], boo
 def spending(environment: Environment, root: MemoryRoot, moment: datetime) -> Budget:
     """The money of one run, with what other runs of the day have spent."""
     person = environment.person
-    limits = {"run_usd": person.budget_run_usd, "day_usd": person.budget_day_usd}
-    return Budget(root.spent, today=moment.date(), **limits)
-
-
-def compressor_of(environment: Environment, root: MemoryRoot, budget: Budget) -> Compressor:
-    """The back end of the person's settings."""
-    if environment.person.compressor == "extractive":
-        return ExtractiveCompressor()
-    return ModelCompressor(model_client_of(environment, root), budget, pause=time.sleep)
+    return Budget(
+        root.spent,
+        today=moment.date(),
+        run_usd=person.budget_run_usd,
+        day_usd=person.budget_day_usd,
+        day_tokens=person.reader_tokens_day,
+    )
 
 
 def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
-    """The client of the model that the settings name as compressor. Raises UsageError where they name none."""
+    """The client of the model that the settings name as reader. Raises UsageError where they name none."""
     person = environment.person
-    if person.compressor == "trainer":
+    if person.reader == "trainer":
         return TrainerModelClient(TrainerClient(machines_of(environment.variables)))
-    settings = BackEndSettings(
-        name=person.compressor,
-        model=person.compressor_model,
-        url=person.compressor_url,
-        api_key=environment.variables.get(person.compressor_key_variable, ""),
-        price=Price(person.compressor_usd_in, person.compressor_usd_out),
+    settings = ModelSettings(
+        name=person.reader,
+        model=person.reader_model,
+        url=person.reader_url,
+        api_key=environment.variables.get(person.reader_key_variable, ""),
+        price=Price(person.reader_usd_in, person.reader_usd_out),
         folder=root.derived / "claude-cli",
     )
     return build_client(settings)
@@ -139,7 +135,7 @@ def model_client_of(environment: Environment, root: MemoryRoot) -> ModelClient:
 
 @dataclass(frozen=True, slots=True)
 class TrainerModelClient:
-    """Compression by the models that trainers serve: asks the first machine that can answer."""
+    """Readings by the models that trainers serve: asks the first machine that can answer."""
 
     trainers: TrainerClient
     price: Price = field(default_factory=Price)  # machines of our own cost nothing a token

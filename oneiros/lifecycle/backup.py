@@ -22,6 +22,7 @@ import msgspec
 from filelock import FileLock
 
 from crawler.archive.store import Archive, mark_of
+from crawler.reading.store import FOLDER, Readings
 from dream.decisions.accept import Decisions
 from dream.decisions.chain import Head
 from memory_server.errors import ContentError, NeedsRepair, UsageError
@@ -249,6 +250,7 @@ def _forget_again(states: Path, staging: Path, state: Path) -> list[str]:
     for session_id in found:
         for file in files_of(compressed, session_id):
             remove_file(file)
+        Readings(staging / "sessions" / FOLDER).forget([session_id])
         archive.forget(session_id)
         append_line(state / "forgetting.txt", session_id.encode())
     return found

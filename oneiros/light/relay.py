@@ -28,7 +28,7 @@ START_WINDOW = 10.0
 ENDING_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.8)  # how long a daemon that was killed may take to be gone
 SERVER_ERROR = -32000  # the first of JSON-RPC's range for a server's own errors
 
-SPEAKS_FOR_SESSION = "note_for_sessions"
+OF_SESSION = frozenset({"note_for_sessions", "dream_evidence"})  # which ask from which session a call comes
 
 GONE = "oneiros: the daemon went away during this request and is being started again. Ask once more."
 
@@ -245,9 +245,9 @@ class Relay:
 
 
 def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
-    """A call of the tool that speaks for a session, with the session that it comes from; every other line as it is."""
+    """A call of a tool that asks for its session, with the session that it comes from; every other line as it is."""
     params = message.get("params")
-    if not session_id or not isinstance(params, dict) or params.get("name") != SPEAKS_FOR_SESSION:
+    if not session_id or not isinstance(params, dict) or params.get("name") not in OF_SESSION:
         return line
     known = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
     told = {**message, "params": {**params, "_meta": {**known, "oneiros/session": session_id}}}

@@ -20,7 +20,7 @@ from chat.conversations import Conversations, as_markdown
 from chat.records import BackEnd, BackEndFailed
 from chat.turn import Chat, Finished
 from crawler.archived import ArchivedSessions
-from crawler.compress.model.budget import Budget, Price
+from crawler.model.budget import Budget, Price
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.errors import ContentError, UsageError
@@ -154,7 +154,7 @@ def test_a_back_end_that_fails_before_its_first_piece_is_named_and_costs_nothing
         with pytest.raises(BackEndFailed, match=f"openai-url .{service.url}. answered 503"):
             answered(chat)
 
-    assert Budget(asked_memory.root.spent, today=NOON.date(), run_usd=1, day_usd=1).spent_today() == 0
+    assert Budget(asked_memory.root.spent, today=NOON.date(), run_usd=1, day_usd=1).spent_today().usd == 0
 
 
 def test_half_an_answer_is_kept_and_marked(asked_memory: Memory) -> None:
@@ -247,7 +247,7 @@ def test_the_request_is_laid_out_for_the_services_cache(asked_memory: Memory) ->
     assert isinstance(pieces[-1], Finished)
     priced = (200 + 4_000 * 0.1 + 200 * 1.25 + 100 * 2.0) * 3.0 + 40 * 15.0
     assert pieces[-1].usd == pytest.approx(priced / 1e6)
-    assert Budget(asked_memory.root.spent, today=NOON.date(), run_usd=1, day_usd=1).spent_today() == pytest.approx(
+    assert Budget(asked_memory.root.spent, today=NOON.date(), run_usd=1, day_usd=1).spent_today().usd == pytest.approx(
         2 * priced / 1e6
     )
 

@@ -1,8 +1,7 @@
 """A model that answers what it is given, for tests of whatever asks one."""
 
-from crawler.compress.model.budget import Price
-from crawler.compress.model.compressor import Completion, Refused
-from crawler.compress.model.prompt import Prompt
+from crawler.model.budget import Price
+from crawler.model.client import Completion, Prompt, Refused
 
 
 class ScriptedModel:

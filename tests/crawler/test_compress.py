@@ -3,19 +3,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive, SessionRecord
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.decisions import decision
 from crawler.compress.exchanges import MIN_CUT, greatest_cut
-from crawler.compress.extractive import MIN_CHARS, EntryRefs, compress_extractively
+from crawler.compress.extractive import MIN_CHARS, EntryRefs, digest
 from crawler.compress.identifiers import identifiers_of
 from crawler.compress.run import ClosedWhen, compress_closed
 from crawler.facts import facts_of
+from crawler.quotes import session_turns
+from crawler.reading.quoting import located
+from crawler.reading.record import Line, LineKind
+from crawler.reading.rules import read_by_rules
+from crawler.reading.store import Readings
 from crawler.transcripts.entry import Entry, EntryPart, PartKind
 from crawler.transcripts.turns import join_turns
 from memory_server.layers.sessions import CompressedSession, newest_files, read_session
@@ -53,7 +58,7 @@ def compress(tmp_path: Path, *records: Record) -> tuple[Archive, CompressedSessi
     write_transcript(tmp_path / "live", *records)
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([tmp_path / "live"])
-        compress_closed(ingester.archive, tmp_path / "compressed", ExtractiveCompressor(), closed())
+        compress_closed(ingester.archive, tmp_path / "compressed", Readings(tmp_path / "readings"), closed())
         return ingester.archive, read_session(newest_files(tmp_path / "compressed")[SESSION])
 
 
@@ -68,7 +73,9 @@ def test_a_call_with_arguments_of_any_shape_is_compressed(arguments: dict[str, A
 
     turns = list(join_turns(lambda: entries))
 
-    assert compress_extractively(turns, facts_of(turns), SessionRecord(SESSION)).session_id == SESSION
+    facts, said = facts_of(turns), session_turns(SESSION, "shop", turns)
+    reading = read_by_rules(said, turns, facts, "")
+    assert digest(turns, facts, SessionRecord(SESSION), reading).session_id == SESSION
 
 
 def test_identifiers_stand_letter_by_letter_with_their_entries() -> None:
@@ -272,7 +279,7 @@ def test_a_session_in_which_nobody_spoke_gets_no_file(tmp_path: Path) -> None:
     write_transcript(tmp_path / "live", {"type": "summary", "summary": "The relay", "leafUuid": "u"})
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([tmp_path / "live"])
-        report = compress_closed(ingester.archive, tmp_path / "compressed", ExtractiveCompressor(), closed())
+        report = compress_closed(ingester.archive, tmp_path / "compressed", Readings(tmp_path / "readings"), closed())
 
     assert (report.empty, report.written) == (1, [])
 
@@ -282,8 +289,10 @@ def test_a_session_that_is_still_open_is_left_for_later(tmp_path: Path) -> None:
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([tmp_path / "live"])
         soon = datetime(2026, 3, 1, 11, tzinfo=UTC)
-        early = compress_closed(ingester.archive, tmp_path / "c", ExtractiveCompressor(), closed(soon))
-        told = compress_closed(ingester.archive, tmp_path / "c", ExtractiveCompressor(), closed(soon, ended=(SESSION,)))
+        early = compress_closed(ingester.archive, tmp_path / "c", Readings(tmp_path / "readings"), closed(soon))
+        told = compress_closed(
+            ingester.archive, tmp_path / "c", Readings(tmp_path / "readings"), closed(soon, ended=(SESSION,))
+        )
 
     assert (early.open, early.written, len(told.written)) == (1, [], 1)
 
@@ -293,21 +302,81 @@ def test_a_resumed_session_gets_a_new_revision_and_the_old_file_stays(tmp_path: 
     folder = tmp_path / "compressed"
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([path])
-        old = compress_closed(ingester.archive, folder, ExtractiveCompressor(), closed()).written[0]
+        old = compress_closed(ingester.archive, folder, Readings(tmp_path / "readings"), closed()).written[0]
         before = old.read_bytes()
         with path.open("ab") as stream:
             stream.write(to_lines(person(11, "Now do the same for the IPv6 listener")))
         ingester.ingest([path])
-        new = compress_closed(ingester.archive, folder, ExtractiveCompressor(), closed()).written[0]
+        new = compress_closed(ingester.archive, folder, Readings(tmp_path / "readings"), closed()).written[0]
 
     assert (old.read_bytes(), read_session(new).revision, read_session(new).supersedes) == (before, 2, old.name)
     assert newest_files(folder) == {SESSION: new}
 
 
+def read_by_a_model(archive: Archive, readings: Readings, *lines: tuple[str, str]) -> None:
+    """Keeps a model's reading of the session: lines that say something of words of its."""
+    turns = list(archive.turns(SESSION))
+    said = session_turns(SESSION, "app", turns)
+    noted = [
+        Line(LineKind.RULE, text, (quote,)) for text, words in lines if (quote := located(said, "", words)) is not None
+    ]
+    plain = read_by_rules(said, turns, facts_of(turns), archive.digest(SESSION))
+    readings.save(msgspec.structs.replace(plain, reader="claude-cli", goal="Mend the relay.", lines=tuple(noted)))
+
+
+def test_a_session_that_a_model_read_later_gets_the_next_revision_with_what_is_proved(tmp_path: Path) -> None:
+    rule = "Always run the linter before a commit."
+    records = [*working_session(), person(11, rule)]
+    archive, before = compress(tmp_path, *records)
+    readings, folder = Readings(tmp_path / "readings"), tmp_path / "compressed"
+    read_by_a_model(archive, readings, (rule, rule), ("Never run the linter before a commit.", rule))
+
+    [written] = compress_closed(archive, folder, readings, closed()).written
+    again = compress_closed(archive, folder, readings, closed())
+
+    after = read_session(written)
+    assert (before.revision, before.compressor, after.revision, after.compressor) == (1, "extractive", 2, "claude-cli")
+    assert (lines(after, "Goal"), rule in lines(after, "Decisions")) == (["Mend the relay."], True)
+    assert "Never run the linter" not in after.body and "Never run the linter" not in after.summary
+    assert (again.written, again.unchanged) == ([], 1)
+
+
+def test_a_session_that_grew_behind_a_models_reading_is_read_by_rules_again(tmp_path: Path) -> None:
+    path = write_transcript(tmp_path / "live", *working_session())
+    readings, folder = Readings(tmp_path / "readings"), tmp_path / "compressed"
+    with Ingester(settings_in(tmp_path / "root")) as ingester:
+        ingester.ingest([path])
+        read_by_a_model(ingester.archive, readings)
+        [first] = compress_closed(ingester.archive, folder, readings, closed()).written
+        with path.open("ab") as stream:
+            stream.write(to_lines(person(11, "Now do the same for the IPv6 listener")))
+        ingester.ingest([path])
+        [second] = compress_closed(ingester.archive, folder, readings, closed()).written
+        mark = ingester.archive.digest(SESSION)
+
+    assert [read_session(one).compressor for one in (first, second)] == ["claude-cli", "extractive"]
+    reading = readings.of(SESSION)
+    assert reading is not None and (reading.is_by_model, reading.mark) == (False, mark)
+
+
+def test_a_session_compressed_by_a_version_without_readings_is_read_and_its_file_stays(tmp_path: Path) -> None:
+    archive, before = compress(tmp_path, *working_session())
+    readings, folder = Readings(tmp_path / "readings"), tmp_path / "compressed"
+    readings.forget([SESSION])
+
+    reports = [compress_closed(archive, folder, readings, closed()) for _ in range(2)]
+
+    assert [(report.written, report.unchanged) for report in reports] == [([], 1), ([], 1)]
+    assert readings.of(SESSION) is not None
+    assert read_session(newest_files(folder)[SESSION]) == before
+
+
 def test_compressing_again_writes_nothing(tmp_path: Path) -> None:
     archive, _ = compress(tmp_path, *working_session())
 
-    report = compress_closed(archive, tmp_path / "compressed", ExtractiveCompressor(), closed(LATER + timedelta(1)))
+    report = compress_closed(
+        archive, tmp_path / "compressed", Readings(tmp_path / "readings"), closed(LATER + timedelta(1))
+    )
 
     assert (report.unchanged, report.written) == (1, [])
 

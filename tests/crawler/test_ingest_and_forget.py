@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import IngestReport, forget, ingest, readmit
+from crawler.reading.store import Readings
 from memory_server.errors import ContentError
 from tests.crawler.builders import SESSION, person, settings_in, to_lines, working_session, write_transcript
 
@@ -16,7 +16,9 @@ CLOSED = ClosedWhen(datetime(2026, 3, 5, tzinfo=UTC), process_start=lambda pid: 
 
 def take(tmp_path: Path, *, dry_run: bool = False) -> IngestReport:
     settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
-    return ingest([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED, dry_run=dry_run)
+    return ingest(
+        [tmp_path / "live"], settings, compressed, Readings(compressed.parent / "readings"), CLOSED, dry_run=dry_run
+    )
 
 
 def files_below(folder: Path) -> list[Path]:

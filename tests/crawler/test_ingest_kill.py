@@ -12,8 +12,8 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.reading.store import Readings
 from tests.crawler.builders import settings_in, working_session, write_transcript
 
 State = dict[str, str]  # session or file -> its content or a hash of it
@@ -41,18 +41,18 @@ print(int(sys.argv[3]) - left)
 
 
 def work(root: Path, live: Path) -> None:
-    """All that an ingest writes: archive, state and compressed sessions."""
+    """All that an ingest writes: archive, state, readings and compressed sessions."""
     with Ingester(settings_in(root)) as ingester:
         ingester.ingest([live])
         closed = ClosedWhen(LATER, process_start=lambda pid: None)
-        compress_closed(ingester.archive, root / "compressed", ExtractiveCompressor(), closed)
+        compress_closed(ingester.archive, root / "compressed", Readings(root / "readings"), closed)
 
 
 def state_of(root: Path) -> State:
     archive = Archive(root / "sessions" / "archive")
     assert archive.verify() == []
     state = {session_id: archive.digest(session_id) for session_id in archive.session_ids()}
-    for path in sorted((root / "compressed").rglob("*")):
+    for path in sorted([*(root / "compressed").rglob("*"), *(root / "readings").rglob("*")]):
         if path.is_file() and not path.name.endswith(".tmp"):
             state[path.name] = path.read_text(encoding="utf-8")
     return state

@@ -5,9 +5,9 @@ import pytest
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.levels import Depth, SessionReader
 from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.reading.store import Readings
 from memory_server.errors import ContentError
 from tests.crawler.builders import settings_in, working_session, write_transcript
 
@@ -18,7 +18,7 @@ def reader(tmp_path: Path) -> SessionReader:
     closed = ClosedWhen(datetime(2026, 3, 5, tzinfo=UTC), process_start=lambda pid: None)
     with Ingester(settings_in(tmp_path / "root")) as ingester:
         ingester.ingest([tmp_path / "live"])
-        compress_closed(ingester.archive, tmp_path / "compressed", ExtractiveCompressor(), closed)
+        compress_closed(ingester.archive, tmp_path / "compressed", Readings(tmp_path / "readings"), closed)
         return SessionReader(ingester.archive, tmp_path / "compressed")
 
 

@@ -13,8 +13,8 @@ import pytest
 from crawler.archive.append import Ingester
 from crawler.archive.masking import EntryRedactor
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.ingest import IngestReport, ingest
+from crawler.reading.store import Readings
 from crawler.transcripts.entry import Entry
 from crawler.transcripts.transcript import MAX_LINE_BYTES, MAX_WORDS_BYTES, TranscriptReader, open_transcript
 from tests.crawler.builders import (
@@ -214,7 +214,7 @@ def test_packed_files_in_a_row_are_read_as_one(tmp_path: Path) -> None:
 
 def taken(tmp_path: Path) -> IngestReport:
     settings, compressed = settings_in(tmp_path / "root"), tmp_path / "root" / "compressed"
-    return ingest([tmp_path / "live"], settings, compressed, ExtractiveCompressor(), CLOSED)
+    return ingest([tmp_path / "live"], settings, compressed, Readings(compressed.parent / "readings"), CLOSED)
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"session_id":"another"}', b"\xff\xfe"])

@@ -1,16 +1,18 @@
 """Evidence: a quote is true of a turn to the last character, or it is none."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawler.quotes import is_true_of, session_turns
+from crawler.quotes import SessionTurns, is_true_of, quote_of, session_turns
+from crawler.reading.rules import sure_lines, typed_sentences, worded
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
-from dream.extract import find_candidates
 from dream.judge.compare import compare, is_worth_asking
+from dream.records import Candidate, Kind
 from dream.topics import topics_of
 from memory_server.document import SourcePath
 from tests.crawler.builders import SESSION, Record, assistant, call, person, result
@@ -63,22 +65,30 @@ def test_a_note_for_sessions_is_evidence_of_nothing(tmp_path: Path) -> None:
     """Neither where a session wrote it, nor where another one read it, though it speaks as a person would."""
     wish = "I prefer tabs over spaces in this project, always use tabs."
 
-    def candidates_of(folder: Path, *records: Record) -> list[str]:
+    def lines_of(folder: Path, *records: Record) -> list[str]:
         session = archived(folder, {SESSION: [person(1, "Go on."), *records]}).session(SESSION)
-        return [candidate.text for candidate in find_candidates(session)]
+        return [line.text for line in sure_lines(session)]
 
     written = assistant(2, call("mcp__oneiros__note_for_sessions", "c1", kind="status", text=wish))
     read = assistant(4, call("mcp__oneiros__read_memory", "c2", first=1))
     records = (written, result(3, "c1", "Noted."), read, result(5, "c2", f"   | {wish}"), assistant(6, "Seen."))
 
-    assert candidates_of(tmp_path / "noted", *records) == []
-    assert candidates_of(tmp_path / "said", *records, person(7, wish))  # said by the person it is one
+    assert lines_of(tmp_path / "noted", *records) == []
+    assert lines_of(tmp_path / "said", *records, person(7, wish))  # said by the person it is one
 
 
 def test_a_model_call_of_our_own_is_no_session() -> None:
     turn = Turn(Role.PERSON, PROMPT, "<oneiros-task dream>\nAlways use tabs.", ("e1",))
 
     assert session_turns(SESSION, "app", [turn]).spoken == ()
+
+
+def said_in(session: SessionTurns) -> Iterator[Candidate]:
+    """Every sentence that the person typed, as a candidate."""
+    for turn in session.spoken:
+        for span in typed_sentences(turn):
+            quote = quote_of(session, turn, *span)
+            yield Candidate(worded(quote.text), Kind.FACT, (quote,), 0.9, "test", "test")
 
 
 @given(texts=TURN_TEXTS, lines=TOPIC_LINES)
@@ -88,7 +98,7 @@ def test_every_update_over_random_turns_and_topics_has_quotes_that_resolve(texts
     session = session_turns(SESSION, "app", turns)
     topics = topics_of({SourcePath("topics/app.md"): "# App\n\n" + "".join(f"- {line}\n" for line in lines)})
 
-    for candidate in find_candidates(session):
+    for candidate in said_in(session):
         update = compare(candidate, topics)
         for quote in update.candidate.quotes:
             assert any(is_true_of(quote, turn) for turn in session.spoken)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
+from crawler.reading.record import LineKind
 from dream.proposals.placing import provenance_of
 from dream.proposals.rendering import accepting
 from dream.proposals.store import Approval, Event
@@ -66,6 +67,9 @@ def accepted_in(folder: Path, records: list[Record]) -> tuple[Hunk, str]:
     transcript.write_bytes(to_lines(*records))
     with Ingester(settings_in(house.root.path)) as ingester:
         ingester.ingest([transcript])
+    for name in house.archive.session_ids():
+        if any(MOVED in turn.text for turn in house.evidence.session(name).spoken):
+            house.has_read(name, MOVED, "The mail relay listens on port 2526.", kind=LineKind.CORRECTION)
     house.dream()
     [hunk] = house.decisions.store.hunks()
     house.decisions.accept(hunk.id, PERSON)

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from benchmarks.dream_real import Labels, overlaps, verdict_on
+from benchmarks.labels import Labels, overlaps, verdict_on
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 

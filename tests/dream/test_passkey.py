@@ -481,8 +481,8 @@ def test_what_was_not_shown_is_not_signed(page: Page) -> None:
 
 def test_a_wording_and_a_doubt_are_refused_before_the_device_is_asked(page: Page) -> None:
     first, _, _ = hunks(page)
-    with pytest.raises(ContentError, match="more than one statement"):
-        page.asks(yes(first, "It hums. Always obey."))
+    with pytest.raises(ContentError, match="several lines"):
+        page.asks(yes(first, "It hums.\nAlways obey."))
     write_topic(page.root, "mail", "# Mail\n\nThe relay is old.\n\nIt obeys.\n")
 
     with pytest.raises(ContentError, match="nobody has answered for"):

@@ -199,6 +199,43 @@ def test_forgetting_a_session_takes_its_hunks_out_of_every_file(root: MemoryRoot
     assert [hunk.id for hunk in decisions.store.hunks()] == [third.id]
 
 
+def test_what_was_taken_back_is_retired_where_nobody_has_decided(root: MemoryRoot) -> None:
+    texts = ["Backups run at 03:00.", "Archives are kept.", "Logs are kept.", "The press runs.", "The till is open."]
+    updates = [new_topic(text, f"topic{number}", number) for number, text in enumerate(texts, start=1)]
+    decisions = decisions_on(root)
+    accepted, rejected, pending = proposed(decisions, *updates[:3])
+    decisions.accept(accepted.id, PERSON)
+    decisions.reject(rejected.id, PERSON, "no")
+    queued, other = decisions.desk.add(updates[3:], TODAY)
+
+    decisions.desk.withdraw([quote(text, number) for number, text in enumerate(texts[:4], start=1)], TODAY)
+
+    states = {name: decisions.store.hunk(name).state for name in (accepted.id, rejected.id, pending.id)}
+    assert states == {accepted.id: State.ACCEPTED, rejected.id: State.REJECTED, pending.id: State.RETIRED}
+    assert decisions.store.hunk(queued.id).state is State.RETIRED
+    assert [hunk.id for hunk in decisions.store.queue()] == [other.id]
+    page = (root.path / "proposals" / pending.proposal / "proposal.md").read_text(encoding="utf-8")
+    assert f"{pending.id} (retired)" in page
+
+
+def test_what_was_taken_back_is_not_asked_again(root: MemoryRoot) -> None:
+    decisions, update = decisions_on(root), new_topic("Backups run at 03:00.", "backups")
+    decisions.desk.add([update], TODAY)
+    decisions.desk.withdraw(update.candidate.quotes, TODAY)
+
+    assert decisions.desk.add([update], TODAY) == []
+    assert decisions.desk.offer(TODAY).offered == 0
+
+
+def test_words_beside_what_was_taken_back_stay_on_offer(root: MemoryRoot) -> None:
+    decisions = decisions_on(root)
+    [hunk] = proposed(decisions, new_topic("Backups run at 03:00.", "backups"))
+
+    decisions.desk.withdraw([quote("And logs are kept.", 1, first=40, end=58)], TODAY)
+
+    assert decisions.store.hunk(hunk.id).state is State.PENDING
+
+
 def test_what_goes_against_an_old_decision_is_flagged_and_not_offered(root: MemoryRoot) -> None:
     decisions = decisions_on(root)
     update = replace(replacing(root, "The relay listens on port 2526.", "2525"), relation=Relation.DRIFT)

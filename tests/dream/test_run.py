@@ -3,30 +3,38 @@
 import datetime as dt
 import itertools
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from crawler.archive.append import Ingester
-from crawler.archive.store import Archive
+from crawler.archive.store import Archive, SessionRecord
+from crawler.facts import facts_of
 from crawler.quotes import quote_of
+from crawler.reading.record import Line, LineKind, Reading
+from crawler.reading.repeats import failures_in
+from crawler.reading.rules import read_by_rules
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.extract import find_candidates
-from dream.progress import DreamProgress
-from dream.records import Candidate, Kind, State
+from dream.judge.gate import is_supported
+from dream.progress import DreamProgress, Wanted
+from dream.records import Candidate, Hunk, Kind, State
 from dream.run import Bounds, Dream
 from memory_server.errors import ContentError, UsageError
 from memory_server.redaction import Redactor
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
-from tests.crawler.builders import OTHER_SESSION, Record, assistant, person, settings_in, write_transcript
+from tests.crawler.builders import OTHER_SESSION, Record, assistant, call, person, result, settings_in, write_transcript
 from tests.dream.builders import PERSON
+from tests.dream.house import quoted
 from tests.memories import new_root, write_topic
 
 RULE = "From now on always run the database migrations before deploying the billing service."
 MAIL = "# Mail relay\n\nThe mail relay listens on port 2525.\n"
 MOVED = "No, actually the mail relay listens on port 2526."
+LEDGER = "From now on use Postgres 17 for the ledger, please."
 BEGUN = dt.datetime(2026, 3, 2, 9, 0, tzinfo=dt.UTC)
 
 
@@ -38,8 +46,15 @@ class House:
         self.transcripts = folder / "transcripts"
         self.now = BEGUN
         self.archive = Archive(self.root.path / "sessions" / "archive")
-        resolve = Evidence(self.archive).resolve
-        self.decisions = Decisions(self.root, PersonSettings(), lambda: self.now, is_true=resolve)
+        self.evidence = Evidence(self.archive)
+        self.by_model: dict[str, tuple[Line, ...]] = {}  # what a model read of a session, by its id
+        self.decisions = Decisions(
+            self.root,
+            PersonSettings(),
+            lambda: self.now,
+            is_true=self.evidence.resolve,
+            supports=partial(is_supported, evidence=self.evidence),
+        )
         self._ticks = itertools.count()
 
     def ingest(self, *records: Record, session: str) -> None:
@@ -47,12 +62,27 @@ class House:
         with Ingester(settings_in(self.root.path)) as ingester:
             ingester.ingest([self.transcripts])
 
+    def read(self, record: SessionRecord) -> Reading:
+        """What a model read of a session where a test says so; what rules read otherwise."""
+        name, mark = record.session_id, self.archive.digest(record.session_id)
+        session, turns = self.evidence.session(name), list(self.archive.turns(name))
+        if name not in self.by_model:
+            return read_by_rules(session, turns, facts_of(turns), mark)
+        failures = tuple(failures_in(session))
+        return Reading(name, mark, "scripted", 1, session.project, lines=self.by_model[name], failures=failures)
+
+    def has_read(self, session: str, words: str, text: str = "", **more: Any) -> None:
+        """Notes a line of a model that rests on these words of a session."""
+        quote = quoted(self.evidence.session(session), words)
+        line = Line(**{"kind": LineKind.RULE, "text": text or words, "quotes": (quote,), **more})
+        self.by_model[session] = (*self.by_model.get(session, ()), line)
+
     def dreamer(self) -> Dream:
         ticks = self._ticks
         return Dream(
             self.decisions,
             self.archive,
-            (find_candidates,),
+            self.read,
             now=lambda: self.now,
             clock=lambda: float(next(ticks)),
             redactor=Redactor(()),
@@ -85,6 +115,7 @@ def house(tmp_path: Path) -> House:
 def test_a_correction_in_a_session_becomes_a_hunk_that_changes_the_topic(house: House) -> None:
     write_topic(house.root, "mail", MAIL)
     house.ingest(*said("Where does the mail relay listen?", MOVED, session=ONE), session=ONE)
+    house.has_read(ONE, MOVED, "The mail relay listens on port 2526.", kind=LineKind.CORRECTION)
 
     assert house.dream() == (1, 1)
     [hunk] = house.decisions.store.hunks()
@@ -113,7 +144,7 @@ def test_a_session_that_grew_is_read_again(house: House) -> None:
 
 def test_a_run_that_is_bounded_goes_on_where_it_ended(house: House) -> None:
     house.ingest(*said(RULE, session=ONE), session=ONE)
-    house.ingest(*said("We decided to use Postgres 17 because of its logs.", start=9, session=TWO), session=TWO)
+    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
 
     assert [house.dream(Bounds(max_sessions=1))[0] for _ in range(3)] == [1, 1, 0]
     assert len(house.decisions.store.hunks()) == 2
@@ -150,52 +181,138 @@ def test_the_flag_is_up_when_a_day_has_passed_and_something_is_unread(house: Hou
 
     house.dream()
     assert not progress.is_pending
-    house.ingest(*said("We decided to use Postgres 17 because of its logs.", start=9, session=TWO), session=TWO)
+    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
     assert not progress.refresh_flag(house.archive, house.now)
 
     assert progress.refresh_flag(house.archive, house.now + dt.timedelta(hours=25))
 
 
-def test_the_same_correction_in_two_sessions_becomes_one_lesson(house: House) -> None:
-    correction = "No, stop using the production database for the tests, use the staging database."
-    house.ingest(*said(correction, session=ONE), session=ONE)
-    house.dream()
-    assert not any(hunk.target == "lessons.md" for hunk in house.decisions.store.hunks())
-    house.ingest(*said(correction, start=11, session=TWO), session=TWO)
-
-    house.dream()
-    lessons = [hunk for hunk in house.decisions.store.hunks() if hunk.target == "lessons.md"]
-    house.ingest(*said(correction, start=21, session=THREE), session=THREE)
-    house.dream()
-
-    assert len(lessons) == 1 and {quote.session_id for quote in lessons[0].quotes} == {ONE, TWO}
-    assert [hunk.id for hunk in house.decisions.store.hunks() if hunk.target == "lessons.md"] == [lessons[0].id]
+ERROR = "Error: migration file /a/{}.sql is missing a down step"
+CAUSE = "A migration needs a down step because the missing file breaks the rollback."
 
 
-def test_forgetting_a_session_leaves_nothing_of_it_among_the_mistakes(house: House) -> None:
-    house.ingest(*said("No, stop using the production database for the tests.", session=ONE), session=ONE)
+def failed(start: int, session: str) -> list[Record]:
+    """A session in which a migration fails, and the assistant finds out why."""
+    return [
+        person(start, "Run the migrations.", session=session),
+        assistant(start + 1, call("Bash", f"c{start}", command="migrate up"), session=session),
+        result(start + 2, f"c{start}", ERROR.format(start), is_error=True, session=session),
+        assistant(start + 3, CAUSE, session=session),
+    ]
+
+
+def test_the_same_failure_in_two_sessions_becomes_one_lesson(house: House) -> None:
+    def lessons() -> list[Hunk]:
+        return [hunk for hunk in house.decisions.store.hunks() if hunk.target == "lessons.md"]
+
+    def dream_of(session: str, start: int) -> None:
+        house.ingest(*failed(start, session), session=session)
+        house.has_read(session, CAUSE, kind=LineKind.LESSON)
+        house.dream()
+
+    dream_of(ONE, 1)
+    assert lessons() == []
+    dream_of(TWO, 11)
+    [lesson] = lessons()
+    dream_of(THREE, 21)
+
+    assert {quote.session_id for quote in lesson.quotes} == {ONE, TWO}
+    assert [one.id for one in lessons()] == [lesson.id]
+
+
+def test_forgetting_a_session_leaves_nothing_of_it_in_what_dream_derives(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
     house.dream()
+    serve(house)
 
     house.decisions.forget([ONE])
 
     left = [path.read_bytes() for path in house.root.derived.rglob("*") if path.is_file() and path.suffix == ".json"]
-    assert left and not any(b"production" in text or ONE.encode() in text for text in left)
+    assert left and not any(b"migrations" in text or ONE.encode() in text for text in left)
 
 
-def test_the_assistant_is_served_the_same_sessions_until_its_reading_is_over(house: House) -> None:
+def serve(
+    house: House, project: str = "app", *, is_first: bool = True, is_wanted: Wanted = lambda _: True
+) -> list[str]:
+    return DreamProgress(house.root).serve(house.archive, project, is_first=is_first, is_wanted=is_wanted)
+
+
+def test_the_assistant_is_served_the_same_sessions_until_it_asks_for_the_first_page_again(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.dream()  # which is another reading
+    assert serve(house) == [ONE]
+    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+
+    assert serve(house, is_first=False) == [ONE]
+    assert serve(house) == [TWO, ONE]  # the newest first
+    assert serve(house, "shop", is_first=False, is_wanted=lambda _: False) == []
+    assert serve(house, is_first=False) == [TWO, ONE]
+
+
+def test_what_was_shown_is_not_served_again_unless_it_grew(house: House) -> None:
     progress = DreamProgress(house.root)
     house.ingest(*said(RULE, session=ONE), session=ONE)
-    house.dream()
-    assert progress.serve(house.archive, house.now) == [ONE]
-    house.ingest(*said("We decided to use Postgres 17.", start=9, session=TWO), session=TWO)
+    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+    serve(house)
 
-    assert progress.serve(house.archive, house.now + dt.timedelta(minutes=50)) == [ONE]
-    progress.note_shown([ONE, TWO])  # of TWO no page was handed over yet
-    assert progress.serve(house.archive, house.now + dt.timedelta(minutes=55)) == [ONE]
-    assert progress.serve(house.archive, house.now + dt.timedelta(hours=3)) == [TWO]
-    assert progress.serve(house.archive, house.now + dt.timedelta(hours=6)) == [TWO]
-    progress.note_shown([TWO])
-    assert progress.serve(house.archive, house.now + dt.timedelta(hours=9)) == []
+    progress.note_shown([ONE, THREE])
+
+    assert serve(house) == [TWO]
+    assert [record.session_id for record in progress.unserved(house.archive)] == [TWO]
+    house.ingest(*said(RULE, MOVED, session=ONE), session=ONE)
+    assert serve(house) == [TWO, ONE]
+
+
+def test_what_was_not_served_in_this_reading_is_not_noted_as_shown(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    serve(house)
+    house.ingest(*said(LEDGER, start=9, session=TWO), session=TWO)
+
+    DreamProgress(house.root).note_shown([ONE, TWO])
+
+    assert serve(house) == [TWO]
+
+
+def test_a_session_that_another_reader_has_read_is_looked_at_again(house: House) -> None:
+    house.ingest(*said(RULE, "The press runs at noon on Fridays.", session=ONE), session=ONE)
+    assert house.dream() == (1, 1)
+
+    house.has_read(ONE, "The press runs at noon on Fridays.", kind=LineKind.FACT)
+
+    assert house.dream() == (1, 1)
+    assert house.dream() == (0, 0)
+
+
+def test_what_was_taken_back_in_a_later_session_is_offered_no_longer(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.dream()
+    [hunk] = house.decisions.store.hunks()
+    assert hunk.state is State.PENDING
+    later = "The billing service needs no database migrations before it is deployed."
+    house.ingest(*said(later, start=11, session=TWO), session=TWO)
+    house.has_read(TWO, later, takes_back=RULE)
+
+    house.dream()
+
+    old = house.decisions.store.hunk(hunk.id)
+    assert (old.state, old.reason) == (State.RETIRED, "it was taken back by what was said later")
+    page = (house.root.path / "proposals" / old.proposal / "proposal.md").read_text(encoding="utf-8")
+    diff = (house.root.path / "proposals" / old.proposal / "changes.diff").read_text(encoding="utf-8")
+    assert f"{old.id} (retired)" in page and diff == ""
+
+
+def test_a_rejected_quote_does_not_come_back_under_another_wording_and_topic(house: House) -> None:
+    house.ingest(*said(RULE, session=ONE), session=ONE)
+    house.dream()
+    [hunk] = house.decisions.store.hunks()
+    house.decisions.reject(hunk.id, PERSON, "not true any more")
+
+    house.has_read(
+        ONE, RULE, "Database migrations are always run before the billing service is deployed.", topic="deploys"
+    )
+
+    assert house.dream() == (1, 0)
+    assert [(one.id, one.state) for one in house.decisions.store.hunks()] == [(hunk.id, State.REJECTED)]
 
 
 def test_a_suggestion_passes_the_gate_and_is_proposed_at_once(house: House) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dream.evidence import Evidence
-from dream.extract.habits import habits_in
 from dream.judge.skill import refusals_of_skill
 from dream.proposals.skill import skill_text
+from dream.statements.habits import habits_in
 from memory_server.redaction import Redactor
 from tests.dream.skill_house import STEPS, archive_of_sessions, did
 

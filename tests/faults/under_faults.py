@@ -24,8 +24,8 @@ from typing import Any
 from unittest.mock import patch
 
 from crawler.archive.store import Archive
-from dream.extract.habits import habits_in
 from dream.records import State
+from dream.statements.habits import habits_in
 from memory_server.embedding.vector_cache import TextHash, VectorCache
 from memory_server.embedding.workers import WorkerPlan
 from memory_server.errors import OneirosError

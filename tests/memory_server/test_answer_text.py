@@ -11,7 +11,7 @@ from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, Sourc
 from memory_server.faces.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
 from memory_server.faces.memory_text import reading_text, topics_text
 from memory_server.layers.topics import TopicHead
-from memory_server.reading import Reading
+from memory_server.reading import SourceText
 
 
 def hit(passage: str, title: str = "Title", path: str = "topics/a.md") -> Hit:
@@ -93,9 +93,11 @@ def test_a_long_passage_is_cut_around_its_terms(passage: str, terms: tuple[str, 
     assert shortened(passage, terms, chars) == cut
 
 
-def reading_of(parts: Sequence[str], first: int = 1, more: int = 0) -> Reading:
+def reading_of(parts: Sequence[str], first: int = 1, more: int = 0) -> SourceText:
     last = first + len(parts) - 1
-    return Reading(SourcePath("topics/a.md"), Layer.TOPIC, "A", None, LineRange(first, last), last + more, tuple(parts))
+    return SourceText(
+        SourcePath("topics/a.md"), Layer.TOPIC, "A", None, LineRange(first, last), last + more, tuple(parts)
+    )
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

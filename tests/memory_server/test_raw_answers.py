@@ -12,9 +12,9 @@ import pytest
 from mcp import Client
 
 from crawler.archived import ArchivedSessions
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen
 from crawler.ingest import ingest
+from crawler.reading.store import Readings
 from memory_server.embedding.catalogue import Catalogue
 from memory_server.errors import ContentError, NeedsRepair, UsageError
 from memory_server.faces.mcp_server import create_server
@@ -34,7 +34,9 @@ def archived(folder: Path) -> Iterator[Memory]:
     root.index_page.write_text("# Memory\n", encoding="utf-8")
     write_transcript(folder / "live", *working_session())
     closed = ClosedWhen(NOW, process_start=lambda pid: None)
-    ingest([folder / "live"], settings_in(root.path), root.sessions, ExtractiveCompressor(), closed)
+    ingest(
+        [folder / "live"], settings_in(root.path), root.sessions, Readings(root.path / "sessions" / "readings"), closed
+    )
     store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
     with Memory(root, person=PersonSettings(), catalogue=Catalogue(folder), now=lambda: NOW, sessions=store) as opened:
         opened.reindex()

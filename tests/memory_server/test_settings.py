@@ -217,7 +217,7 @@ def test_the_settings_of_a_person_stand_in_their_own_folder() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("compressor", "gpt", "one of: anthropic, claude-cli, extractive, openai-url, trainer"),
+        ("reader", "gpt", "one of: anthropic, claude-cli, openai-url, rules, trainer"),
         ("idle_hours", -1.0, "a number from 0"),
         ("budget_day_usd", float("inf"), "a number from 0"),
         ("project_aliases", ("old",), "name=value"),
@@ -245,3 +245,22 @@ def test_an_empty_choice_is_named_as_it_is_typed(file: Path) -> None:
 
     with pytest.raises(UsageError, match=r"It takes one of: '', anthropic"):
         read_person_settings(file)
+
+
+def test_the_names_of_the_version_before_are_read_as_those_of_the_reader() -> None:
+    old = {"compressor": "openai-url", "compressor_url": "ollama", "compressor_usd_in": 3.0, "recorder": "model"}
+
+    person = checked({**old, "dream_extractor": "model"}, PersonSettings)
+
+    assert (person.reader, person.reader_url, person.reader_usd_in) == ("openai-url", "ollama", 3.0)
+    assert checked({"compressor": "extractive"}, PersonSettings).reader == "rules"
+    assert checked({"recorder": "model"}, PersonSettings).reader == "rules"
+
+
+def test_a_name_of_the_reader_counts_before_the_older_one() -> None:
+    assert checked({"reader": "rules", "compressor": "anthropic"}, PersonSettings).reader == "rules"
+
+
+def test_an_older_name_with_a_value_that_does_not_fit_is_told_by_the_name_that_it_has() -> None:
+    with pytest.raises(UsageError, match=r"reader is .*"):
+        checked({"compressor": "gpt"}, PersonSettings)

@@ -1,12 +1,12 @@
-"""The recorder's lines and the blackboard follow the archive, and are made again from it."""
+"""Typed lines and the blackboard follow the archive, and are made again from it."""
 
 import datetime as dt
 from pathlib import Path
 
 from crawler.archive.append import Ingester
 from crawler.archive.store import Archive
-from crawler.compress.backends import ExtractiveCompressor
 from crawler.compress.run import ClosedWhen, compress_closed
+from crawler.reading.store import Readings
 from memory_server.index.typed_lines import TypedLines
 from memory_server.layers.blackboard import Blackboard
 from memory_server.root.paths import MemoryRoot
@@ -124,7 +124,7 @@ def test_a_session_of_a_real_client_leaves_its_open_tasks_to_the_next(tmp_path: 
     recorder, digest = recorder_of(root)
     archive = Archive(root.path / "sessions" / "archive")
     when = ClosedWhen(NOON.replace(year=2030), ended={}, process_start=lambda _: None)
-    compress_closed(archive, root.sessions, ExtractiveCompressor(), when)
+    compress_closed(archive, root.sessions, Readings(root.path / "sessions" / "readings"), when)
 
     recorder.note(SESSION, NOON, has_ended=True)
 

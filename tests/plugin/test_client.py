@@ -6,9 +6,9 @@ import signal
 import pytest
 
 from crawler.archive.store import Archive
-from crawler.compress.model.budget import Price
-from crawler.compress.model.claude_cli import ClaudeCliClient
-from crawler.compress.model.prompt import Prompt
+from crawler.model.budget import Price
+from crawler.model.claude_cli import ClaudeCliClient
+from crawler.model.client import Prompt
 from crawler.transcripts.turns import Role
 from oneiros.light.endpoint import daemon_state, read_token
 from tests.plugin.genuine_client import CLIENT, PATH_WITHOUT_PROGRAM, PROGRAMS, GenuineClient, new_session_id
@@ -34,12 +34,12 @@ def test_the_model_calls_recall_and_gets_a_hit(client: GenuineClient) -> None:
     assert "The relay listens on port 2525." in told.results()[0]
 
 
-def test_a_compressor_that_asks_the_client_offers_the_model_no_tool(client: GenuineClient) -> None:
+def test_a_reader_that_asks_the_client_offers_the_model_no_tool(client: GenuineClient) -> None:
     client.api.on("Which port", Call("Bash", {"command": "touch taken", "description": "x"}), "2525.")
     own = client.house.folder / "own"
-    compressor = ClaudeCliClient(own, Price(), command=str(CLIENT), environment=client.variables)
+    reader = ClaudeCliClient(own, Price(), command=str(CLIENT), environment=client.variables)
 
-    said = compressor.complete(Prompt("Answer shortly.", "Which port does the relay use?", 100))
+    said = reader.complete(Prompt("Answer shortly.", "Which port does the relay use?", 100))
 
     assert client.api.requests and not any(request.get("tools") for request in client.api.requests)
     assert said.text == "2525." and not (own / "taken").exists()

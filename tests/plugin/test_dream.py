@@ -14,13 +14,14 @@ from tests.system.house import wait_until
 
 TOOLS = "mcp__plugin_oneiros_memory__"
 SAID = "From now on the relay listens on port 2600."
+SESSION_HEAD = re.compile(r"^=== session (\w+);", re.MULTILINE)  # as a page shows it
+PERSONS_ENTRY = re.compile(r"^\[(\w+)\] person$", re.MULTILINE)
 
 
 def propose(body: Told) -> Call:
     """Proposes what the evidence quotes, as a model would, from nothing but what the tool showed."""
     evidence = next(results_in(body["messages"]))
-    session, entry = re.findall(r"^session (\S+) entry (\S+) person", evidence, re.MULTILINE)[0]
-    quote = {"session": session, "entry": entry, "text": SAID}
+    quote = {"session": SESSION_HEAD.findall(evidence)[0], "entry": PERSONS_ENTRY.findall(evidence)[0], "text": SAID}
     return Call(f"{TOOLS}propose_promotion", {"target": "mail", "text": SAID, "quotes": [quote]})
 
 
@@ -56,13 +57,17 @@ def test_a_refused_proposal_passes_as_the_answer_says_and_several_go_in_one_call
 
     def propose_both(body: Told) -> Call:
         first = dict(propose(body).arguments)
-        says_more = {"target": "builds", "text": f"{other.rstrip('.')} and for tests.", "quotes": first["quotes"]}
+        says_more = {
+            "target": "builds",
+            "text": f"{other.rstrip('.')}, nightly tests, demos and previews.",
+            "quotes": first["quotes"],
+        }
         return Call(f"{TOOLS}propose_promotion", first | {"more": [says_more]})
 
     def propose_what_passes(body: Told) -> Call:
         answer = list(results_in(body["messages"]))[-1]
         (text, entry, words) = re.findall(r'text ("[^"]+"), quotes: entry (\S+) ("[^"]+")', answer)[0]
-        session = re.findall(r"^session (\S+) entry", next(results_in(body["messages"])), re.MULTILINE)[0]
+        session = SESSION_HEAD.findall(next(results_in(body["messages"])))[0]
         quote = {"session": session, "entry": entry, "text": json.loads(words)}
         return Call(f"{TOOLS}propose_promotion", {"target": "builds", "text": json.loads(text), "quotes": [quote]})
 

@@ -114,7 +114,7 @@ def test_a_key_without_a_passphrase_is_refused(house: House) -> None:
         ("init", "/tmp/elsewhere"),
         ("config", "crawl_roots", "/"),
         ("config", "machines", "laptop=ssh://laptop"),
-        ("config", "compressor", "claude-cli"),
+        ("config", "reader", "claude-cli"),
         ("config", "budget_day_usd", "1000"),
     ],
 )

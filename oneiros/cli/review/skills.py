@@ -9,10 +9,10 @@ from crawler.archive.choice import git_common_directory
 from crawler.quotes import Quote
 from dream.decisions.skills import require_place
 from dream.evidence import Evidence
-from dream.extract.habits import habits_in
 from dream.judge.skill import refusals_of_skill
 from dream.proposals.skill import allowed_by, name_of, save_draft, skill_text, steps_of
 from dream.records import Habit
+from dream.statements.habits import habits_in
 from memory_server.errors import ContentError, UsageError
 from memory_server.escaping import shown, shown_line
 from memory_server.layers.sessions import id8_of, project_name

@@ -21,9 +21,9 @@ from memory_server.faces.rest import Body, error_json
 from oneiros.daemon.parts import Parts
 from oneiros.daemon.schedule import read_states, schedule_file
 from oneiros.environment import Environment, now
+from oneiros.ingest.readings import reading_states
 from oneiros.ingest.settings import archive_of, crawl_roots, ingest_settings, waiting
 from oneiros.ingest.trainer_client import TrainerClient, machines_of
-from oneiros.ingest.typed_lines import recorded
 
 CRAWLED = (
     *("crawl_roots", "machines", "agents", "speakers", "machine", "ingest_allow", "ingest_deny", "project_aliases"),
@@ -69,7 +69,7 @@ def add_daemon_routes(api: FastAPI, parts: Parts) -> None:
 
 
 def _add_ingest(api: FastAPI, parts: Parts) -> None:
-    memory, root = parts.memory, parts.memory.root
+    root = parts.memory.root
 
     @api.post("/api/ingest")
     def ingest(pair: Reported) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
 
     @api.get("/api/jsonl/status")
     def jsonl_status() -> dict[str, Any]:
-        """What of the transcripts of this machine is archived and recorded, and what the last daily ingest did."""
+        """What of the transcripts of this machine is archived and read, and what the last daily ingest did."""
         left = waiting(_settled(), root, now())
         jobs = (asdict(job) for job in read_states(schedule_file(root)) if job.name == "ingest")
         return {
@@ -90,7 +90,7 @@ def _add_ingest(api: FastAPI, parts: Parts) -> None:
             "archived": len(archive_of(root).session_ids()),
             "not_archived": left.not_archived,
             "expiring": left.expiring,
-            "recorded": recorded(root, memory.typed_lines),
+            "readings": reading_states(_settled(), root, now()),
             "daily": next(jobs, None),
         }
 

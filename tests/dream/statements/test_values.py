@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dream.statements.dates import absolute
 from dream.statements.values import ValueKind, values_in
-from dream.statements.wording import absolute
 
 SUNDAY = dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC)
 

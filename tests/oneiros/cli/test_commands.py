@@ -165,7 +165,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(shell.json("status")) == [
         *("root", "model", "model_reason", "sources", "topics", "passages", "semantic", "changed", "removed"),
         *("unfinished", "level", "problems", "index_bytes", "owner", "queries_logged", "losses", "used"),
-        *("not_archived", "expiring", "recorded", "machines", "notes"),
+        *("not_archived", "expiring", "readings", "machines", "notes"),
         *("chosen", "ignored", "places", "daemon", "indexing", "schedule", "hooks"),
     ]
     assert list(shell.json("doctor")["checks"][0]) == ["check", "state", "detail", "repair"]
@@ -175,20 +175,20 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
         *("fade_days", "archive_max_mb", "backup_days", "structured_output"),
         *("answer_tokens", "crawl_roots", "agents", "speakers", "machine", "machines", "ingest_allow", "ingest_deny"),
         *("deny_words", "project_aliases"),
-        *("idle_hours", "compressor", "compressor_model", "compressor_url", "compressor_key_variable"),
-        *("compressor_usd_in", "compressor_usd_out", "chat_backend", "chat_model", "chat_url", "chat_key_variable"),
+        *("idle_hours", "reader", "reader_model", "reader_url", "reader_key_variable", "reader_usd_in"),
+        *(
+            "reader_usd_out",
+            "reader_tokens_day",
+            "reader_projects",
+            "chat_backend",
+            "chat_model",
+            "chat_url",
+            "chat_key_variable",
+        ),
         *("chat_usd_in", "chat_usd_out", "chat_tokens", "budget_run_usd", "budget_day_usd", "team_url"),
         "reference_roots",
         *("reference_endings", "reference_tags", "references", "reference_minutes", "daily_at", "dream_at"),
-        *(
-            "recorder",
-            "dream_extractor",
-            "dream_hunks_a_day",
-            "dream_expiry_days",
-            "dream_stale_days",
-            "dream_history",
-            "dream_commit",
-        ),
+        *("dream_hunks_a_day", "dream_expiry_days", "dream_stale_days", "dream_history", "dream_commit"),
         *("hook_bytes", "muted_projects", "muted_pointers", "idle_minutes", "http_port", "memory_ceiling_mb"),
         *("model", "index_max_lines", "index_max_chars"),
     ]

@@ -58,7 +58,7 @@ def test_a_hunk_says_why_and_what_decisions_do_to_it(oneiros: Oneiros) -> None:
     code, out, _ = oneiros("dream", "why", hunk["id"][:6])
 
     assert code == 0 and out.startswith(f"{hunk['id']}  ")
-    told = f"{hunk['kind']}: 0 accepted, 0 rejected; deterministic: 0 accepted, 0 rejected: +0.00 to its log-odds"
+    told = f"{hunk['kind']}: 0 accepted, 0 rejected; rules: 0 accepted, 0 rejected: +0.00 to its log-odds"
     assert out.splitlines()[-1] == f"  your decisions: {told}"
     keys = ["id", "confidence", "why", "comparison", "decisions", "shift"]
     assert list(json.loads(oneiros("dream", "why", hunk["id"], "--json")[1])) == keys
@@ -99,14 +99,6 @@ def test_the_keys_of_the_json_answers_are_these(oneiros: Oneiros) -> None:
 )
 def test_exit_codes_tell_nothing_found_from_wrong_use(oneiros: Oneiros, arguments: list[str], code: int) -> None:
     assert oneiros(*arguments)[0] == code
-
-
-def test_asking_a_model_needs_one_that_the_settings_name(oneiros: Oneiros) -> None:
-    oneiros("config", "dream_extractor", "model")
-
-    code, _, error = oneiros("dream")
-
-    assert code == 2 and "compressor" in error
 
 
 def test_a_report_is_one_screen_and_a_file(oneiros: Oneiros, tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -346,24 +345,30 @@ def test_a_project_is_known_by_the_name_that_claude_gave_its_folder(oneiros: One
     assert "1 of 1 file would be read" in oneiros("ingest", "--project", "-srv-app", "--dry-run")[2]
 
 
-def test_what_compressing_and_recording_may_cost_is_said_apart_before_a_backfill(oneiros: Oneiros) -> None:
-    for key, value in {
-        "compressor": "openai-url",
-        "compressor_url": "http://127.0.0.1:9/v1",
-        "recorder": "model",
-    }.items():
+def test_status_tells_who_reads_sessions_how_many_wait_and_what_today_has_taken(oneiros: Oneiros) -> None:
+    oneiros("ingest")
+    by_rules = oneiros("status")[1]
+    for key, value in {"reader": "openai-url", "reader_url": "http://127.0.0.1:9/v1"}.items():
         oneiros("config", key, value)
-    for key in ("compressor_usd_in", "compressor_usd_out"):
-        oneiros("config", key, "10")
-    oneiros("config", "budget_run_usd", "0")  # nothing is asked
 
-    told = oneiros("ingest")[2]
+    found = json.loads(oneiros("status", "--json")[1])["readings"]
+    told = oneiros("status")[1]
 
-    assert re.search(r"openai-url may cost up to \d+\.\d\d USD for what is new, the recorder up to \d+\.\d\d USD", told)
-    assert "0 sessions that no model has recorded yet" in told
-    told = oneiros("ingest")[2]
-    assert "openai-url may" not in told and "1 sessions that no model has recorded yet" in told
-    assert "recorded  1 session by rules, 0 left; 0 by the model, 1 left for it" in oneiros("status")[1]
+    assert "readings  1 session, 0 of them by a model; reader: rules, which offer little." in by_rules
+    assert "readings  1 session, 0 of them by a model; reader: openai-url, 1 wait; 0 of 100,000 tokens today\n" in told
+    assert list(found) == [
+        *("reader", "by_model", "by_rules", "waiting", "tokens_today", "tokens_a_day", "usd_today", "stopped"),
+    ]
+
+
+def test_a_setting_by_its_older_name_is_taken_for_the_readers(oneiros: Oneiros, home: Path) -> None:
+    file = home / ".config" / "oneiros" / "config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text('compressor = "openai-url"\ncompressor_url = "ollama"\nrecorder = "model"\n', encoding="utf-8")
+
+    values = json.loads(oneiros("config", "--json")[1])
+
+    assert (values["reader"], values["reader_url"], "compressor" in values) == ("openai-url", "ollama", False)
 
 
 def test_a_memory_in_a_projects_repository_takes_in_that_project_alone(

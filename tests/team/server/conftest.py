@@ -16,7 +16,7 @@ import uvicorn
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.layers.topics import TopicHead, topic_name
-from memory_server.reading import Reading
+from memory_server.reading import SourceText
 from memory_server.search.question import Question
 from team.access.tokens import create_token
 from team.engine.database import Database
@@ -56,7 +56,7 @@ class Standin(TeamMemory):
         if text is None:
             raise NotFound(f"there is no {path!r}", remedy="List the topics, or search for it")
         lines = LineRange(1, 1)
-        return TeamReading(Reading(SourcePath(path), Layer.TOPIC, path, None, lines, 1, (text,)), COMMIT)
+        return TeamReading(SourceText(SourcePath(path), Layer.TOPIC, path, None, lines, 1, (text,)), COMMIT)
 
     def topics(self, tenant: int) -> list[TopicHead]:
         return [

@@ -1,0 +1,119 @@
+"""Readings by a model whose answers were recorded: it saw the prompts alone, in the place of `claude`.
+
+A recording is a folder of NNNN.prompt.txt and NNNN.answer.txt, or one packed file, whose rows hold the hash of the
+prompt and the answer. An answer is found by the whole prompt, or else composed of what was answered about each session.
+"""
+
+import datetime as dt
+import hashlib
+import json
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crawler.archive.store import Archive
+from crawler.facts import facts_of
+from crawler.model.budget import Budget, Price
+from crawler.model.claude_cli import ClaudeCliClient
+from crawler.model.client import Completion, ModelClient, PaidModel, Prompt, Refused
+from crawler.quotes import SessionTurns, session_turns
+from crawler.reading.model import ModelReader, Unread
+from crawler.reading.record import Reading
+from crawler.reading.repeats import habits_among, met_again
+from crawler.reading.rules import read_by_rules
+from memory_server.layers.sessions import project_name
+from memory_server.redaction import Redactor
+
+RECORDING = Path(__file__).parent / "readings" / "recording.jsonl.xz"
+
+
+@dataclass(slots=True)
+class RecordedClient:
+    """Answers as somebody answered before: to the prompt letter by letter, or else to the sessions that it shows."""
+
+    by_hash: Mapping[str, str]
+    by_session: Mapping[str, Any]
+    price: Price = field(default_factory=Price)
+    name: str = "claude-cli"
+    is_partial: bool = False  # whether sessions that nobody read may stay as rules read them
+    exact: int = 0
+    by_names: int = 0
+
+    def complete(self, prompt: Prompt) -> Completion:
+        text = f"{prompt.instructions}\n{prompt.session}"
+        if (answer := self.by_hash.get(hash_of(text))) is not None:
+            self.exact += 1
+        else:
+            known = [self.by_session[name] for name in sessions_shown(text) if name in self.by_session]
+            if not known and not self.is_partial:
+                raise Refused(f"nobody has answered this prompt, of sessions {', '.join(sessions_shown(text))}")
+            self.by_names += 1
+            answer = json.dumps(known)
+        return Completion(answer, len(text) // 4, len(answer) // 4)
+
+    @property
+    def told(self) -> str:
+        return f"{self.exact} prompts replayed as they stood, {self.by_names} session by session"
+
+
+def client_of(
+    reader: str | None, recorded: Path | None, folder: Path, *, is_partial: bool = False
+) -> ModelClient | None:
+    """The way to the reader; None for rules."""
+    if reader == "rules":
+        return None
+    if reader == "claude-cli" and recorded is None:
+        return ClaudeCliClient(folder / "claude-cli", Price())
+    pairs = list(recorded_pairs(recorded or RECORDING))
+    objects = {str(one["session"])[:8]: one for _, answer in pairs for one in json.loads(answer)}
+    return RecordedClient({hash_of(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
+
+
+def recorded_pairs(place: Path) -> Iterator[tuple[str, str]]:
+    """Prompt and answer of each call; of a packed recording the prompt's hash stands for it."""
+    if place.is_file():
+        with lzma.open(place, "rt", encoding="utf-8") as lines:
+            yield from ((row["prompt_sha256"], row["answer"]) for row in map(json.loads, lines))
+        return
+    for file in sorted(place.rglob("*.prompt.txt")):
+        answer = file.with_name(file.name.replace(".prompt.", ".answer."))
+        if answer.exists():
+            text = file.read_text(encoding="utf-8")
+            text = text.partition("\n")[2] if text.startswith("[") else text  # behind the arguments of the call
+            yield text, answer.read_text(encoding="utf-8")
+
+
+def hash_of(text: str) -> str:
+    """The hash of a prompt; of one that is given as its hash, that."""
+    is_hash = len(text) == 64 and text.isalnum()
+    return text if is_hash else hashlib.sha256(text.encode()).hexdigest()
+
+
+def sessions_shown(text: str) -> tuple[str, ...]:
+    """The sessions whose pages a prompt holds."""
+    return tuple(line.split()[2].rstrip(";") for line in text.splitlines() if line.startswith("=== session "))
+
+
+def readings_by(client: ModelClient | None, unread: Sequence[Unread], folder: Path) -> dict[str, Reading]:
+    """The readings of sessions, by rules where nobody else reads or answers. `folder` keeps what was spent."""
+    readings = {one.session.session_id: one.plain for one in unread}
+    if client is not None:
+        budget = Budget(folder / "spent.json", today=dt.date.today(), run_usd=0, day_usd=0)
+        reader = ModelReader(PaidModel(client, budget, pause=lambda _: None), Redactor())
+        plain = list(readings.values())
+        for reading in reader.read(unread, habits_among(plain), met_again(plain)):
+            readings[reading.session_id] = reading
+    return readings
+
+
+def newest_first(archive: Archive) -> list[str]:
+    records = sorted(archive.records(), key=lambda one: (one.ended, one.session_id), reverse=True)
+    return [record.session_id for record in records]
+
+
+def unread_in(archive: Archive, session_id: str) -> Unread:
+    turns, record = list(archive.turns(session_id)), archive.record(session_id)
+    session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
+    return Unread(session, facts_of(turns), read_by_rules(session, turns, facts_of(turns), archive.digest(session_id)))

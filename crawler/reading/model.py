@@ -1,0 +1,148 @@
+"""The reader that asks a model: some sessions a call, each answer kept as soon as it is there.
+
+What a session holds beside lines (requests that come back, failures) the program counts itself, so it is taken from the
+reading by rules. An answer that is no list is asked for once more, with what was wrong; what it then passes over stays
+unread, and is not asked for again in this run.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
+
+from crawler.facts import SessionFacts
+from crawler.model.budget import CHARS_PER_TOKEN
+from crawler.model.client import PaidModel
+from crawler.quotes import SessionTurns
+from crawler.reading.answer import UnreadableAnswer, readings_in
+from crawler.reading.page import page_of
+from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION, joined, prompt_for
+from crawler.reading.record import Outcome, Reading, Request
+from memory_server.redaction import Redactor
+
+logger = logging.getLogger(__name__)
+
+OUTPUT_TOKENS = 450  # of a session's answer, as measured; see RESULTS.md
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A session that no model has read in its present state."""
+
+    session: SessionTurns
+    facts: SessionFacts
+    plain: Reading  # by rules
+
+    def page(self, habits: Sequence[Sequence[Request]], met: Mapping[str, int]) -> str:
+        """What a reader is shown of it; of the `habits` of all sessions it is asked about those that came last here."""
+        own = [group for group in habits if group[0].quote.session_id == self.session.session_id]
+        return page_of(self.session, self.facts, self.plain.outcome, own, met)
+
+
+class ModelReader:
+    """Reads by one model. What it answers is masked before it is kept."""
+
+    def __init__(self, model: PaidModel, redactor: Redactor):
+        self._model = model
+        self._redactor = redactor
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def read(
+        self,
+        unread: Sequence[Unread],
+        habits: Sequence[Sequence[Request]] = (),
+        met: Mapping[str, int] = MappingProxyType({}),
+        topics: str = "",
+    ) -> Iterator[Reading]:
+        """The readings of these sessions, in their order as far as they are answered.
+
+        `habits` and `met` are counted over all sessions (`repeats.py`); `topics`: a line each, of the same project.
+        Raises Refused or LimitReached where the model is not to be had; what was read before is out by then.
+        """
+        pages = [one.page(habits, met) for one in unread]
+        for one, page in zip(unread, pages, strict=True):
+            if not page:  # nobody said anything that could be read
+                yield msgspec.structs.replace(one.plain, reader=self.name, version=VERSION, lines=())
+        told = [place for place, page in enumerate(pages) if page]
+        for group in joined([pages[place] for place in told]):
+            places = [told[number] for number in group]
+            yield from self._read([unread[place] for place in places], [pages[place] for place in places], topics)
+
+    def _read(self, unread: Sequence[Unread], pages: Sequence[str], topics: str) -> Iterator[Reading]:
+        complaint = ""
+        for _ in range(2):
+            prompt = prompt_for(pages, topics, complaint)
+            answer = self._model.ask(prompt)
+            try:
+                found = {one.session_id: one for one in readings_in(answer.text, [one.session for one in unread])}
+            except UnreadableAnswer as error:
+                complaint = str(error)
+                continue
+            read, written = answer.input_tokens or prompt.chars / CHARS_PER_TOKEN, answer.output_tokens
+            for one, page in zip(unread, pages, strict=True):
+                if reading := found.get(one.session.session_id):
+                    share = len(page) / sum(map(len, pages))
+                    yield self._kept(reading, one, round(read * share), round(written * share))
+            return
+        names = ", ".join(one.session.session_id[:8] for one in unread)
+        logger.warning("sessions %s: %s; they stay as rules read them", names, complaint)
+
+    def _kept(self, reading: Reading, one: Unread, read: int, written: int) -> Reading:
+        lines = (
+            msgspec.structs.replace(
+                line,
+                text=self._masked(line.text),
+                takes_back=self._masked(line.takes_back),
+                questions=tuple(map(self._masked, line.questions)),
+                topic=self._masked(line.topic),
+            )
+            for line in reading.lines  # their quotes are words of the archive, masked before
+        )
+        is_proved = reading.outcome is not Outcome.SHIPPED or bool(reading.proof)
+        return msgspec.structs.replace(
+            reading,
+            mark=one.plain.mark,
+            reader=self.name,
+            version=VERSION,
+            title=self._masked(reading.title) or one.plain.title,
+            goal=self._masked(reading.goal),
+            outcome=reading.outcome if is_proved else one.plain.outcome,
+            open=tuple(map(self._masked, reading.open)),
+            lines=tuple(lines),
+            unfounded=tuple(map(self._masked, reading.unfounded)),
+            requests=one.plain.requests,
+            failures=one.plain.failures,
+            input_tokens=read,
+            output_tokens=written,
+        )
+
+    def _masked(self, text: str) -> str:
+        return self._redactor.redact(text).text
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What reading some sessions takes, before a model is asked."""
+
+    sessions: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+def cost_of(unread: Sequence[Unread]) -> Cost:
+    """What reading these sessions takes, the instructions of each call included."""
+    pages = [page for one in unread if (page := one.page((), {}))]
+    groups = list(joined(pages))
+    chars = sum(prompt_for([pages[place] for place in group]).chars for group in groups)
+    written = min(len(pages) * OUTPUT_TOKENS, len(groups) * MAX_OUTPUT_TOKENS)
+    return Cost(len(pages), len(groups), int(chars / CHARS_PER_TOKEN), written)

@@ -1,0 +1,203 @@
+"""A session as its reader sees it: every word the person typed, and of the rest what tells how it came and ended.
+
+Of each reply stand its beginning and its end, with the question that a yes answers; errors stand with what then
+worked, commits and passing tests as proof. Pasted text is cut to a few lines, narration between two calls is left out.
+What is shown stands behind a margin, escaped, so that no line of it can pass for one of ours; a quote is copied from
+there.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from crawler.calls import command_of, error_line, fix_after, worked_in_other_words
+from crawler.facts import ASKING_TOOL, SessionFacts, commits_of
+from crawler.outcome import has_passed
+from crawler.pasted import prose_regions
+from crawler.quotes import SessionTurns
+from crawler.reading.record import Request
+from crawler.reading.repeats import error_template
+from crawler.spoken import questions_in, spoken_in
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role, Turn
+from memory_server.escaping import shown, shown_line
+from memory_server.language.sentences import clip
+
+ID_CHARS = 8
+MARGIN = "| "
+SESSION_CHARS = 26_000  # some 7,000 tokens: the most of one session
+TYPED_CHARS = 6_000  # of one prompt of the person; who dictates more says it again
+PASTED_CHARS = 240  # of each run of lines that they did not type
+PLAN_CHARS = 5_000
+ERROR_CHARS = 200
+MOST_COMMITS, MOST_ERRORS, MOST_WORDINGS = 12, 8, 4
+LEVELS = (  # characters of the reply that the person answered, of replies before it; the first that fits is taken
+    (4_000, 1_600),
+    (2_400, 900),
+    (1_600, 600),
+    (1_000, 400),
+    (700, 240),
+    (500, 0),
+    (300, 0),
+)
+AIM_CHARS = 9_000  # of a session whose replies are long: about 2,400 tokens
+
+
+@dataclass(frozen=True, slots=True)
+class PageBlock:
+    """One entry as it is shown. Empty text: the head says it all."""
+
+    head: str
+    text: str = ""
+    is_persons: bool = False
+
+    def __str__(self) -> str:
+        lines = [f"{MARGIN}{line}" for line in shown(self.text).splitlines() if line.strip()]
+        return "\n".join([self.head, *lines])
+
+
+def page_of(
+    session: SessionTurns,
+    facts: SessionFacts,
+    outcome: str,
+    habits: Sequence[Sequence[Request]] = (),
+    met: Mapping[str, int] = MappingProxyType({}),
+) -> str:
+    """A session as text: a head, then its entries in order. Empty where nobody said anything.
+
+    `habits`: requests of this session that came in several, each with those of the others; `met`: in how many sessions
+    an error was met, by its template.
+    """
+    head = _head(session, facts, outcome)
+    text = ""
+    for answered, before in LEVELS:
+        blocks = [*_blocks(session, answered, before, met), *map(_asked_before, habits)]
+        if not blocks:
+            return ""
+        text = "\n".join([head, *map(str, blocks)])
+        if len(text) <= AIM_CHARS:
+            return text
+    return text if len(text) <= SESSION_CHARS else _within(head, blocks)
+
+
+def _head(session: SessionTurns, facts: SessionFacts, outcome: str) -> str:
+    day = f"{facts.started:%Y-%m-%d}" if facts.started else "undated"
+    told = [f"session {session.session_id[:ID_CHARS]}", f"project {shown_line(session.project)}", day]
+    told += [f"branch {shown_line(facts.branch)}"] if facts.branch else []
+    told += [f"commits: {len(facts.commits)}", f"by its calls it ended: {outcome}"]
+    title = f"\ntitle: {shown_line(clip(facts.title, 90))}" if facts.title else ""
+    return f"=== {'; '.join(told)}{title}"
+
+
+def _within(head: str, blocks: Sequence[PageBlock]) -> str:
+    """As many entries as fit: the person's words before all others, and of these the first and the last."""
+    room, kept = SESSION_CHARS - len(head), dict[int, str]()
+    ends = [min(place, len(blocks) - 1 - place) for place in range(len(blocks))]
+    for place in sorted(range(len(blocks)), key=lambda place: (not blocks[place].is_persons, ends[place])):
+        text = str(blocks[place])
+        if len(text) < room:
+            kept[place], room = text, room - len(text) - 1
+    told = f"({len(blocks) - len(kept)} entries are left out, where the ids jump)"
+    return "\n".join([head, told, *(kept[place] for place in sorted(kept))])
+
+
+def _asked_before(group: Sequence[Request]) -> PageBlock:
+    here, *others = group
+    wordings = dict.fromkeys(shown_line(clip(one.quote.text, 60)) for one in others)
+    told = "; ".join(itertools.islice(wordings, MOST_WORDINGS))
+    return PageBlock(
+        f"[{here.quote.entry[:ID_CHARS]}] asked before, in {len(group)} sessions", f"{here.quote.text}\n{told}"
+    )
+
+
+def _blocks(session: SessionTurns, answered: int, before: int, met: Mapping[str, int]) -> Iterator[PageBlock]:
+    turns = session.turns
+    other_ways = worked_in_other_words(turns)
+    commits, errors = itertools.count(), itertools.count()
+    for place, turn in enumerate(turns):
+        if turn.role is Role.PERSON:
+            yield from _said(turn)
+        elif turn.kind is PartKind.PLAN:
+            yield PageBlock(
+                f"[{turn.entries[0][:ID_CHARS]}] plan, which the person accepted", _cut(turn.text, PLAN_CHARS)
+            )
+        elif turn.role is Role.ASSISTANT:
+            room = answered if _is_answered(turns, place) else before
+            if text := _cut(turn.text, room) if room and (room == answered or _tells(turn.text)) else "":
+                yield PageBlock(f"[{turn.entries[0][:ID_CHARS]}] assistant", text)
+        elif turn.kind is PartKind.INTERRUPTION:
+            yield PageBlock("(the person stopped the assistant)")
+        elif turn.role is Role.TOOL:
+            if turn.is_error and command_of(turn) and (line := error_line(turn.text)) and next(errors) < MOST_ERRORS:
+                fix = other_ways.get(place) or fix_after(turns, place)
+                yield PageBlock(_failed(turn, line, fix, met.get(error_template(turn.text), 0)))
+            for commit in commits_of([turn]):
+                if next(commits) < MOST_COMMITS:
+                    subject = shown_line(clip(commit.subject, 100))
+                    yield PageBlock(f"[{turn.entries[-1][:ID_CHARS]}] committed {commit.hash} {subject}")
+            if has_passed(turn):
+                yield PageBlock(f"[{turn.entries[-1][:ID_CHARS]}] tests passed")
+
+
+def _said(turn: Turn) -> Iterator[PageBlock]:
+    """The person's words; of an answer with what was asked and what else could have been chosen."""
+    entry = turn.entries[0][:ID_CHARS]
+    if turn.is_prompt:
+        yield PageBlock(f"[{entry}] person", _typed(turn.text), is_persons=True)
+        return
+    for part in spoken_in(turn):
+        text = turn.text[part.first : part.end]
+        if turn.tool == ASKING_TOOL:
+            options = next((labels for asked, labels in questions_in(turn) if asked == part.question), ())
+            offered = f", offered: {shown_line(clip(' / '.join(options), 600))}" if options else ""
+            asked = "" if part.is_chosen else f' "{shown_line(clip(part.question, 300))}"'
+            yield PageBlock(f"[{entry}] person answered the question{asked}{offered}", text, is_persons=True)
+        elif turn.kind is PartKind.COMMAND:
+            command = shown_line(turn.text.partition(" ")[0])
+            yield PageBlock(f"[{entry}] person, behind {command}", _typed(text), is_persons=True)
+        else:
+            yield PageBlock(f"[{entry}] person, as the reason for refusing a call", _typed(text), is_persons=True)
+
+
+def _typed(text: str) -> str:
+    """A prompt with each pasted run of lines cut to its beginning."""
+    kept, at = "", 0
+    for first, end in [*prose_regions(text), (len(text), len(text))]:
+        pasted = text[at:first]
+        kept += pasted if len(pasted) <= PASTED_CHARS else f"{pasted[:PASTED_CHARS]}… (pasted)\n"
+        kept += text[first:end]
+        at = end
+    return _cut(kept, TYPED_CHARS)
+
+
+def _cut(text: str, room: int) -> str:
+    """A text with its middle left out: it begins with what it is about and ends with what it asks."""
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 2 // 5].rstrip(), text[-(room * 3 // 5) :]
+    start = tail.find(" ") + 1  # no half word
+    return f"{head} …\n… {tail[start:].lstrip()}"
+
+
+def _is_answered(turns: Sequence[Turn], place: int) -> bool:
+    """Whether a reply is the last before the person speaks, or of the session."""
+    for turn in turns[place + 1 :]:
+        if turn.role is Role.ASSISTANT and turn.kind is PartKind.TEXT:
+            return False
+        if turn.role is Role.PERSON:
+            return True
+    return True
+
+
+def _tells(text: str) -> bool:
+    """Whether a reply between two calls says more than what is done next."""
+    return len(text) >= 160 and not text.rstrip().endswith(":")
+
+
+def _failed(turn: Turn, line: str, fix: Turn | None, sessions: int) -> str:
+    told = [f"[{turn.entries[-1][:ID_CHARS]}] failed: {shown_line(command_of(turn))}"]
+    told.append(f": {shown_line(clip(line, ERROR_CHARS))}")
+    told += [f"; then worked: {shown_line(command_of(fix) or fix.tool)}"] if fix else []
+    told += [f" (met in {sessions} sessions)"] if sessions else []
+    return "".join(told)

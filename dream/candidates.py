@@ -1,0 +1,175 @@
+"""What readings suggest for the topics: their lines as candidates, without what a later one took back.
+
+A selection and no more: nothing is worded here, and the gate checks each as if a stranger had sent it. What only the
+assistant said is a finding, unless the person agreed to it. A habit rests on every session in which it was asked for, a
+lesson on two in which the same error was met; with one it is a finding like others.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from crawler.quotes import Quote, SessionTurns
+from crawler.reading.quoting import with_agreement
+from crawler.reading.record import Holds, Line, LineKind, Reading, Request
+from crawler.reading.repeats import MIN_SESSIONS
+from crawler.transcripts.entry import PartKind
+from crawler.transcripts.turns import Role
+from dream.judge.compare import CONTRADICTS_FROM, near_pairs
+from dream.judge.contradiction import contradiction_of
+from dream.records import Candidate, Kind
+from dream.statements.reading import read_statement
+from memory_server.language.words import content_words, rarity_in
+
+KINDS = {
+    LineKind.DECISION: Kind.DECISION,
+    LineKind.RULE: Kind.RULE,
+    LineKind.PREFERENCE: Kind.PREFERENCE,
+    LineKind.CORRECTION: Kind.CORRECTION,
+    LineKind.FACT: Kind.FACT,
+    LineKind.FINDING: Kind.FINDING,
+    LineKind.LESSON: Kind.FINDING,
+    LineKind.HABIT: Kind.HABIT,
+}  # an idea becomes a skill, never a topic
+CONFIDENCE = {Holds.SURELY: 0.85, Holds.PROBABLY: 0.7}  # what holds for now is not offered
+FINDING_LESS = 0.1  # than the person's own words
+SAME = 0.5  # share of the telling words of a line that what was taken back must hold
+ONE_THING = 0.75  # share of the telling words of the shorter of two lines that say otherwise of the same thing
+TOLD = 2  # telling words of an error that a line about it holds
+AROUND_CHARS = 200  # on each side of a quote, which tell what it is about
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A line of a reading that holds beyond the hour, and whose it is."""
+
+    line: Line
+    reading: Reading
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.reading.session_id, self.line.text
+
+    def is_later(self, other: "Dated") -> bool:
+        """Whether it was said after another, as far as both are dated."""
+        mine, theirs = self.line.quotes[0].time, other.line.quotes[0].time
+        return mine is not None and theirs is not None and mine > theirs
+
+
+def lasting(readings: Iterable[Reading]) -> Iterator[Dated]:
+    """The lines that may stand in a topic."""
+    for reading in readings:
+        yield from (Dated(line, reading) for line in reading.lines if line.kind in KINDS and line.holds in CONFIDENCE)
+
+
+def candidates_in(
+    reading: Reading,
+    session: SessionTurns,
+    *,
+    gone: Collection[tuple[str, str]] = (),
+    habits: Sequence[Sequence[Request]] = (),
+) -> Iterator[Candidate]:
+    """The candidates of a session. `gone`: keys of lines that were taken back since; `habits`: what was asked for again
+    and again, of all sessions.
+    """
+    for one in lasting([reading]):
+        if one.key not in gone:
+            yield _candidate(one.line, reading, session, habits)
+
+
+def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequence[Sequence[Request]]) -> Candidate:
+    quotes, kind = with_agreement(session, line.quotes), KINDS[line.kind]
+    is_only_said = all(quote.role is Role.ASSISTANT for quote in quotes)
+    if kind is Kind.FINDING and quotes[0].role is Role.PERSON:
+        kind = Kind.FACT
+    if is_only_said or is_of_plan(session, quotes[0]):  # few details of an accepted plan are theirs, see RESULTS.md
+        kind = Kind.FINDING
+    if kind is Kind.HABIT:
+        group = next((one for one in habits if any(asked.quote.overlaps(quotes[0]) for asked in one)), ())
+        quotes = (*quotes, *(one.quote for one in group if one.quote.session_id != session.session_id))
+    return Candidate(
+        line.text,
+        kind,
+        quotes,
+        CONFIDENCE[line.holds] - FINDING_LESS * (kind is Kind.FINDING),
+        why=f"{reading.reader} read it as a {line.kind} that holds {line.holds}",
+        extractor=reading.reader,
+        topic=line.topic.partition("#")[0],
+        project=reading.project,
+        context=_around(session, quotes[0]),
+    )
+
+
+def is_of_plan(session: SessionTurns, quote: Quote) -> bool:
+    """Whether a quote stands in a plan that the person accepted as a whole."""
+    return any(quote.entry in turn.entries and turn.kind is PartKind.PLAN for turn in session.turns)
+
+
+def _around(session: SessionTurns, quote: Quote) -> str:
+    turn = next((turn for turn in session.turns if quote.entry in turn.entries), None)
+    return turn.text[max(0, quote.first - AROUND_CHARS) : quote.end + AROUND_CHARS] if turn else ""
+
+
+def taken_back(readings: Iterable[Reading]) -> set[tuple[str, str]]:
+    """The keys of lines that a later one of the same project took back: it names them as ended, or says otherwise of
+    the same thing.
+    """
+    projects: dict[str, list[Dated]] = defaultdict(list)
+    for one in lasting(readings):
+        projects[one.reading.project].append(one)
+    return {one.key for lines in projects.values() for one in (*_ended(lines), *_contradicted(lines))}
+
+
+def quotes_of(readings: Iterable[Reading], keys: Collection[tuple[str, str]]) -> list[Quote]:
+    """The first quote of each line with one of these keys: what an offer of it rests on."""
+    return [one.line.quotes[0] for one in lasting(readings) if one.key in keys]
+
+
+def _ended(lines: Sequence[Dated]) -> Iterator[Dated]:
+    words = [frozenset(content_words(one.line.text)) for one in lines]
+    for new in lines:
+        ended = frozenset(content_words(new.line.takes_back))
+        for old, held in zip(lines, words, strict=True):
+            if ended and held and len(ended & held) >= SAME * len(held) and new.is_later(old):
+                yield old
+
+
+def _contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
+    read = [read_statement(one.line.text) for one in lines]
+    rarity = rarity_in(one.line.text for one in lines)
+    for one, other in near_pairs(read):
+        if len(read[one].words & read[other].words) < ONE_THING * min(len(read[one].words), len(read[other].words)):
+            continue
+        old, new = (one, other) if lines[other].is_later(lines[one]) else (other, one)
+        is_against = contradiction_of(read[new], read[old], rarity).score >= CONTRADICTS_FROM
+        if is_against and lines[new].is_later(lines[old]):
+            yield lines[old]
+
+
+def lessons_among(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
+    """A candidate for every error that was met in two sessions or more and that was noted in two of them."""
+    noted: dict[str, dict[str, Dated]] = defaultdict(dict)  # by the error, a line of each session
+    for one in lasting(readings):
+        if one.line.kind in (LineKind.LESSON, LineKind.FINDING) and one.key not in gone:
+            about = set(content_words(one.line.text))
+            for failure in one.reading.failures:
+                if len(about & set(content_words(f"{failure.error} {failure.worked}"))) >= TOLD:
+                    noted[failure.template].setdefault(one.reading.session_id, one)
+    return [
+        _lesson(template, list(of_session.values()))
+        for template, of_session in noted.items()
+        if len({one.line.quotes[0].entry for one in of_session.values()}) >= MIN_SESSIONS
+    ]
+
+
+def _lesson(template: str, lines: Sequence[Dated]) -> Candidate:
+    newest, *others = sorted(lines, key=lambda one: str(one.line.quotes[0].time), reverse=True)
+    return Candidate(
+        newest.line.text,
+        Kind.LESSON,
+        (*newest.line.quotes, *(one.line.quotes[0] for one in others)),
+        CONFIDENCE[newest.line.holds],
+        why=f"the same error in {len(lines)} sessions: {template}",
+        extractor=newest.reading.reader,
+        project=newest.reading.project,
+    )

@@ -1,0 +1,285 @@
+"""Has a model read the sessions that are over, where the person's settings ask for it.
+
+Behind everything else, one call at a time: what rules read stands first and at once, so nobody waits for a model. What
+it has read is not read again, also under a newer prompt; a session that grew is. The newest sessions come first, those
+of one project together. Where the budget of the day, or a subscription's limit, is met it stops until the next day.
+"""
+
+import datetime as dt
+import logging
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from itertools import groupby
+
+from filelock import FileLock, Timeout
+
+from crawler.archive.store import Archive, SessionRecord
+from crawler.compress.run import compress_closed
+from crawler.facts import facts_of
+from crawler.model.client import LimitReached, PaidModel, Refused
+from crawler.quotes import session_turns
+from crawler.reading.model import Cost, ModelReader, Unread, cost_of
+from crawler.reading.prompt import VERSION
+from crawler.reading.record import Reading
+from crawler.reading.repeats import habits_among, met_again
+from crawler.reading.rules import read_by_rules
+from crawler.reading.store import FOLDER, Readings
+from dream.topics import read_topics
+from memory_server.errors import ContentError
+from memory_server.layers.sessions import project_name
+from memory_server.redaction import Redactor
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import PersonSettings
+from oneiros.environment import Environment, now
+from oneiros.ingest.settings import archive_of, closed_when, model_client_of, over_when, spending
+from oneiros.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+END_SECONDS = 1.0  # for the model that is being asked; its answer is dropped
+LOCK = "reading.lock"  # below what is derived: one process at a time pays
+BATCH = 12  # sessions gathered at a time: a few calls
+Pause = Callable[[float], None]  # waits a number of seconds
+
+
+def readings_of(root: MemoryRoot) -> Readings:
+    """The readings of a memory."""
+    return Readings(root.path / "sessions" / FOLDER)
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What a run of the model did."""
+
+    read: int = 0
+    left: int = 0
+    tokens: int = 0
+    stopped: str = ""  # why it ended before all were read
+
+
+def waiting_records(
+    archive: Archive, readings: Readings, person: PersonSettings, is_over: Callable[[str], bool], first: str = ""
+) -> list[SessionRecord]:
+    """The sessions that a model may read and has not, project by project: `first` ahead, then as they were last used;
+    of each the newest first.
+    """
+
+    def is_unread(record: SessionRecord) -> bool:
+        reading = readings.of(record.session_id)
+        return reading is None or not reading.is_by_model or reading.mark != archive.digest(record.session_id)
+
+    found = [
+        one for one in archive.records() if may_be_read(one, person) and is_over(one.session_id) and is_unread(one)
+    ]
+    found.sort(key=lambda one: (one.ended, one.session_id), reverse=True)
+    order: dict[str, int] = {}
+    for record in found:
+        order.setdefault(project_of(record), len(order))
+    return sorted(found, key=lambda one: (project_of(one) != first, order[project_of(one)]))
+
+
+def may_be_read(record: SessionRecord, person: PersonSettings) -> bool:
+    """Whether the settings let a model read a session: its project is named if any is, and neither muted nor denied."""
+
+    def is_named(patterns: Sequence[str]) -> bool:
+        names = (project_of(record), record.project, record.cwd)
+        return any(fnmatch(name, pattern) or name.startswith(f"{pattern}/") for name in names for pattern in patterns)
+
+    is_wanted = not person.reader_projects or is_named(person.reader_projects)
+    return is_wanted and not is_named((*person.muted_projects, *person.ingest_deny))
+
+
+def project_of(record: SessionRecord) -> str:
+    return project_name(record.project or record.cwd)
+
+
+def unread_of(archive: Archive, readings: Readings, record: SessionRecord) -> Unread:
+    """A session for a reader. What nobody has read in this state is read by rules.
+
+    Raises ContentError where the archive is damaged.
+    """
+    turns, mark = list(archive.turns(record.session_id)), archive.digest(record.session_id)
+    session, facts = session_turns(record.session_id, project_of(record), turns), facts_of(turns)
+    plain = readings.of(record.session_id)
+    if plain is None or plain.mark != mark or plain.is_by_model:
+        plain = read_by_rules(session, turns, facts, mark)
+    return Unread(session, facts, plain)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Whom to ask, and about which sessions."""
+
+    model: PaidModel
+    is_over: Callable[[str], bool]
+    person: PersonSettings
+
+
+def asking_of(environment: Environment, root: MemoryRoot, pause: Pause) -> Asking | None:
+    """What the settings say just then; None where rules are to read. Raises UsageError where they name no model."""
+    environment = replace(environment)  # reads the settings anew
+    if environment.person.reader == "rules":
+        return None
+    budget = spending(environment, root, now())
+    model = PaidModel(model_client_of(environment, root), budget, pause=pause)
+    return Asking(model, over_when(environment, root), environment.person)
+
+
+@dataclass(slots=True)
+class ReadingRun:
+    """One run over the sessions of a memory that wait for a model."""
+
+    root: MemoryRoot
+    asking: Asking
+    is_ended: Callable[[], bool] = lambda: False
+    tell: Callable[[ReadReport], None] = lambda _: None  # after each session
+    report: ReadReport = field(default_factory=ReadReport)
+
+    def run(self, most: int | None = None, project: str = "") -> ReadReport:
+        """Reads up to `most` sessions, those of `project` first; each is kept as soon as it is answered."""
+        try:
+            with FileLock(self.root.derived / LOCK, timeout=0):
+                return self._run(most, project)
+        except Timeout:
+            self.report.stopped = "another process has the model read just now"
+            return self.report
+
+    def _run(self, most: int | None, project: str) -> ReadReport:
+        archive, readings, asking = archive_of(self.root), readings_of(self.root), self.asking
+        every = waiting_records(archive, readings, asking.person, asking.is_over, project)
+        waiting, self.report.left = every[:most], len(every)
+        reader = ModelReader(asking.model, Redactor(asking.person.deny_words))
+        known = list(readings.every())
+        habits, met = habits_among(known), met_again(known)
+        topics = topic_lines(self.root)
+        for name, records in groupby(waiting, key=project_of):
+            for batch in batches(list(records)):
+                unread = [one for record in batch if (one := self._unread(archive, readings, record))]
+                try:
+                    for reading in reader.read(unread, habits, met, topics(name)):
+                        if self.is_ended() or not archive.holds(reading.session_id):  # it was forgotten meanwhile
+                            return self.report
+                        readings.save(reading)
+                        self._count(reading)
+                except Refused as error:
+                    self.report.stopped = str(error)
+                    level = logging.INFO if isinstance(error, LimitReached) else logging.WARNING
+                    logger.log(level, "%s; %d sessions wait for a reading", error, self.report.left)
+                    return self.report
+        return self.report
+
+    def _unread(self, archive: Archive, readings: Readings, record: SessionRecord) -> Unread | None:
+        with suppress(ContentError):  # a damaged archive, which every ingest names
+            return unread_of(archive, readings, record)
+        return None
+
+    def _count(self, reading: Reading) -> None:
+        self.report.read += 1
+        self.report.left -= 1
+        self.report.tokens += reading.input_tokens + reading.output_tokens
+        self.tell(self.report)
+
+
+def batches(records: Sequence[SessionRecord]) -> Iterator[Sequence[SessionRecord]]:
+    """The records a few at a time, so that no more sessions are held than some calls need."""
+    for first in range(0, len(records), BATCH):
+        yield records[first : first + BATCH]
+
+
+def topic_lines(root: MemoryRoot) -> Callable[[str], str]:
+    """What topics there are, a line each with its sections, for a reader: those of a project and the person's."""
+    files = read_topics(root).files
+
+    def lines(project: str) -> str:
+        told = []
+        for topic in files:
+            folder = topic.path.removeprefix("topics/").rpartition("/")[0]
+            if folder in ("", project):
+                sections = dict.fromkeys(one.headings[-1] for one in topic.statements if one.headings)
+                told.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
+        return "\n".join(told)
+
+    return lines
+
+
+def waiting_projects(environment: Environment, root: MemoryRoot) -> Counter[str]:
+    """How many sessions a model may read and has not, by project."""
+    waiting = waiting_records(archive_of(root), readings_of(root), environment.person, over_when(environment, root))
+    return Counter(map(project_of, waiting))
+
+
+def outdated_readings(root: MemoryRoot) -> list[str]:
+    """The sessions that a model read under an older prompt."""
+    return [one.session_id for one in readings_of(root).every() if one.is_by_model and one.version < VERSION]
+
+
+def model_costs(environment: Environment, root: MemoryRoot) -> Cost:
+    """What it would take to have everything read that a model may read and has not, whether one is set or not."""
+    archive, readings = archive_of(root), readings_of(root)
+    records = waiting_records(archive, readings, environment.person, over_when(environment, root))
+    unread = []
+    for record in records:
+        with suppress(ContentError):
+            unread.append(unread_of(archive, readings, record))
+    return cost_of(unread)
+
+
+def reading_states(environment: Environment, root: MemoryRoot, moment: dt.datetime) -> dict[str, object]:
+    """How readings stand: by whom, how many wait, what is spent and left today."""
+    archive, readings, person = archive_of(root), readings_of(root), environment.person
+    marks = {one.session_id: one for one in readings.every()}
+    spent = spending(environment, root, moment).spent_today()
+    by_model = sum(one.is_by_model for one in marks.values())
+    waiting = (
+        waiting_records(archive, readings, person, over_when(environment, root)) if person.reader != "rules" else []
+    )
+    return {
+        "reader": person.reader,
+        "by_model": by_model,
+        "by_rules": len(marks) - by_model,
+        "waiting": len(waiting),
+        "tokens_today": spent.tokens,
+        "tokens_a_day": person.reader_tokens_day,
+        "usd_today": round(spent.usd, 4),
+        "stopped": spent.stopped,
+    }
+
+
+def found_model(environment: Environment) -> str:
+    """The way to a model that lies ready on this machine; empty where there is none."""
+    return "claude-cli" if shutil.which("claude", path=environment.variables.get("PATH")) else ""
+
+
+def compress_again(environment: Environment, root: MemoryRoot) -> None:
+    """Writes the digests of sessions that were read since: the next revision of each."""
+    compress_closed(archive_of(root), root.sessions, readings_of(root), closed_when(environment, root, now()))
+
+
+class ModelReadings:
+    """A poke says that there may be sessions that only rules have read."""
+
+    def __init__(
+        self, root: MemoryRoot, asking: Callable[[Pause], Asking | None], on_read: Callable[[], None] = lambda: None
+    ):
+        """`on_read` is told when a run has read something: digests and typed lines are behind then."""
+        self._root = root
+        self._asking = asking
+        self._on_read = on_read
+        self.worker = Worker("model readings", self._round, end_seconds=END_SECONDS)
+
+    def _round(self) -> None:
+        self.run_once()
+
+    def run_once(self) -> ReadReport:
+        """Has the model read what it has not; nothing where rules are to read."""
+        asking = self._asking(self.worker.pause)
+        if asking is None:
+            return ReadReport()
+        report = ReadingRun(self._root, asking, is_ended=lambda: self.worker.is_ended).run()
+        if report.read:
+            self._on_read()
+        return report

@@ -1,0 +1,222 @@
+"""The ways to a model, against servers on the loopback that speak the services' protocols."""
+
+import json
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crawler.model.budget import Budget, Price, Spent
+from crawler.model.claude_cli import LIMIT_MET, ClaudeCliClient, completion_in
+from crawler.model.client import Completion, LimitReached, PaidModel, Prompt, Refused
+from crawler.model.table import CLIENTS, ModelSettings, build_client
+from crawler.transcripts.injected import OWN_SESSION_MARK, is_own_session
+from memory_server.errors import UsageError
+from tests.crawler.model_service import as_openai, serving
+
+PROMPT = Prompt(f"{OWN_SESSION_MARK} read>\nRead this.", "The relay hangs.", 100)
+
+
+def as_anthropic(text: str) -> tuple[int, Any]:
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "x", "stop_reason": "end_turn"}
+    content = [{"type": "text", "text": text}]
+    return 200, message | {"content": content, "usage": {"input_tokens": 1000, "output_tokens": 100}}
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> Budget:
+    return Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=1.0, day_usd=1.5, day_tokens=100_000)
+
+
+def paid(settings: ModelSettings, budget: Budget, pause: Callable[[float], None] = lambda _: None) -> PaidModel:
+    return PaidModel(build_client(settings), budget, pause=pause)
+
+
+def test_an_openai_compatible_service_answers(budget: Budget) -> None:
+    with serving(as_openai("[]")) as service:
+        settings = ModelSettings("openai-url", model="small", url=f"{service.url}/v1", api_key="k")
+        answer = paid(settings, budget).ask(PROMPT)
+
+    assert answer == Completion("[]", 1000, 100)
+    asked = service.asked[0]
+    assert (asked["path"], asked["model"], asked["max_tokens"]) == ("/v1/chat/completions", "small", 100)
+    assert [one["content"] for one in asked["messages"]] == [PROMPT.instructions, PROMPT.session]
+    assert service.headers[0]["authorization"] == "Bearer k"
+    assert budget.spent_today() == Spent(tokens=1100)
+
+
+def test_the_anthropic_api_answers_for_its_price(budget: Budget) -> None:
+    with serving(as_anthropic("[]")) as service:
+        answer = paid(ModelSettings("anthropic", "claude-x", service.url, "key", Price(3, 15)), budget).ask(PROMPT)
+
+    assert answer == Completion("[]", 1000, 100)
+    assert (service.asked[0]["path"], service.asked[0]["system"]) == ("/v1/messages", PROMPT.instructions)
+    assert service.headers[0]["authorization"] == "Bearer key"
+    assert budget.spent_today().usd == pytest.approx((1000 * 3 + 100 * 15) / 1e6)
+
+
+def a_command(folder: Path, script: str) -> ClaudeCliClient:
+    """The client of a command line that is this Python script."""
+    fake = folder / "claude"
+    fake.write_text(f"#!{sys.executable}\n{script}\n", encoding="utf-8")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    return ClaudeCliClient(folder / "own", Price(), command=str(fake), model="haiku", environment={})
+
+
+def test_the_claude_command_line_is_asked_without_hooks_tools_or_transcript(tmp_path: Path) -> None:
+    answer = {"result": "[]", "is_error": False, "usage": {"input_tokens": 9, "output_tokens": 8}}
+    note = "json.dump([sys.argv, sys.stdin.read(), os.environ['ONEIROS_OWN_CALL']], open('asked.json', 'w'))"
+    client = a_command(tmp_path, f"import json, os, sys\n{note}\nprint({json.dumps(json.dumps(answer))})")
+
+    assert client.complete(PROMPT) == Completion("[]", 9, 8)
+
+    arguments, told, guard = json.loads((tmp_path / "own" / "asked.json").read_text(encoding="utf-8"))
+    assert {"--no-session-persistence", "--strict-mcp-config", '{"disableAllHooks":true}'} <= set(arguments)
+    assert arguments[arguments.index("--tools") + 1] == ""
+    assert arguments[arguments.index("--model") + 1] == "haiku"
+    assert (is_own_session(told), guard) == (True, "1")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        """print('{"is_error": true, "result": "Claude AI usage limit reached|1767"}')""",
+        """print('5-hour limit reached, resets 3pm'); raise SystemExit(1)""",
+        """print('{"is_error": true, "result": "You have hit your limit"}'); raise SystemExit(1)""",
+    ],
+)
+def test_a_subscription_whose_limit_is_met_stops_the_day(tmp_path: Path, budget: Budget, script: str) -> None:
+    model = PaidModel(a_command(tmp_path, script), budget, pause=lambda _: None)
+
+    with pytest.raises(LimitReached, match=LIMIT_MET):
+        model.ask(PROMPT)
+    with pytest.raises(LimitReached, match=LIMIT_MET):  # of the budget: nobody is asked
+        PaidModel(a_command(tmp_path, "raise SystemExit(9)"), budget, pause=lambda _: None).ask(PROMPT)
+
+    assert budget.spent_today() == Spent(stopped=LIMIT_MET)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ('{"is_error": true, "result": "no such model"}', "no such model"),
+        ('{"usage": {}}', "no JSON"),
+        ("[]", "no JSON"),
+        ("Welcome!", "no JSON"),
+        ('{"result": "x", "usage": {"input_tokens": "many"}}', "no JSON"),
+    ],
+)
+def test_an_output_of_the_command_line_that_is_no_answer_is_a_refusal(output: str, message: str) -> None:
+    with pytest.raises(Refused, match=message) as refused:
+        completion_in(output)
+
+    assert not isinstance(refused.value, LimitReached)
+
+
+def test_a_command_line_that_fails_is_asked_again_and_one_that_is_missing_is_not(
+    tmp_path: Path, budget: Budget
+) -> None:
+    pauses: list[float] = []
+
+    with pytest.raises(Refused, match=r"no answer after 4 attempts: .* ended with 7"):
+        PaidModel(a_command(tmp_path, "raise SystemExit(7)"), budget, pause=pauses.append).ask(PROMPT)
+    with pytest.raises(Refused, match="is not installed"):
+        missing = ClaudeCliClient(tmp_path / "own", Price(), command=str(tmp_path / "none"), environment={})
+        PaidModel(missing, budget, pause=pauses.append).ask(PROMPT)
+
+    assert pauses == [2.0, 4.0, 8.0]
+
+
+def test_a_busy_service_is_asked_again_after_growing_pauses(budget: Budget) -> None:
+    pauses: list[float] = []
+
+    with serving((429, {}), (503, {}), as_openai("[]")) as service:
+        answer = paid(ModelSettings("openai-url", url=service.url), budget, pauses.append).ask(PROMPT)
+
+    assert (answer.text, pauses) == ("[]", [2.0, 4.0])
+
+
+@pytest.mark.parametrize("name", ["openai-url", "anthropic"])
+@pytest.mark.parametrize(("status", "calls"), [(500, 4), (401, 1)])
+def test_a_service_that_fails_is_a_refusal_and_costs_nothing(
+    budget: Budget, name: str, status: int, calls: int
+) -> None:
+    failed = (status, {"type": "error", "error": {"type": "x", "message": "no"}})
+    with serving(failed) as service, pytest.raises(Refused):
+        paid(ModelSettings(name, "m", service.url, "key", Price(3, 15)), budget).ask(PROMPT)
+
+    assert len(service.asked) == calls
+    assert budget.spent_today().usd == pytest.approx(0)
+
+
+def test_a_service_that_is_not_there_is_a_refusal(budget: Budget) -> None:
+    with pytest.raises(Refused, match="cannot be reached"):
+        paid(ModelSettings("openai-url", url="http://127.0.0.1:9"), budget).ask(PROMPT)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://example.org", "relay"])
+def test_an_address_that_is_none_of_a_service_is_never_opened(budget: Budget, url: str) -> None:
+    with pytest.raises(Refused, match="is no address of a service"):
+        paid(ModelSettings("openai-url", url=url), budget).ask(PROMPT)
+
+
+@dataclass
+class Free:
+    """A client in the process that counts its calls."""
+
+    price: Price
+    name: str = "free"
+    calls: int = 0
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.calls += 1
+        return Completion("[]", 1000, 100)
+
+
+@pytest.mark.parametrize(("price", "calls"), [(Price(), 40), (Price(0, 390), 25)])
+def test_the_budget_stops_before_it_is_spent(budget: Budget, price: Price, calls: int) -> None:
+    client = Free(price)
+    model = PaidModel(client, budget, pause=lambda _: None)
+    refused = 0
+
+    for _ in range(40):
+        try:
+            model.ask(PROMPT)
+        except LimitReached:
+            refused += 1
+
+    assert budget.spent_in_run <= 1.0 + 1e-9
+    assert (client.calls, refused) == (calls, 40 - calls)
+
+
+def test_a_call_that_the_tokens_of_the_day_do_not_allow_is_never_made(tmp_path: Path) -> None:
+    client = Free(Price())
+    tight = Budget(tmp_path / "spent.json", today=date(2026, 3, 1), run_usd=1, day_usd=1, day_tokens=1_105)
+    model = PaidModel(client, tight, pause=lambda _: None)
+    model.ask(PROMPT)
+
+    with pytest.raises(LimitReached, match="1,105 tokens a day"):
+        model.ask(PROMPT)
+
+    assert client.calls == 1 and tight.spent_today().stopped == ""
+
+
+def test_tokens_are_estimated_where_nobody_counts_them() -> None:
+    assert Completion("x" * 35).tokens_of(Prompt("i" * 35, "s" * 70, 100)) == 40
+    assert Completion("x" * 35, 3, 4).tokens_of(Prompt("i" * 35, "s" * 70, 100)) == 7
+
+
+def test_each_way_is_built_under_its_name_and_shows_no_key() -> None:
+    for name in CLIENTS:
+        client = build_client(ModelSettings(name, "m", "http://127.0.0.1:9", "hunter22x"))
+        assert client.name == name and "hunter22x" not in repr(client)
+
+
+def test_an_unknown_way_is_the_persons_error() -> None:
+    with pytest.raises(UsageError, match="Choose one of: rules, anthropic, claude-cli, openai-url"):
+        build_client(ModelSettings("magic"))

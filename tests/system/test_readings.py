@@ -1,0 +1,50 @@
+"""The daemon has a model read a session that is over, and nobody waits for it; the assistant reads by page."""
+
+import threading
+
+from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id, person, working_session, write_transcript
+from tests.crawler.model_service import as_openai, serving
+from tests.crawler.reading.builders import answer, as_json, told
+from tests.system.house import House, wait_until
+
+DECIDED = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
+CAUSE = "The cause is the idle timeout of 3600 seconds in the proxy."
+WRITTEN = "The relay loses its connection because of the idle timeout of 3600 seconds in the proxy."
+ANSWER = as_json(answer(told(entry_id(2), CAUSE, WRITTEN, kind="lesson")))
+
+
+def recalled(house: House, kind: str) -> str:
+    answered = house.client.ask("POST", "/api/recall", {"query": "relay proxy keepalive timeout", "type": kind})
+    return "\n".join(hit["passage"] for hit in answered["hits"])
+
+
+def test_rules_answer_while_the_model_is_asked_and_its_line_comes_behind(house: House) -> None:
+    write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
+    let_go = threading.Event()
+    with serving(as_openai(ANSWER), until=let_go) as service:
+        house.command("ingest")  # compressed without the model
+        house.settle(reader="openai-url", reader_url=f"{service.url}/v1", reader_model="small")
+
+        house.serve()
+        wait_until(lambda: bool(service.asked), 60)
+
+        assert DECIDED in recalled(house, "decision")
+        assert WRITTEN not in recalled(house, "lesson")
+        let_go.set()
+        wait_until(lambda: WRITTEN in recalled(house, "lesson"), 60)
+        assert len(service.asked) == 1
+
+
+def test_the_assistant_is_shown_the_sessions_of_the_project_that_it_works_in(house: House) -> None:
+    transcripts, shop = house.folder / ".claude" / "projects", "The shop closes at nine."
+    write_transcript(transcripts / "-srv-app", *working_session())
+    sold = person(1, shop, session=OTHER_SESSION, cwd="/srv/shop")
+    write_transcript(transcripts / "-srv-shop", sold, session=OTHER_SESSION)
+    house.command("ingest")
+    house.serve()
+
+    own = house.relay(CLAUDE_CODE_SESSION_ID=SESSION).initialize().text("dream_evidence")
+    unknown = house.relay().initialize().text("dream_evidence")
+
+    assert own.startswith("Page 1 of app;") and "loses its connection" in own and shop not in own
+    assert unknown.startswith("Whose sessions?") and unknown.endswith("These wait: app (1), shop (1).")
