@@ -145,11 +145,14 @@ def _new(claim: Claim) -> Objection | None:
     telling = claim.telling
     if not telling:
         return Objection(ObjectionKind.NEW, ())
+    session = claim.ground.session
+    commanding = [token for token in telling if token.root in COMMANDING_ROOTS and not claim.held.holds(token)]
+    if ordered := [token.text for token in commanding if session is None or not session.holds(token)]:
+        return Objection(ObjectionKind.NEW, tuple(ordered))
     plain = [token for token in telling if not NAME_INSIDE.search(token.text)]
     new = [token for token in plain if not claim.held.holds(token)]
     if len(new) <= MOST_NEW * len(telling):
         return None
-    session = claim.ground.session
     unheard = [token for token in new if session is None or not session.holds(token)]
     if session is not None and len(new) * 2 <= len(telling) and len(unheard) * 6 <= len(telling):
         return None
@@ -171,6 +174,7 @@ def _negations(tokens: Sequence[Token]) -> list[int]:
 
 
 DENYING_ROOTS = frozenset(map(root_of, words_of.DENYING))
+COMMANDING_ROOTS = frozenset(map(root_of, words_of.COMMANDING))
 UNIT_ROOTS = frozenset(map(root_of, words_of.UNITS))
 
 

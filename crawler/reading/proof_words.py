@@ -68,6 +68,13 @@ UNITS = family(
     """
 )
 
+COMMANDING = family(
+    """
+    allow permit grant forbid ban prohibit disallow deny block reject revoke disable enable delete remove drop stop skip
+    bypass override add install replace close publish push merge share send expose trust force avoid
+    """
+)  # verbs of permission, direction and change, of which none may be new
+
 # -- negation ---------------------------------------------------------------------------------------------------------
 
 NEGATIONS = family(

@@ -87,7 +87,6 @@ class Attack(StrEnum):
 
 KNOWN_TO_PASS = {  # of how many: what the proof of `crawler/reading/proof.py` does not see, or is not to refuse
     Attack.ADDED_COMMAND: (2, 14),  # where the quote says no too, and the added words are few beside the others
-    Attack.ADDED_RULE: (6, 14),  # two new words are less than a third of a long statement's
     Attack.DENIED: (3, 14),  # where the quote holds a no of its own
     Attack.BACKWARDS: (2, 14),  # it compares words; no reader writes so
     Attack.TWO_QUOTES: (15, 15),  # a further quote may name what the first is about
@@ -263,9 +262,9 @@ def test_of_the_kinds_that_words_alone_do_not_tell_just_so_many_pass(house: Hous
     assert {attack: (passed[attack], every[attack]) for attack in KNOWN_TO_PASS} == KNOWN_TO_PASS
 
 
-def test_there_are_775_adversarial_candidates_of_which_68_pass(house: House) -> None:
+def test_there_are_775_adversarial_candidates_of_which_62_pass(house: House) -> None:
     assert len([*adversarial(house)]) == 775
-    assert sum(passing for passing, _ in KNOWN_TO_PASS.values()) == 68
+    assert sum(passing for passing, _ in KNOWN_TO_PASS.values()) == 62
 
 
 @pytest.mark.parametrize(
