@@ -23,7 +23,7 @@ from dream.evidence import Evidence
 from dream.mending import MENDABLE, Check, nearest
 from dream.records import Candidate, Kind, Metadata, State
 from dream.run import Suggested
-from memory_server.escaping import shown
+from memory_server.escaping import shown, shown_line
 from memory_server.faces.mcp_server import READ_ONLY, strict_tool
 
 PAGE_CHARS = 20_000  # some 5,500 tokens; clients cut a tool's answer off at 25,000
@@ -66,10 +66,9 @@ class DreamDoor:
     archived: Callable[[], Iterable[str]]  # ids of all sessions
     project_of: Callable[[Context[Any, Any]], str]  # the caller's own; empty where nobody knows it
     waiting: Callable[[], dict[str, int]]  # how many sessions wait for the assistant, by project
-    serve: Callable[
-        [str, bool], Sequence[str]
-    ]  # the sessions of a project to read; whether the first page is asked for
-    page: Callable[[str], str]  # a session as a reader sees it
+    serve: Callable[[str, bool], Sequence[str]]  # a project's sessions to read; whether the first page is asked for
+    pages: Callable[[Sequence[str]], Sequence[str]]  # sessions as a reader sees them
+    topics: Callable[[str], str]  # what there is of a project and of the person, a line each
     shown: Callable[[Sequence[str]], None]  # notes sessions as read, behind which a page was asked for
     suggest: Callable[[Candidate, str], Suggested]  # with the line that it is to replace, if any
     check: Check  # what the gate says, of a candidate that is not proposed
@@ -172,7 +171,8 @@ def _session(door: DreamDoor, given: str) -> SessionTurns:
 
 def evidence_page(door: DreamDoor, project: str, number: int) -> str:
     """One page of a project's sessions, with how many wait behind it. What stood on the pages before counts as read."""
-    served = [(name, door.page(name)) for name in door.serve(project, number == 1)]
+    names = door.serve(project, number == 1)
+    served = list(zip(names, door.pages(names), strict=True))
     pages = [(name, page) for name, page in served if page]
     groups = list(joined([page for _, page in pages], PAGE_CHARS))
     read = [pages[place][0] for group in groups[: number - 1] for place in group]
@@ -182,7 +182,10 @@ def evidence_page(door: DreamDoor, project: str, number: int) -> str:
     left = sum(map(len, groups[number:]))
     told = f"{left} sessions wait" if left else "this is the last one"
     head = f"Page {number} of {shown(project)}; {told}: ask page {number + 1}, which counts this one as read."
-    return "\n\n".join([head, *(pages[place][1] for place in groups[number - 1])])
+    topics = ["Topics that there are, with their sections: name one as the target."]
+    topics += [f"| {shown_line(line)}" for line in door.topics(project).splitlines()]
+    known = ["\n".join(topics)] if len(topics) > 1 else []
+    return "\n\n".join([head, *known, *(pages[place][1] for place in groups[number - 1])])
 
 
 def _which_project(door: DreamDoor) -> str:

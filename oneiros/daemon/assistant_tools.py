@@ -29,7 +29,7 @@ from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from oneiros.dreaming import decisions_on, reading_of
 from oneiros.environment import Environment, now
-from oneiros.ingest.readings import may_be_read, project_of, readings_of, unread_of
+from oneiros.ingest.readings import may_be_read, project_of, readings_of, topic_lines, unread_of
 from oneiros.ingest.settings import archive_of, over_when
 
 SESSION_KEY = "oneiros/session"  # of a call's _meta: the session that it comes from; `light/relay.py` puts it there
@@ -63,10 +63,10 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
             archive, project, is_first=is_first, is_wanted=lambda one: project_of(one) == project and wanted(one)
         )
 
-    def page(session_id: str) -> str:
-        unread = unread_of(archive, readings, archive.record(session_id))
+    def pages(session_ids: Sequence[str]) -> list[str]:
         known = list(readings.every())
-        return unread.page(habits_among(known), met_again(known))
+        habits, met = habits_among(known), met_again(known)
+        return [unread_of(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
 
     def own_project(context: Context[Any, Any]) -> str:
         session = str((context.request_context.meta or {}).get(SESSION_KEY) or "")
@@ -74,7 +74,16 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
 
     evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), readings_of(memory.root)
     door = DreamDoor(
-        evidence, archive.session_ids, own_project, waiting, serve, page, progress.note_shown, suggest, check
+        evidence=evidence,
+        archived=archive.session_ids,
+        project_of=own_project,
+        waiting=waiting,
+        serve=serve,
+        pages=pages,
+        topics=lambda project: topic_lines(memory.root)(project),  # as they are when it asks
+        shown=progress.note_shown,
+        suggest=suggest,
+        check=check,
     )
     return [*dream_tools(door), note_tool(memory)]
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from dream.evidence import Evidence
 from dream.judge.compare import compare
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
-from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools
+from dream.mcp_tools import PAGE_CHARS, DreamDoor, dream_tools, evidence_page
 from dream.progress import DreamProgress
 from dream.records import Candidate, Hunk, Kind
 from dream.run import Suggested
@@ -86,8 +86,8 @@ def reopened(folder: Path, own: str = "app") -> tuple[Desk, DreamDoor]:
             archive, project, is_first=is_first, is_wanted=lambda record: project_of(record) == project
         )
 
-    def page(name: str) -> str:
-        return page_of(evidence.session(name), facts_of(list(archive.turns(name))), "unknown")
+    def pages(names: Sequence[str]) -> list[str]:
+        return [page_of(evidence.session(name), facts_of(list(archive.turns(name))), "unknown") for name in names]
 
     return desk, DreamDoor(
         evidence=evidence,
@@ -95,7 +95,8 @@ def reopened(folder: Path, own: str = "app") -> tuple[Desk, DreamDoor]:
         project_of=lambda _: own,
         waiting=lambda: Counter(project_of(record) for record in progress.unserved(archive)),
         serve=serve,
-        page=page,
+        pages=pages,
+        topics=lambda _: "",
         shown=progress.note_shown,
         suggest=desk.suggest,
         check=desk.gate.check,
@@ -413,3 +414,11 @@ def test_metadata_that_is_none_is_refused_in_a_sentence(
 
     assert refused.is_error and told in text_of(refused)
     assert text_of(taken).startswith("Proposed") and desk_and_door[0].kept == [RULE]
+
+
+def test_a_page_names_the_topics_that_there_are(desk_and_door: tuple[Desk, DreamDoor]) -> None:
+    _, door = desk_and_door
+
+    page = evidence_page(replace(door, topics=lambda project: f"{project}/relay: Ports"), "app", 1)
+
+    assert "\n| app/relay: Ports\n" in page
