@@ -437,3 +437,19 @@ def test_a_finding_keeps_to_its_words_as_all_else_does(tmp_path: Path) -> None:
     refusals = gate_over(evidence).check(replace(finding, text="The proxy does not buffer any response."))
 
     assert {refusal.reason for refusal in refusals} == {RefusalReason.BEYOND_QUOTE}
+
+
+@pytest.mark.parametrize(
+    ("follows", "told"),
+    [("Please mend the tests next.", "you let it stand"), ("Yes, exactly.", "you agreed")],
+)
+def test_a_reviewer_is_told_how_a_finding_ended_and_which_words_were_not_said(
+    tmp_path: Path, follows: str, told: str
+) -> None:
+    records = [person(1, "Why is the export so slow?"), assistant(2, FOUND), person(3, follows)]
+    evidence = archived(tmp_path, {SESSION: records})
+    finding = replace(said(evidence.session(SESSION), FOUND), kind=Kind.FINDING)
+
+    noted = gate_over(evidence).noted(replace(finding, text="The nightly export is slow: the proxy buffers responses."))
+
+    assert noted.why.endswith(f"; Claude said it, {told}; words that were not said: nightly")

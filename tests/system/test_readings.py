@@ -1,10 +1,15 @@
 """The daemon has a model read a session that is over, and nobody waits for it; the assistant reads by page."""
 
+import json
+import os
 import threading
+
+import pytest
 
 from tests.crawler.builders import OTHER_SESSION, SESSION, entry_id, person, working_session, write_transcript
 from tests.crawler.model_service import as_openai, serving
 from tests.crawler.reading.builders import answer, as_json, told
+from tests.system.at_terminal import WORD, at_terminal
 from tests.system.house import House, wait_until
 
 DECIDED = "I decided to send a keepalive every 300 seconds instead of raising the timeout."
@@ -48,3 +53,42 @@ def test_the_assistant_is_shown_the_sessions_of_the_project_that_it_works_in(hou
 
     assert own.startswith("Page 1 of app;") and "loses its connection" in own and shop not in own
     assert unknown.startswith("Whose sessions?") and unknown.endswith("These wait: app (1), shop (1).")
+
+
+def fake_claude(house: House) -> dict[str, str]:
+    """Variables with which a `claude` is found that answers as if there were nothing to keep."""
+    folder = house.folder / "bin"
+    folder.mkdir()
+    envelope = json.dumps({"result": "[]", "usage": {"input_tokens": 9, "output_tokens": 1}})
+    (folder / "claude").write_text(f"#!/bin/sh\ncat > /dev/null\necho '{envelope}'\n", encoding="utf-8")
+    (folder / "claude").chmod(0o755)
+    return {"PATH": f"{folder}:{house.variables.get('PATH', os.environ['PATH'])}"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "reader"),
+    [([(r"Have it read them \[y/N\]: ", "y\n"), WORD], "claude-cli"), ([(r"read them \[y/N\]: ", "n\n")], "rules")],
+)
+def test_the_first_dream_at_a_terminal_asks_once_whether_claude_may_read(
+    house: House, answers: list[tuple[str, str]], reader: str
+) -> None:
+    write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
+    house.command("ingest")
+    variables = fake_claude(house)
+
+    asked = at_terminal(house, answers, "dream", variables=variables)
+    again = at_terminal(house, [], "dream", variables=variables)
+
+    assert not asked.left, asked.screen
+    assert "Projects: app (1)" in asked.screen and "100,000 tokens a day" in asked.screen
+    assert "Have it read them" not in again.screen
+    assert house.command("config", "reader").stdout.strip() == reader
+
+
+def test_without_a_terminal_nobody_is_asked_and_rules_read(house: House) -> None:
+    write_transcript(house.folder / ".claude" / "projects" / "-srv-app", *working_session())
+    house.command("ingest")
+
+    house.command("dream")
+
+    assert house.command("config", "reader").stdout.strip() == "rules"
