@@ -25,6 +25,7 @@ from dream.run import Dream, Suggested
 from dream.topics import read_topics
 from memory_server.faces.mcp_server import strict_tool
 from memory_server.layers.blackboard import NOTE_KINDS
+from memory_server.layers.sessions import project_name
 from memory_server.memory import Memory
 from memory_server.redaction import Redactor
 from oneiros.dreaming import decisions_on, reading_of
@@ -33,6 +34,7 @@ from oneiros.ingest.readings import may_be_read, project_of, readings_of, topic_
 from oneiros.ingest.settings import archive_of, over_when
 
 SESSION_KEY = "oneiros/session"  # of a call's _meta: the session that it comes from; `light/relay.py` puts it there
+FOLDER_KEY = "oneiros/folder"  # likewise, its folder: a session that has just begun is in no archive
 
 
 def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
@@ -69,8 +71,12 @@ def assistant_tools(environment: Environment, memory: Memory) -> list[Tool]:
         return [unread_of(archive, readings, archive.record(name)).page(habits, met) for name in session_ids]
 
     def own_project(context: Context[Any, Any]) -> str:
-        session = str((context.request_context.meta or {}).get(SESSION_KEY) or "")
-        return project_of(archive.record(session)) if session and archive.holds(session) else ""
+        told = context.request_context.meta or {}
+        session, folder = (str(told.get(key) or "") for key in (SESSION_KEY, FOLDER_KEY))
+        if session and archive.holds(session):
+            return project_of(archive.record(session))
+        beside = next((record for record in archive.records() if folder and record.cwd == folder), None)
+        return project_of(beside) if beside else project_name(folder) if folder else ""
 
     evidence, progress, readings = Evidence(archive), DreamProgress(memory.root), readings_of(memory.root)
     door = DreamDoor(

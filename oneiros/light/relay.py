@@ -245,12 +245,13 @@ class Relay:
 
 
 def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
-    """A call of a tool that asks for its session, with the session that it comes from; every other line as it is."""
+    """A call of a tool that asks for its session, with session and folder that it comes from; others as they are."""
     params = message.get("params")
     if not session_id or not isinstance(params, dict) or params.get("name") not in OF_SESSION:
         return line
     known = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
-    told = {**message, "params": {**params, "_meta": {**known, "oneiros/session": session_id}}}
+    ours = {"oneiros/session": session_id, "oneiros/folder": os.getcwd()}
+    told = {**message, "params": {**params, "_meta": {**known, **ours}}}
     return json.dumps(told).encode()
 
 

@@ -55,6 +55,17 @@ def test_the_assistant_is_shown_the_sessions_of_the_project_that_it_works_in(hou
     assert unknown.startswith("Whose sessions?") and unknown.endswith("These wait: app (1), shop (1).")
 
 
+def test_a_session_that_has_just_begun_is_of_the_project_of_its_folder(house: House) -> None:
+    here = [person(1, "The shop closes at nine.", cwd=str(house.folder))]
+    write_transcript(house.folder / ".claude" / "projects" / "-here", *here)
+    house.command("ingest")
+    house.serve()
+
+    shown = house.relay(CLAUDE_CODE_SESSION_ID=OTHER_SESSION).initialize().text("dream_evidence")
+
+    assert shown.startswith(f"Page 1 of {house.folder.name};") and "The shop closes at nine." in shown
+
+
 def fake_claude(house: House) -> dict[str, str]:
     """Variables with which a `claude` is found that answers as if there were nothing to keep."""
     folder = house.folder / "bin"
