@@ -132,7 +132,6 @@ def test_a_wish_for_a_script_is_an_idea(tmp_path: Path) -> None:
     assert idea.text in {quote.text for quote in habit.quotes}
 
 
-@pytest.mark.xfail(strict=True, reason="`every time` counts as a sign of a rule, whatever is wished for")
 def test_a_wish_for_a_script_is_no_rule(tmp_path: Path) -> None:
     archive = archive_of_sessions(tmp_path, did(1, *STEPS, later=IDEA))
 
