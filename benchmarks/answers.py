@@ -36,7 +36,7 @@ from typing import Any
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence, percentile
-from benchmarks.recorded import client_of, newest_first, readings_by, unread_in
+from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.sessions import copy_transcripts
 from benchmarks.systems import catalogue, kept_vectors, model_text, words_query
 from crawler.archive.append import IngestSettings
@@ -195,8 +195,8 @@ def kept_memory(
 def read_anew(archive: Path, compressed: Path, recorded: Path, now: dt.datetime) -> None:
     """Puts readings by a recorded model in the place of those by rules, and the digests by them behind the older."""
     store, readings = Archive(archive), Readings(compressed.parent / FOLDER)
-    unread = [unread_in(store, session_id) for session_id in newest_first(store)]
-    for reading in readings_by(client_of(None, recorded, archive, is_partial=True), unread, archive).values():
+    unread = [load_unread(store, session_id) for session_id in newest_first(store)]
+    for reading in read_all(build_reader(None, recorded, archive, is_partial=True), unread, archive).values():
         readings.save(reading)
     compress_closed(store, compressed, readings, ClosedWhen(now, idle_hours=0))
 

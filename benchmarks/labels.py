@@ -41,7 +41,7 @@ class Labels:
         """Those that speak of these sessions."""
 
         def own(rows: Iterable[Row]) -> list[Row]:
-            return [row for row in rows if any(place[0] in sessions for place in places_of(row))]
+            return [row for row in rows if any(place[0] in sessions for place in list_places(row))]
 
         return Labels(*map(own, (self.keep, self.negatives, self.findings, self.wrong)))
 
@@ -63,7 +63,7 @@ class Verdict:
         return self.durability != 1
 
 
-def verdict_on(quotes: Sequence[Quote], labels: Labels) -> Verdict:
+def judge_quotes(quotes: Sequence[Quote], labels: Labels) -> Verdict:
     """What labels say of a proposal that rests on these quotes."""
     mine = matching(quotes, labels.keep)
     against = [] if mine else matching(quotes, labels.negatives)
@@ -73,10 +73,10 @@ def verdict_on(quotes: Sequence[Quote], labels: Labels) -> Verdict:
 
 def matching(quotes: Sequence[Quote], rows: Iterable[Row]) -> list[Row]:
     """The rows that speak of words which one of the quotes holds."""
-    return [row for row in rows if any(_is_at(quote, place) for quote in quotes for place in places_of(row))]
+    return [row for row in rows if any(_is_at(quote, place) for quote in quotes for place in list_places(row))]
 
 
-def places_of(label: Row) -> Iterator[Place]:
+def list_places(label: Row) -> Iterator[Place]:
     """Where a label can be matched. An archive may join a reply's records under one id: there the quote decides."""
     is_agreed = label.get("role", "person") == "agreed"
     yield label["session"], None if is_agreed or "taken_back_entry" in label else label.get("entry"), label["quote"]

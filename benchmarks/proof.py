@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.machine import machine_text
 from crawler.facts import ASKING_TOOL
 from crawler.quotes import Quote, SessionTurns, quote_of
-from crawler.reading.proof import Objection, objections
+from crawler.reading.proof import Objection, find_objections
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 
@@ -65,7 +65,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--list", action="store_true", help="show what fails, of the tuning half only")
     options = parser.parse_args()
-    cases = [*attacks_in(DATA / "attacks.jsonl.xz"), *true_cases(DATA / "statements.jsonl.xz")]
+    cases = [*read_attacks(DATA / "attacks.jsonl.xz"), *read_statements(DATA / "statements.jsonl.xz")]
     judged = [judge(case) for case in cases]
     if options.list:
         print_failures(judged)
@@ -84,7 +84,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
-def attacks_in(path: Path) -> Iterator[Case]:
+def read_attacks(path: Path) -> Iterator[Case]:
     """Statements that their quotes do not support."""
     for row in read_rows(path):
         session = build_session(row["id"], [(turn["role"], turn["text"]) for turn in row["turns"]])
@@ -92,7 +92,7 @@ def attacks_in(path: Path) -> Iterator[Case]:
         yield Case(row["id"], row["kind"], row["statement"], quotes, session, is_true=False)
 
 
-def true_cases(path: Path) -> Iterator[Case]:
+def read_statements(path: Path) -> Iterator[Case]:
     """The statements of labels, and how somebody else worded what was said."""
     for row in read_rows(path):
         spoken = [("assistant", row["before"])] if row["before"] else []
@@ -141,7 +141,7 @@ def find_quotes(session: SessionTurns, said: Iterable[tuple[int, str]]) -> tuple
 def judge(case: Case) -> Judged:
     """A case with the objections to it."""
     start = time.process_time()
-    found = objections(case.text, case.quotes, case.session)
+    found = find_objections(case.text, case.quotes, case.session)
     return Judged(case, found, time.process_time() - start)
 
 

@@ -33,9 +33,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.labels import Labels, Row, grouped, interval, matching, share, verdict_on
+from benchmarks.labels import Labels, Row, grouped, interval, judge_quotes, matching, share
 from benchmarks.machine import machine_text
-from benchmarks.recorded import client_of, newest_first, readings_by, unread_in
+from benchmarks.recorded import build_reader, load_unread, newest_first, read_all
 from benchmarks.titles import is_bad, read_subjects
 from crawler.archive.append import Ingester, IngestSettings
 from crawler.archive.store import Archive
@@ -73,14 +73,14 @@ def main() -> None:
     labels = Labels.read(options.labels, options.negatives, options.findings, options.findings_wrong)
     projects = []
     with tempfile.TemporaryDirectory(prefix="oneiros-reading-") as folder:
-        client = client_of(options.reader, options.recorded, Path(folder))
+        client = build_reader(options.reader, options.recorded, Path(folder))
         for source in options.data:
             projects.append(read_project(source, client, Path(folder)))
         told = getattr(client, "told", "")
     figures = {
-        "all": figures_of(projects, labels),
-        "left_out": figures_of([one for one in projects if not one.is_settled_on], labels),
-        "per_project": {one.name: figures_of([one], labels) for one in projects},
+        "all": compute_figures(projects, labels),
+        "left_out": compute_figures([one for one in projects if not one.is_settled_on], labels),
+        "per_project": {one.name: compute_figures([one], labels) for one in projects},
     }
     if options.list:
         for line in listed(projects, labels):
@@ -116,8 +116,8 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
     with Ingester(settings) as ingester:
         ingester.ingest([source])
     archive = Archive(settings.archive)
-    unread = [unread_in(archive, session_id) for session_id in newest_first(archive)]
-    readings = readings_by(client, unread, place)
+    unread = [load_unread(archive, session_id) for session_id in newest_first(archive)]
+    readings = read_all(client, unread, place)
     every = list(readings.values())
     gone, habits = taken_back(every), habits_among(every)
     evidence, topics = Evidence(archive), topics_of({})
@@ -138,20 +138,20 @@ def read_project(source: Path, client: ModelClient | None, folder: Path) -> Proj
 # -- figures --------------------------------------------------------------------------------------------------------
 
 
-def figures_of(projects: Sequence[Project], labels: Labels) -> dict[str, Any]:
+def compute_figures(projects: Sequence[Project], labels: Labels) -> dict[str, Any]:
     """All figures of some projects together."""
     sessions = frozenset(name for one in projects for name in one.readings)
     own = labels.of(sessions)
     every = [candidate for one in projects for candidate in one.offered]
-    said = [(one, verdict_on(one.quotes, own)) for one in every if one.kind is not Kind.FINDING]
+    said = [(one, judge_quotes(one.quotes, own)) for one in every if one.kind is not Kind.FINDING]
     counted = [(one, verdict) for one, verdict in said if verdict.is_counted]
-    found = frozenset[str]().union(*(verdict_on(one.quotes, own).labels for one in every))
+    found = frozenset[str]().union(*(judge_quotes(one.quotes, own).labels for one in every))
     findings = [one for one in every if one.kind is Kind.FINDING]
     looked_at = {row["session"] for row in (*own.findings, *own.wrong)}
     judged = [one for one in findings if one.quotes[0].session_id in looked_at]
     hits = {row["id"] for one in every for row in matching(one.quotes, own.findings)}
     refused = [candidate for one in projects for candidate, _ in one.refused]
-    good_refused = [one for one in refused if verdict_on(one.quotes, own).is_kept]
+    good_refused = [one for one in refused if judge_quotes(one.quotes, own).is_kept]
     good = [one for one, verdict in said if verdict.is_kept]
     by_model = [one for project in projects for one in project.readings.values() if one.input_tokens]
     return {
@@ -195,7 +195,7 @@ def recall_interval(rows: Sequence[Row], found: frozenset[str], durability: int)
 def taken_back_rows(candidate: Candidate, labels: Labels) -> list[Row]:
     """What a candidate takes up of what was withdrawn."""
     withdrawn = [row for row in labels.negatives if any(word in row["why_not"] for word in WORDS_OF_TAKEN_BACK)]
-    is_good = verdict_on(candidate.quotes, labels).durability
+    is_good = judge_quotes(candidate.quotes, labels).durability
     return matching(candidate.quotes, labels.wrong) + ([] if is_good else matching(candidate.quotes, withdrawn))
 
 
@@ -211,13 +211,13 @@ def listed(projects: Sequence[Project], labels: Labels) -> Iterator[str]:
         own = labels.of(frozenset(project.readings))
         found = frozenset[str]()
         for one in project.offered:
-            verdict = verdict_on(one.quotes, own)
+            verdict = judge_quotes(one.quotes, own)
             found |= verdict.labels
             is_right = bool(matching(one.quotes, own.findings)) if one.kind is Kind.FINDING else verdict.durability
             sign = "N" if verdict.negatives else "W" if matching(one.quotes, own.wrong) else str(int(is_right))
             yield f"{project.name} {sign} {one.kind}: {one.text}  | {one.quotes[0].text[:80]!r}"
         for candidate, refusals in project.refused:
-            worth = verdict_on(candidate.quotes, own).durability
+            worth = judge_quotes(candidate.quotes, own).durability
             told = " ".join(refusal.what for refusal in refusals)
             quoted = repr(candidate.quotes[0].text[:80])
             yield f"{project.name} REFUSED {worth} {candidate.kind}: {candidate.text}  | {quoted} | {told}"

@@ -43,7 +43,7 @@ class RecordedClient:
 
     def complete(self, prompt: Prompt) -> Completion:
         text = f"{prompt.instructions}\n{prompt.session}"
-        if (answer := self.by_hash.get(hash_of(text))) is not None:
+        if (answer := self.by_hash.get(hash_prompt(text))) is not None:
             self.exact += 1
         else:
             known = [self.by_session[name] for name in sessions_shown(text) if name in self.by_session]
@@ -58,7 +58,7 @@ class RecordedClient:
         return f"{self.exact} prompts replayed as they stood, {self.by_names} session by session"
 
 
-def client_of(
+def build_reader(
     reader: str | None, recorded: Path | None, folder: Path, *, is_partial: bool = False
 ) -> ModelClient | None:
     """The way to the reader; None for rules."""
@@ -68,7 +68,7 @@ def client_of(
         return ClaudeCliClient(folder / "claude-cli", Price())
     pairs = list(recorded_pairs(recorded or RECORDING))
     objects = {str(one["session"])[:8]: one for _, answer in pairs for one in json.loads(answer)}
-    return RecordedClient({hash_of(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
+    return RecordedClient({hash_prompt(text): answer for text, answer in pairs}, objects, is_partial=is_partial)
 
 
 def recorded_pairs(place: Path) -> Iterator[tuple[str, str]]:
@@ -85,7 +85,7 @@ def recorded_pairs(place: Path) -> Iterator[tuple[str, str]]:
             yield text, answer.read_text(encoding="utf-8")
 
 
-def hash_of(text: str) -> str:
+def hash_prompt(text: str) -> str:
     """The hash of a prompt; of one that is given as its hash, that."""
     is_hash = len(text) == 64 and text.isalnum()
     return text if is_hash else hashlib.sha256(text.encode()).hexdigest()
@@ -96,7 +96,7 @@ def sessions_shown(text: str) -> tuple[str, ...]:
     return tuple(line.split()[2].rstrip(";") for line in text.splitlines() if line.startswith("=== session "))
 
 
-def readings_by(client: ModelClient | None, unread: Sequence[Unread], folder: Path) -> dict[str, Reading]:
+def read_all(client: ModelClient | None, unread: Sequence[Unread], folder: Path) -> dict[str, Reading]:
     """The readings of sessions, by rules where nobody else reads or answers. `folder` keeps what was spent."""
     readings = {one.session.session_id: one.plain for one in unread}
     if client is not None:
@@ -113,7 +113,7 @@ def newest_first(archive: Archive) -> list[str]:
     return [record.session_id for record in records]
 
 
-def unread_in(archive: Archive, session_id: str) -> Unread:
+def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
     session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
     return Unread(session, facts_of(turns), read_by_rules(session, turns, facts_of(turns), archive.digest(session_id)))

@@ -65,7 +65,7 @@ class ArchivedSessions:
             project=project,
             machine=record.machine,
             agent=record.agent or CLAUDE,
-            turns=archived_turns(turns, keys_in(proved(reading, session_turns(session_id, project, turns)))),
+            turns=archived_turns(turns, gather_keys(proved(reading, session_turns(session_id, project, turns)))),
         )
 
     def at_depth(self, session_id: str, depth: str, first: int) -> str:
@@ -82,7 +82,7 @@ def stamp_of(path: Path) -> str:
     return f"{stat.st_size}/{stat.st_mtime_ns}"
 
 
-def keys_in(reading: Reading) -> Mapping[str, Sequence[str]]:
+def gather_keys(reading: Reading) -> Mapping[str, Sequence[str]]:
     """What is searched beside the entries that a reading quotes: the questions that its lines answer, and the lines."""
     keys: dict[str, list[str]] = defaultdict(list)
     for line in reading.lines if reading.is_by_model else ():

@@ -1,4 +1,4 @@
-"""The Anthropic API as a client of the compressor, through its own package."""
+"""The Anthropic API as a client, through its own package."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ TIMEOUT_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class AnthropicClient:
-    """Sends one message. Retries are the compressor's, not the package's."""
+    """Sends one message. Retries are the caller's, not the package's."""
 
     model: str
     api_key: str = field(repr=False)

@@ -60,7 +60,7 @@ class Token:
         return [part for part in PART.split(self.text) if part]
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """The words and signs of a text, in order."""
     return [Token(match[0], place) for place, match in enumerate(TOKEN.finditer(text.replace("`", " ")))]
 
@@ -141,7 +141,7 @@ class Sentence:
 
     @classmethod
     def of(cls, text: str, *, is_behind: bool = False) -> "Sentence":
-        return cls(text, tuple(tokens_of(text)), is_behind)
+        return cls(text, tuple(tokenize(text)), is_behind)
 
 
 @dataclass
@@ -164,13 +164,13 @@ class Ground:
         """Of a long session, all that was said in it: gathered where it is asked for."""
         if len(self.spoken) <= LONG_SESSION:
             return None
-        return Bag(token for turn in self.spoken for token in tokens_of(turn.text[:SESSION_CHARS]))
+        return Bag(token for turn in self.spoken for token in tokenize(turn.text[:SESSION_CHARS]))
 
     def bag(self) -> Bag:
         return Bag(token for part in (self.quoted, self.beside, self.answered) for one in part for token in one.tokens)
 
 
-def ground_of(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
+def gather_ground(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
     """The ground under some quotes of a session."""
     spoken = list(session.spoken)
     places: dict[int, list[Quote]] = {}
@@ -187,7 +187,7 @@ def ground_of(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
     )
     own = whole = 0
     for place, cited in sorted(places.items()):
-        turn, spans = spoken[place], own_spans(spoken[place])
+        turn, spans = spoken[place], find_own_spans(spoken[place])
         for first, end in _sentences(turn.text, spans):
             is_quoted = any(first < quote.end and quote.first < end for quote in cited)
             sentence = Sentence.of(turn.text[first:end], is_behind=all(first >= quote.end for quote in cited))
@@ -202,13 +202,13 @@ def ground_of(quotes: Sequence[Quote], session: SessionTurns) -> Ground:
         following = next((one for one in range(place + 1, len(spoken)) if spoken[one].role is Role.PERSON), place)
         if following not in places:
             text = spoken[following].text
-            spans = _sentences(text, own_spans(spoken[following]))[:LATER_SENTENCES]
+            spans = _sentences(text, find_own_spans(spoken[following]))[:LATER_SENTENCES]
             ground.later += [Sentence.of(text[first:end]) for first, end in spans]
     ground.is_foreign |= bool(whole) and own * 2 < whole
     return ground
 
 
-def own_spans(turn: Turn) -> list[Span]:
+def find_own_spans(turn: Turn) -> list[Span]:
     """Where whoever speaks in a turn speaks in their own words: not what was pasted, quoted or shown as code."""
     if turn.role is not Role.PERSON:
         edges = [(0, 0), *(match.span() for match in BLOCK.finditer(turn.text)), (len(turn.text), len(turn.text))]
@@ -232,7 +232,7 @@ def _add_answered(ground: Ground, reply: Turn, answer: Turn) -> None:
     """What an answer answers: of a list that it picks from, what it picked."""
     picked = list(picked_in(reply.text, answer.text)) if answer.role is Role.PERSON else []
     options = [match.span("text") for match in OPTION.finditer(reply.text)] if picked else []
-    for first, end in _sentences(reply.text, own_spans(reply))[-ANSWERED_SENTENCES:]:
+    for first, end in _sentences(reply.text, find_own_spans(reply))[-ANSWERED_SENTENCES:]:
         is_option, is_picked = (any(a < end and first < b for a, b in part) for part in (options, picked))
         sentence = Sentence.of(reply.text[first:end])
         (ground.not_chosen if is_option and not is_picked else ground.answered).append(sentence)

@@ -17,6 +17,7 @@ from crawler.model.budget import CHARS_PER_TOKEN
 from crawler.model.client import PaidModel
 from crawler.quotes import SessionTurns
 from crawler.reading.answer import UnreadableAnswer, readings_in
+from crawler.reading.lines import is_safe_text
 from crawler.reading.page import page_of
 from crawler.reading.prompt import MAX_OUTPUT_TOKENS, VERSION, joined, prompt_for
 from crawler.reading.record import Outcome, Reading, Request
@@ -109,10 +110,10 @@ class ModelReader:
             mark=one.plain.mark,
             reader=self.name,
             version=VERSION,
-            title=self._masked(reading.title) or one.plain.title,
-            goal=self._masked(reading.goal),
+            title=self._safe(reading.title) or one.plain.title,
+            goal=self._safe(reading.goal),
             outcome=reading.outcome if is_proved else one.plain.outcome,
-            open=tuple(map(self._masked, reading.open)),
+            open=tuple(filter(None, map(self._safe, reading.open))),
             lines=tuple(lines),
             unfounded=tuple(map(self._masked, reading.unfounded)),
             requests=one.plain.requests,
@@ -120,6 +121,10 @@ class ModelReader:
             input_tokens=read,
             output_tokens=written,
         )
+
+    def _safe(self, text: str) -> str:
+        """A text that stands in digests as it is; empty where it speaks to an assistant or hides something."""
+        return self._masked(text) if is_safe_text(text) else ""
 
     def _masked(self, text: str) -> str:
         return self._redactor.redact(text).text

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from crawler.quotes import Quote, SessionTurns
 from crawler.reading import proof_words as words_of
-from crawler.reading.ground import Bag, Ground, Sentence, Token, ground_of, root_of, tokens_of
+from crawler.reading.ground import Bag, Ground, Sentence, Token, gather_ground, root_of, tokenize
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 GLUED = re.compile(r"(\d+)([A-Za-z]+)")  # `30s`
@@ -72,14 +72,14 @@ class Claim:
         return [*self.ground.quoted, *self.ground.beside, *self.ground.answered]
 
 
-def objections(text: str, quotes: Sequence[Quote], session: SessionTurns) -> tuple[Objection, ...]:
+def find_objections(text: str, quotes: Sequence[Quote], session: SessionTurns) -> tuple[Objection, ...]:
     """Every reason why the quotes, with what stands around them in their session, do not support a statement.
 
     Empty: supported, as far as words tell. A sentence of the speaker as it stands is never objected to for its words.
     """
-    ground = ground_of(quotes, session)
+    ground = gather_ground(quotes, session)
     quoted = Bag(token for sentence in ground.quoted for token in sentence.tokens)
-    claim = Claim(text, tokens_of(text), ground, ground.bag(), quoted)
+    claim = Claim(text, tokenize(text), ground, ground.bag(), quoted)
     checks = OF_VERBATIM if is_verbatim(claim) else CHECKS
     return tuple(found for check in checks if (found := check(claim)))
 
@@ -103,11 +103,11 @@ def is_ahead(word: str, behind: str) -> bool:
     return word in words_of.OPENERS and not is_denial
 
 
-def new_words(text: str, quotes: Sequence[Quote], session: SessionTurns) -> list[str]:
+def find_new_words(text: str, quotes: Sequence[Quote], session: SessionTurns) -> list[str]:
     """The telling words of a statement that stand neither in its quotes nor around them: marked for the reviewer."""
-    ground = ground_of(quotes, session)
+    ground = gather_ground(quotes, session)
     held = ground.bag()
-    new = (token for token in tokens_of(text) if token.is_telling and not held.holds(token))
+    new = (token for token in tokenize(text) if token.is_telling and not held.holds(token))
     return [token.text for token in new if token.low.removesuffix("'s") not in ground.names]
 
 
@@ -242,7 +242,7 @@ def _asks(text: str) -> bool:
 
 def _quantity(claim: Claim) -> Objection | None:
     text = claim.text.casefold().replace("any more", "").replace("any longer", "")
-    ours = [token.low for token in tokens_of(text) if token.low in words_of.UNIVERSAL]
+    ours = [token.low for token in tokenize(text) if token.low in words_of.UNIVERSAL]
     theirs = {token.low for sentence in claim.evidence for token in sentence.tokens}
     is_denied = any(_negations(sentence.tokens) for sentence in claim.ground.quoted)
     if ours and not theirs & words_of.UNIVERSAL and not is_denied:

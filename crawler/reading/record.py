@@ -10,7 +10,6 @@ from enum import StrEnum
 import msgspec
 
 from crawler.quotes import Quote
-from crawler.transcripts.turns import Role
 
 
 class LineKind(StrEnum):
@@ -54,11 +53,6 @@ class Line(msgspec.Struct, frozen=True, omit_defaults=True):
     takes_back: str = ""  # what it ends: an older statement in the reader's words, or the line of a topic
     questions: tuple[str, ...] = ()  # that it answers; indexed, never shown
     topic: str = ""  # where the reader would file it: name, or name#section
-
-    @property
-    def is_finding(self) -> bool:
-        """Whether only the assistant said it: a person's yes behind it makes it theirs."""
-        return all(quote.role is Role.ASSISTANT for quote in self.quotes)
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):

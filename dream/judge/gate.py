@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from crawler.outcome import outcomes_of
 from crawler.quotes import Quote, SessionTurns, is_true_of
-from crawler.reading.proof import Objection, ObjectionKind, new_words, objections
+from crawler.reading.proof import Objection, ObjectionKind, find_new_words, find_objections
 from crawler.reading.repeats import MIN_SESSIONS, failures_in, is_same_request, telling
 from crawler.spoken import picked_in
 from crawler.transcripts.entry import PartKind
@@ -133,7 +133,7 @@ class Gate:
         told = [candidate.why]
         if candidate.kind is Kind.FINDING:
             told.append(f"Claude said it, {ENDED[standing_of(session, candidate.quotes[0])]}")
-        if new := new_words(candidate.text, _own_quotes(candidate), session):
+        if new := find_new_words(candidate.text, _own_quotes(candidate), session):
             told.append(f"words that were not said: {', '.join(new)}")
         return replace(candidate, why="; ".join(told))
 
@@ -246,7 +246,7 @@ def _own_quotes(candidate: Candidate) -> list[Quote]:
 def _objections(candidate: Candidate, evidence: Evidence) -> tuple[Objection, ...]:
     """What the proof has against a candidate that rests on quotes."""
     text = candidate.text.removeprefix(LESSON_LEAD) if candidate.kind is Kind.LESSON else candidate.text
-    return objections(text, _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id))
+    return find_objections(text, _own_quotes(candidate), evidence.session(candidate.quotes[0].session_id))
 
 
 def standing_of(session: SessionTurns, quote: Quote) -> Standing | None:

@@ -250,7 +250,9 @@ def _of_session(line: bytes, message: Any, session_id: str) -> bytes:
     if not session_id or not isinstance(params, dict) or params.get("name") not in OF_SESSION:
         return line
     known = params["_meta"] if isinstance(params.get("_meta"), dict) else {}
-    ours = {"oneiros/session": session_id, "oneiros/folder": os.getcwd()}
+    ours = {"oneiros/session": session_id}
+    with contextlib.suppress(OSError):  # the folder is gone
+        ours["oneiros/folder"] = os.getcwd()
     told = {**message, "params": {**params, "_meta": {**known, **ours}}}
     return json.dumps(told).encode()
 

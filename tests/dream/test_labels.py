@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from benchmarks.labels import Labels, overlaps, verdict_on
+from benchmarks.labels import Labels, judge_quotes, overlaps
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role
 
@@ -36,7 +36,7 @@ def test_quotes_overlap_where_one_holds_the_other_or_they_share_half(one: str, o
 def test_a_verdict_tells_the_highest_durability_and_no_negative_beside_a_label() -> None:
     labels = Labels([label("use pnpm"), label("use pnpm here", durability=1)], [label("use pnpm here please")])
 
-    verdict = verdict_on([quote("use pnpm here please")], labels)
+    verdict = judge_quotes([quote("use pnpm here please")], labels)
 
     assert (verdict.durability, verdict.negatives) == (3, frozenset())
     assert verdict.labels == {"use pnpm", "use pnpm here"}
@@ -47,7 +47,7 @@ def test_another_entry_matches_only_where_the_label_names_none_or_it_is_a_place_
     labels = Labels([label("use pnpm"), label("typed ahead", entry=None), habit], [])
 
     def found(one: Quote) -> frozenset[str]:
-        return verdict_on([one], labels).labels
+        return judge_quotes([one], labels).labels
 
     assert found(quote("use pnpm", entry="e2")) == frozenset()
     assert found(quote("typed ahead", entry="e2")) == {"typed ahead"}

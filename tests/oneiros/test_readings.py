@@ -394,6 +394,8 @@ def test_the_thread_outlives_a_service_that_is_not_there_and_reads_when_poked(ho
         house.models.worker.poke()
         wait_until(lambda: bool(house.read_by_model()), 60)
 
+    assert list(house.read_by_model()) == [SESSION]
+
 
 def test_a_reading_on_disk_is_one_object_of_json(house: House) -> None:
     house.take()

@@ -103,14 +103,15 @@ def test_of_several_quotes_those_that_are_found_stand_each_once(session: Session
     ]
 
 
-def test_a_line_is_a_finding_where_the_assistant_alone_says_it(session: SessionTurns) -> None:
+def test_each_quote_of_a_line_has_its_own_speaker(session: SessionTurns) -> None:
     alone, agreed = one(
         session,
         told("00000002", "The relay listens on port 2525."),
         told("", "", "It is so.", quotes=[{"text": "listens on port 2525"}, {"text": "Mend the relay"}]),
     ).lines
 
-    assert (alone.is_finding, agreed.is_finding) == (True, False)
+    assert [quote.role for quote in alone.quotes] == [Role.ASSISTANT]
+    assert [quote.role for quote in agreed.quotes] == [Role.ASSISTANT, Role.PERSON]
 
 
 @pytest.mark.parametrize("value", ["opinion", "", None, 7, ["rule"], {"a": 1}])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.quotes import Quote, SessionTurns, quote_of
-from crawler.reading.proof import ObjectionKind, new_words, objections
+from crawler.reading.proof import ObjectionKind, find_new_words, find_objections
 from crawler.transcripts.entry import PartKind
 from crawler.transcripts.turns import Role, Turn
 
@@ -25,7 +25,7 @@ def quote_in(session: SessionTurns, at: int, text: str) -> Quote:
 def kinds_against(statement: str, said: str, quote: str = "") -> set[ObjectionKind]:
     """What is objected to a statement that quotes a person's only turn, whole or in part."""
     session = session_of((Role.PERSON, said))
-    return {found.kind for found in objections(statement, [quote_in(session, 0, quote or said)], session)}
+    return {found.kind for found in find_objections(statement, [quote_in(session, 0, quote or said)], session)}
 
 
 SUPPORTED = {
@@ -131,7 +131,7 @@ def test_refused(name: str) -> None:
 def test_an_objection_names_the_words_that_it_is_about() -> None:
     session = session_of((Role.PERSON, "the relay listens on port 2525"))
 
-    found = objections("The relay listens on port 587.", [quote_in(session, 0, "port 2525")], session)
+    found = find_objections("The relay listens on port 587.", [quote_in(session, 0, "port 2525")], session)
 
     assert ("587",) in [one.words for one in found if one.kind is ObjectionKind.VALUE]
 
@@ -153,7 +153,7 @@ def test_words_in_quotation_marks_are_no_evidence() -> None:
 def test_what_a_tool_returned_is_no_evidence() -> None:
     session = session_of((Role.TOOL, "The relay listens on port 587."))
 
-    found = objections("The relay listens on port 587.", [quote_in(session, 0, "The relay listens")], session)
+    found = find_objections("The relay listens on port 587.", [quote_in(session, 0, "The relay listens")], session)
 
     assert {one.kind for one in found} >= {"foreign"}
 
@@ -165,7 +165,7 @@ def test_what_a_tool_returned_is_no_evidence() -> None:
 def test_words_taken_back_in_the_next_turn_support_nothing(taken_back: str) -> None:
     session = session_of((Role.PERSON, "we deploy on Fridays"), (Role.ASSISTANT, "Noted."), (Role.PERSON, taken_back))
 
-    found = objections("We deploy on Fridays.", [quote_in(session, 0, "we deploy on Fridays")], session)
+    found = find_objections("We deploy on Fridays.", [quote_in(session, 0, "we deploy on Fridays")], session)
 
     assert {one.kind for one in found} == {"retracted"}
 
@@ -180,15 +180,15 @@ def test_words_taken_back_in_the_same_sentence_support_nothing() -> None:
 def test_words_followed_by_other_work_still_stand(follows: str) -> None:
     session = session_of((Role.PERSON, "we deploy on Fridays"), (Role.ASSISTANT, "Noted."), (Role.PERSON, follows))
 
-    assert objections("We deploy on Fridays.", [quote_in(session, 0, "we deploy on Fridays")], session) == ()
+    assert find_objections("We deploy on Fridays.", [quote_in(session, 0, "we deploy on Fridays")], session) == ()
 
 
 def test_a_short_answer_is_read_with_its_question() -> None:
     session = session_of((Role.ASSISTANT, "How many versions should a file keep?"), (Role.PERSON, "10 versions"))
     quotes = [quote_in(session, 1, "10 versions")]
 
-    assert objections("A file keeps 10 versions.", quotes, session) == ()
-    assert objections("A file keeps 12 versions.", quotes, session) != ()
+    assert find_objections("A file keeps 10 versions.", quotes, session) == ()
+    assert find_objections("A file keeps 12 versions.", quotes, session) != ()
 
 
 def test_the_option_that_an_answer_leaves_is_refused() -> None:
@@ -196,24 +196,24 @@ def test_the_option_that_an_answer_leaves_is_refused() -> None:
     session = session_of((Role.ASSISTANT, asked), (Role.PERSON, "2"))
     quotes = [quote_in(session, 1, "2")]
 
-    assert objections("Uploads create a version.", quotes, session) == ()
-    assert "refused" in {found.kind for found in objections("Uploads respect the cooldown.", quotes, session)}
+    assert find_objections("Uploads create a version.", quotes, session) == ()
+    assert "refused" in {found.kind for found in find_objections("Uploads respect the cooldown.", quotes, session)}
 
 
 def test_what_the_assistant_said_is_held_against_its_own_words() -> None:
     session = session_of((Role.ASSISTANT, "The trailer is stored in the commit. Go on?"), (Role.PERSON, "yes"))
     quotes = [quote_in(session, 0, "The trailer is stored in the commit"), quote_in(session, 1, "yes")]
 
-    assert objections("The trailer is stored in the commit.", quotes, session) == ()
-    assert objections("The footer is kept in the index.", quotes, session) != ()
+    assert find_objections("The trailer is stored in the commit.", quotes, session) == ()
+    assert find_objections("The footer is kept in the index.", quotes, session) != ()
 
 
 def test_several_quotes_count_together() -> None:
     session = session_of((Role.PERSON, "Backups go to Leeds. Logs go to York."))
     quotes = [quote_in(session, 0, "Backups go to Leeds"), quote_in(session, 0, "Logs go to York")]
 
-    assert objections("Backups go to Leeds and logs go to York.", quotes, session) == ()
-    assert objections("Backups go to Leeds and mails to Bristol.", quotes, session) != ()
+    assert find_objections("Backups go to Leeds and logs go to York.", quotes, session) == ()
+    assert find_objections("Backups go to Leeds and mails to Bristol.", quotes, session) != ()
 
 
 def test_a_statement_that_tells_nothing_is_refused() -> None:
@@ -225,7 +225,7 @@ def test_whatever_is_said_and_stated_gets_the_same_judgement_twice(statement: st
     session = session_of((Role.PERSON, said))
     quotes = [quote_in(session, 0, said)]
 
-    assert objections(statement, quotes, session) == objections(statement, quotes, session)
+    assert find_objections(statement, quotes, session) == find_objections(statement, quotes, session)
 
 
 def test_a_sentence_as_it_stands_is_not_objected_to_for_its_words() -> None:
@@ -237,7 +237,9 @@ def test_a_sentence_as_it_stands_is_not_objected_to_for_its_words() -> None:
 def test_the_words_that_nobody_said_are_named_for_the_reviewer() -> None:
     session = session_of((Role.PERSON, "please save the invoices as PDF"))
 
-    found = new_words("Invoices of a customer are saved as PDF.", [quote_in(session, 0, "save the invoices")], session)
+    found = find_new_words(
+        "Invoices of a customer are saved as PDF.", [quote_in(session, 0, "save the invoices")], session
+    )
 
     assert found == ["customer"]
 
@@ -247,8 +249,8 @@ def test_what_a_long_session_names_elsewhere_may_be_named() -> None:
     session = session_of(*around, (Role.PERSON, "save the invoices as PDF"))
     quotes = [quote_in(session, 8, "save the invoices as PDF")]
 
-    assert objections("The BillingExporter saves invoices as PDF.", quotes, session) == ()
-    assert "value" in {one.kind for one in objections("The MailSorter saves invoices as PDF.", quotes, session)}
+    assert find_objections("The BillingExporter saves invoices as PDF.", quotes, session) == ()
+    assert "value" in {one.kind for one in find_objections("The MailSorter saves invoices as PDF.", quotes, session)}
 
 
 def test_every_kind_of_objection_is_met_by_a_row_or_a_test() -> None:

@@ -142,7 +142,7 @@ def test_two_requests_are_the_same_where_most_of_their_words_are(one: str, other
     [
         ("Error: port 2525 is taken", "Error: port 80 is taken"),
         ("Error: no module 'relay'", 'error: no module "proxy.mail"'),
-        ("fatal: /srv/app/a.py not found", "fatal: /home/ada/b.py not found"),
+        ("fatal: /srv/app/a.py not found", "fatal: /opt/other/b.py not found"),
         ("error in 0xdeadbeef at 1a2b3c4d5e", "error in 0x12 at ffffffff00"),
         ("Error: https://a.lan/x failed", "Error: http://b.lan failed"),
     ],
