@@ -6,8 +6,7 @@ A home gets the transcripts of all projects and the rule files of eight public o
 `oneiros init --all` to the end of `oneiros dream apply`, by which a person at a terminal takes up the first thirty
 statements that `oneiros import` proposed; the daemon indexes beside it, until `indexed_minutes` (`--indexed`).
 `imported`: statements that the import proposed; `accepted_after_start`: statements in topics at the end. `duplicates`
-and `right_topic` are from `benchmarks.first_day_topics`, `pointer_precision` and `foreign_pointers` from
-`benchmarks.first_day_pointers`.
+is from `benchmarks.duplicates`, `pointer_precision` and `foreign_pointers` from `benchmarks.first_day_pointers`.
 """
 
 import argparse
@@ -21,8 +20,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.duplicates import measured as duplicates_measured
 from benchmarks.first_day_pointers import measured as pointers_measured
-from benchmarks.first_day_topics import measured as topics_measured
 from benchmarks.layouts import projects_in, read_lines
 from benchmarks.machine import machine_text
 from dream.topics import read_topics
@@ -50,7 +49,7 @@ def main() -> None:
         found = first_day(house, arguments.data, indexed=arguments.indexed)
     finally:
         house.close()
-    found |= topics_measured(arguments.data) | pointers_measured(arguments.data, arguments.vectors.resolve())
+    found |= duplicates_measured(arguments.data) | pointers_measured(arguments.data, arguments.vectors.resolve())
     text = json.dumps(found, indent=2)
     print(text)
     if arguments.json and arguments.json != "-":

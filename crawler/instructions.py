@@ -42,6 +42,11 @@ class WrittenFile:
     project: str  # empty for what holds everywhere
     day: dt.date  # on which it was last changed
     is_decision: bool = False  # a record of a decision
+    line_days: tuple[dt.date, ...] = ()  # of the commit of each line; empty where git knows none
+
+    def day_of(self, line: int) -> dt.date:
+        """When a line, counted from 1, was written, as far as known."""
+        return self.line_days[line - 1] if 0 < line <= len(self.line_days) else self.day
 
 
 @dataclass(slots=True)
@@ -111,7 +116,8 @@ class InstructionReader:
             return
         day = dt.datetime.fromtimestamp(real.stat().st_mtime, dt.UTC).date()
         is_decision = DECISIONS.search(file.as_posix()) is not None
-        self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision))
+        days = line_days(real)
+        self.found.files.append(WrittenFile(file, self._shown(file), text, project, day, is_decision, days))
         if depth < MAX_DEPTH:
             for name in dict.fromkeys(IMPORT.findall(FENCED.sub(" ", text))):
                 place = self._home / name[2:] if name.startswith("~/") else file.parent / name
@@ -174,3 +180,11 @@ def _git(folder: Path, *arguments: str) -> str:
         )
     except (OSError, subprocess.SubprocessError):
         return ""
+
+
+def line_days(file: Path) -> tuple[dt.date, ...]:
+    """The day of the commit that last changed each line of a file; today for what is not committed. Empty outside git."""
+    head = "author-time "
+    told = _git(file.parent, "blame", "--line-porcelain", "--", file.name).split("\n")
+    times = (line[len(head) :] for line in told if line.startswith(head))  # what the file says stands behind a tab
+    return tuple(dt.datetime.fromtimestamp(int(time), dt.UTC).date() for time in times)

@@ -1,18 +1,18 @@
 """Whose words stand behind a line of a topic: from the footnote on the line to the archived turn, or to a file.
 
-The approvals know the exact characters. Where they were lost the footnote itself still names session and entry.
+The approvals know the exact characters. Where they were lost the footnote itself still names day and session.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
 from dream.proposals.store import Approval, ProposalStore
+from dream.provenance import NotedSource, read_note, read_notes
 from dream.records import Given
-from dream.topics import GIVEN, SOURCE, footnote_texts
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans
@@ -49,7 +49,7 @@ def blame(
     lines = split_lines(text)
     if not 1 <= line <= len(lines):
         raise UsageError(f"line {line} was asked for, the file has {len(lines)}", remedy="Name a line that exists")
-    noted, approvals = footnote_texts(text), store.accepted_by_label()
+    noted, approvals = read_notes(text), store.approvals_in(text)
     found = []
     for label in labels_at(lines, line):
         approval = approvals.get(label)
@@ -58,7 +58,7 @@ def blame(
             given = (_of_given(one) for one in approval.given)
             found.append(Blame(label, approval.hunk, approval.at, is_signed(approval), (*quoted, *given)))
         else:
-            named = tuple(_of_footnote(noted.get(label, ""), archive))
+            named = tuple(_of_note(source, archive) for source in read_note(noted.get(label, "")))
             found.append(Blame(label, "", None, False, named))
     return found
 
@@ -89,16 +89,15 @@ def _of_given(given: Given) -> Source:
     return Source("", "", str(Role.PERSON), given.time, given.text, is_whole=True, where=given.place_in(""))
 
 
-def _of_footnote(note: str, archive: Archive) -> Iterator[Source]:
-    """The sources that a footnote names, without the approval that wrote it."""
-    for found in SOURCE.finditer(note):
-        turn = _turn_with(archive, found["session"], found["entry"])
-        text, time = (turn.text, turn.time) if turn else ("", None)
-        where = f"session {found['session']}, entry {found['entry']}"
-        yield Source(found["session"], found["entry"], found["role"], time, text, is_whole=False, where=where)
-    for found in GIVEN.finditer(note):
-        time = dt.datetime.fromisoformat(f"{found['day']}T00:00:00Z") if found["day"] else None
-        yield Source("", "", str(Role.PERSON), time, "", is_whole=False, where=found["where"].strip())
+def _of_note(noted: NotedSource, archive: Archive) -> Source:
+    """A source as the footnote alone names it, without the approval that wrote it."""
+    time = dt.datetime.combine(noted.day, dt.time(), dt.UTC) if noted.day else None
+    if noted.where:
+        return Source("", "", str(noted.role), time, "", is_whole=False, where=noted.where)
+    turn = _turn_with(archive, noted.session_id, noted.entry) if noted.entry else None
+    where = f"session {noted.session_id}" + (f", entry {noted.entry}" if noted.entry else "")
+    text, time = (turn.text, turn.time) if turn else ("", time)
+    return Source(noted.session_id, noted.entry, str(noted.role), time, text, is_whole=False, where=where)
 
 
 def _turn_with(archive: Archive, session_id: str, entry: str) -> Turn | None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from dream.proposals.store import ProposalStore
-from dream.topics import sources_of_footnotes
+from dream.provenance import read_note, read_notes
 from memory_server.document import Layer
 from memory_server.errors import ContentError
 from memory_server.layers.sessions import id8_of
@@ -24,8 +24,8 @@ def citations_on(root: MemoryRoot) -> Mapping[str, int]:
                 text = read_text(root.file(source.path))
             except ContentError:
                 continue  # `validate` names it
-            for notes in sources_of_footnotes(text).values():
-                found.update({id8_of(note["session"]) for note in notes})
+            for note in read_notes(text).values():
+                found.update({id8_of(source.session_id) for source in read_note(note) if source.session_id})
     store = ProposalStore(root)
     quoted = [hunk.quotes for hunk in store.hunks() if hunk.is_open]
     quoted += [approval.quotes for approval in store.approvals()]

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dream.decisions.accept import Decisions
-from dream.proposals.store import Approval
+from dream.proposals.store import Approval, ProposalStore
+from dream.provenance import read_note, read_notes
 from dream.records import Rejection
-from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics, sources_of_footnotes
+from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name
 from memory_server.machine.files import replace_file
@@ -35,18 +36,17 @@ def export_approved(decisions: Decisions, file: Path, redactor: Redactor) -> Exp
     """Writes one JSON object a line, the same bytes for the same memory."""
     doubtful = {one.path for one in decisions.unexplained()}
     topics = [topic for topic in read_topics(decisions.root).files if topic.path not in doubtful]
-    approvals, rejections = decisions.store.accepted_by_label(), decisions.rejections()
-    rows = [row for topic in topics for row in rows_of(topic, approvals, rejections)]
+    rejections = decisions.rejections()
+    rows = [row for topic in topics for row in rows_of(topic, decisions.store, rejections)]
     lines = [json.dumps(redactor.redact_json(row), ensure_ascii=False) + "\n" for row in rows]
     replace_file(file, "".join(lines), follow=True)
     return Exported(len(lines), tuple(sorted(doubtful)))
 
 
-def rows_of(
-    topic: TopicText, approvals: dict[str, Approval], rejections: Sequence[Rejection]
-) -> Iterator[dict[str, object]]:
+def rows_of(topic: TopicText, store: ProposalStore, rejections: Sequence[Rejection]) -> Iterator[dict[str, object]]:
     """The lines of one topic."""
-    sources = sources_of_footnotes(topic.text)
+    approvals = store.approvals_in(topic.text)
+    notes = {label: read_note(note) for label, note in read_notes(topic.text).items()}
     turned_down = [one for one in rejections if one.target == topic.path]
     for number, block in enumerate(_blocks_of(topic)):
         known = [approvals[label] for label in block.labels if label in approvals]
@@ -61,9 +61,20 @@ def rows_of(
                 [*(one.suggested for one in known), *(one.text for one in turned_down if _is_rival(one, known))],
                 block.text,
             ),
-            "sources": [f"{one['session']}/{one['entry']}" for label in block.labels for one in sources.get(label, ())],
+            "sources": _sources(known)
+            or [
+                f"{one.session_id}/{one.entry}".rstrip("/")
+                for label in block.labels
+                for one in notes.get(label, ())
+                if one.session_id
+            ],
             "date": _date_of(known, topic),
         }
+
+
+def _sources(known: Sequence[Approval]) -> list[str]:
+    """The entries that approved statements rest on, each once."""
+    return list(dict.fromkeys(f"{quote.session_id}/{quote.entry}" for one in known for quote in one.quotes))
 
 
 @dataclass(frozen=True, slots=True)

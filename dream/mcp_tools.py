@@ -126,7 +126,9 @@ def answer_to(door: DreamDoor, wanted: StatementArgument, filed: Metadata = PLAI
         confidence=CONFIDENCE,
         why="proposed by the assistant",
         extractor="claude",
-        topic=wanted.target,
+        topic=wanted.target.partition("#")[0],
+        section=wanted.target.partition("#")[2],
+        project=session.project,
         metadata=filed,
     )
     places = [list(found_quotes(_session(door, given.session), given.entry, given.text)) for given in wanted.quotes]

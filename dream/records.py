@@ -148,11 +148,14 @@ class Candidate:
     confidence: float  # 0 to 1
     why: str  # what made the extractor take it, for the reviewer
     extractor: str  # the back end that suggests it: deterministic, claude, ...
-    topic: str = ""  # the topic's name that the extractor suggests, if any
+    topic: str = ""  # that its reader, its file or a person names; empty: the project's own
+    section: str = ""  # of that topic
+    summary: str = ""  # of that topic, where it is new, in a sentence
     project: str = ""
     context: str = ""  # the sentence around the quote: tells what the statement is about, and is not evidence
     given: tuple[Given, ...] = ()  # evidence that no session holds; then there are no quotes
     metadata: Metadata = Metadata()
+    questions: tuple[str, ...] = ()  # that it answers, in other words; searched, never shown
 
     @property
     def inferred(self) -> tuple[str, ...]:
@@ -182,6 +185,8 @@ class Place:
     target: SourcePath  # topics/<name>.md or lessons.md
     after_line: int  # insert behind this line of the file as it is today, counted from 1; 0 in a new file
     title: str = ""  # of a new topic
+    summary: str = ""  # likewise
+    section: str = ""  # at the end of which it goes, made where there is none; empty: behind the line
     replaces: LineRange | None = None  # lines that give way to the statement
     old_text: str = ""  # what stands on them
     kept_before: str = ""  # old_text == kept_before + the sentence that gives way + kept_after; the new lines are

@@ -6,30 +6,33 @@ evidence; bounded by sessions and seconds. Extraction holds no lock: only queuei
 
 import datetime as dt
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from crawler.archive.store import Archive, SessionRecord
-from crawler.reading.record import Reading, Request
+from crawler.model.client import Refused
+from crawler.reading.record import RULES, Reading, Request
 from crawler.reading.repeats import habits_among
 from crawler.reading.rules import worded
 from dream.candidates import candidates_in, lessons_among, quotes_of, taken_back
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
-from dream.judge.compare import AGAINST, compare, is_worth_asking, topic_path
-from dream.judge.correction import corrected, only, without, wrong_statement
+from dream.judge.compare import AGAINST, compare, is_worth_asking
+from dream.judge.correction import corrected, without, wrong_statement
+from dream.judge.filing import place_for
 from dream.judge.gate import Gate, Refusal
+from dream.judge.naming import Ask, name_topics
 from dream.judge.rejections import Rejections
 from dream.progress import DreamProgress, mark_of, unread
 from dream.proposals.desk import Offer
 from dream.records import Candidate, Hunk, Kind, Told, Update
 from dream.statements.dates import absolute
-from dream.subjects.assigning import by_subject
-from dream.topics import Topics, read_topics
+from dream.topics import LESSONS, Topics, read_topics
 from memory_server.errors import ContentError, Problem
+from memory_server.layers.mif import parse_frontmatter
 from memory_server.redaction import Redactor
 
 logger = logging.getLogger(__name__)
@@ -84,6 +87,7 @@ class Dream:
         clock: Callable[[], float],
         redactor: Redactor,
         home: Path | None = None,
+        ask: Ask | None = None,
     ):
         self._decisions = decisions
         self._archive = archive
@@ -92,6 +96,7 @@ class Dream:
         self._clock = clock
         self._evidence = Evidence(archive, home)
         self._redactor = redactor
+        self._ask = ask  # a model, which says under which topics statements stand that one read
         self._progress = DreamProgress(decisions.root)
 
     def run(self, bounds: Bounds, on_session: Callable[[int, int], None] = lambda *_: None) -> DreamReport:
@@ -182,10 +187,29 @@ class Dream:
         if gone:
             return Suggested((), corrected(candidate, gone))
         update = compare(candidate, topics)
-        if told and candidate.topic and update.relation not in AGAINST:  # a person's topic is an order
-            update = compare(candidate, only(topics, topic_path(candidate.topic)))
-        [placed] = by_subject([update], topics, self._decisions.store.hunks())
-        return Suggested((), placed)
+        return Suggested((), update)
+
+    def _file(self, updates: Sequence[Update], topics: Topics, hunks: Sequence[Hunk]) -> list[Update]:
+        """The updates under the topics that a model names for what it read; all others where they are."""
+        projects: dict[str, list[int]] = defaultdict(list)
+        for number, update in enumerate(updates):
+            one = update.candidate
+            if update.relation not in AGAINST and one.kind is not Kind.LESSON and one.extractor != RULES:
+                projects[one.project].append(number)
+        filed = list(updates)
+        if self._ask is None:
+            return filed
+        for project, numbers in projects.items():
+            ours, known = [updates[number].candidate for number in numbers], known_topics(project, topics, hunks)
+            try:
+                named = name_topics(self._ask, project, ours, known, self._redactor)
+            except Refused as error:
+                logger.info("%s; statements stay where their readers put them", error)
+                break
+            for number, one in zip(numbers, named, strict=True):
+                place = place_for(one, topics.within(project))
+                filed[number] = replace(updates[number], candidate=one, place=place)
+        return filed
 
     @contextmanager
     def _gate(self, topics: Topics, told: Sequence[Told] = ()) -> Iterator[Gate]:
@@ -229,10 +253,10 @@ class Dream:
         return found
 
     def _save(self, updates: Sequence[Update], done: Mapping[str, str], topics: Topics, report: DreamReport) -> None:
-        """Queues what was found under its subject, then notes the sessions as read."""
+        """Queues what was found, filed where its reader puts it, then notes the sessions as read."""
+        filed = self._file(updates, topics, self._decisions.store.hunks())
         with self._decisions.locked():
-            placed = by_subject(updates, topics, self._decisions.store.hunks())
-            report.found += len(self._decisions.desk.add(placed, self._now().date()))
+            report.found += len(self._decisions.desk.add(filed, self._now().date()))
         state = self._progress.read()
         self._progress.save(replace(state, sessions={**state.sessions, **done}))
 
@@ -240,3 +264,11 @@ class Dream:
         state = self._progress.read()
         self._progress.save(replace(state, last_run=self._now()))
         self._progress.refresh_flag(self._archive, self._now())
+
+
+def known_topics(project: str, topics: Topics, hunks: Sequence[Hunk]) -> dict[str, str]:
+    """The topics of a project by title, with their summaries: those that there are, and those that open hunks found."""
+    ours = [one for one in topics.files if one.project == project.casefold() and one.path != LESSONS]
+    waiting = [hunk for hunk in hunks if hunk.is_open and hunk.update.candidate.project == project]
+    begun = {hunk.update.place.title: hunk.update.place.summary for hunk in waiting if hunk.update.place.title}
+    return begun | {one.title: parse_frontmatter(one.text).text("summary") for one in ours}

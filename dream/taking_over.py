@@ -6,6 +6,7 @@ place. Every statement passes the gate with the file as its evidence; the files 
 """
 
 import datetime as dt
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -20,7 +21,6 @@ from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.proposals.placing import words_of
 from dream.records import Candidate, Hunk, Kind, Place, Relation, State, Update, Written
-from dream.subjects.assigning import BETWEEN_HEADINGS, by_subject
 from dream.topics import Topics, read_topics, topics_of
 from dream.written.cutting import Lead, Passage, bare_lead, cut, cut_decision
 from dream.written.duplicates import Embed, same_as_earlier
@@ -31,6 +31,11 @@ from memory_server.redaction import Redactor
 
 NAME = "written"  # the extractor, as a hunk names it
 CONFIDENCE = 0.9  # a person wrote it to be followed
+SUBSTANCE = 2  # statements under a heading, from which on it is a topic; one alone goes into the project's own
+MOST_PLAIN = 8  # statements of a topic without sections
+MAX_NAME = 60
+NUMBERING = re.compile(r"^(?:(?:rule|step|part|section|phase)\s+)?\d+(?:\.\d+)*\s*[.):\-–—]*\s+(?=\S)", re.IGNORECASE)
+MARKS = re.compile(r"[`*_#$<>\"]|[^\w\s&/+.:,'()@-]")
 SAME_SUBJECT = 0.6  # share of the shorter one's words that make one statement the new wording of another
 
 
@@ -72,37 +77,32 @@ class Takeover:
         """Offers what the files say. `dry`: only says what would be offered."""
         report, topics = TakenOver(files=len(files)), read_topics(self._decisions.root)
         hunks = self._decisions.store.hunks()
-        asked = {tuple(words_of(hunk.update.candidate.text)): hunk for hunk in hunks}
-        fresh = [one for one in _candidates(files, report) if tuple(words_of(one.text)) not in asked]
+        asked = {(hunk.update.candidate.project, *words_of(hunk.update.candidate.text)) for hunk in hunks}
+        fresh = [one for one in _candidates(files, report) if (one.project, *words_of(one.text)) not in asked]
         report.known = report.statements - len(fresh)
         texts = {file.shown: file.text for file in files}
         gone = [hunk for hunk in hunks if _left_file(hunk, texts)]
-        fresh = self._distinct(fresh, [hunk.update.candidate.text for hunk in hunks if hunk not in gone], report)
+        fresh = self._distinct(fresh, [hunk for hunk in hunks if hunk not in gone], report)
         changed = dict(_replacements(fresh, gone, topics))
         passed = list(self._passing(fresh, changed, topics, report))
-        report.updates = by_subject(passed, topics, hunks)
+        report.updates = passed
         if not dry:
             with self._decisions.locked():
                 report.proposal = self._decisions.desk.propose(report.updates, self._now().date())
         return report
 
-    def _distinct(self, fresh: list[Candidate], before: list[str], report: TakenOver) -> list[Candidate]:
-        """Each statement once; what two projects say alike belongs to none of them."""
-        if not fresh:
-            return []
-        same = same_as_earlier([*before, *(one.text for one in fresh)], self._embed)[len(before) :]
-        kept: dict[int, Candidate] = {}
-        for place, (one, earlier) in enumerate(zip(fresh, same, strict=True)):
-            if earlier is None:
-                kept[place] = one
-            elif earlier < len(before):
-                report.known += 1
-            else:
-                report.duplicates += 1
-                held = kept[earlier - len(before)]
-                if held.project != one.project:
-                    kept[earlier - len(before)] = replace(held, project="")
-        return list(kept.values())
+    def _distinct(self, fresh: list[Candidate], before: list[Hunk], report: TakenOver) -> list[Candidate]:
+        """Each statement of a project once: not what was offered of it `before`, by hunks."""
+        kept = []
+        for project in dict.fromkeys(one.project for one in fresh):
+            ours = [one for one in fresh if one.project == project]
+            offered = [hunk.update.candidate.text for hunk in before if hunk.update.candidate.project == project]
+            same = same_as_earlier([*offered, *(one.text for one in ours)], self._embed)[len(offered) :]
+            kept += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
+            known = sum(earlier is not None and earlier < len(offered) for earlier in same)
+            report.known += known
+            report.duplicates += sum(earlier is not None for earlier in same) - known
+        return kept
 
     def _passing(
         self, fresh: Sequence[Candidate], changed: dict[str, Place], topics: Topics, report: TakenOver
@@ -132,11 +132,24 @@ def _candidates(files: Sequence[WrittenFile], report: TakenOver) -> Iterator[Can
         found = cut_decision(file.text) if file.is_decision else cut(file.text)
         report.left_out += found.left_out
         report.statements += len(found.passages)
-        yield from (_candidate(file, passage) for passage in found.passages)
+        held = Counter(subject_of(passage) for passage in found.passages)
+        yield from (_candidate(file, passage, held[subject_of(passage)]) for passage in found.passages)
 
 
-def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
-    lead = passage.lead
+def subject_of(passage: Passage) -> str:
+    """The topic that a file's own headings name: the highest above a statement, without numbering and marks."""
+    return plain_heading(passage.sections[0]) if passage.sections else ""
+
+
+def plain_heading(heading: str) -> str:
+    """A heading without numbering and marks; empty where it is too long for a name, or none."""
+    bare = " ".join(MARKS.sub(" ", NUMBERING.sub("", heading.strip())).split()).strip(" :.,-–—")
+    return bare if len(bare) <= MAX_NAME and any(map(str.isalpha, bare)) else ""
+
+
+def _candidate(file: WrittenFile, passage: Passage, together: int) -> Candidate:
+    """A passage as a candidate; `together`: how many statements of its file stand under the same subject."""
+    lead, subject = passage.lead, subject_of(passage)
     said: list[Passage | Lead] = [passage, lead] if lead else [passage]
     text = f"{bare_lead(lead)}: {passage.text}" if lead else passage.text
     is_rule = any(signs_in(passage.text, "offer", is_persons=True))
@@ -150,8 +163,10 @@ def _candidate(file: WrittenFile, passage: Passage) -> Candidate:
         why=f"written in {file.path.name}{under}",
         extractor=NAME,
         project=file.project,
-        context=BETWEEN_HEADINGS.join(passage.headings),
-        given=tuple(Written(file.shown, one.line, one.text, file.day) for one in said),
+        topic=subject if together >= SUBSTANCE else "",
+        section=plain_heading(passage.sections[-1]) if len(passage.sections) > 1 and together > MOST_PLAIN else "",
+        context=" > ".join(passage.headings),
+        given=tuple(Written(file.shown, one.line, one.text, file.day_of(one.line)) for one in said),
     )
 
 
@@ -194,4 +209,11 @@ def _place_of(hunk: Hunk, topics: Topics) -> Place | None:
         return None
     lines = LineRange(there[0].lines.first, there[-1].lines.last)
     old = "".join(topic.lines[lines.first - 1 : lines.last])
-    return Place(hunk.target, lines.first - 1, "", lines, old, kept_before=there[0].before, kept_after=there[-1].after)
+    return Place(
+        hunk.target,
+        lines.first - 1,
+        replaces=lines,
+        old_text=old,
+        kept_before=there[0].before,
+        kept_after=there[-1].after,
+    )

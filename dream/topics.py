@@ -8,20 +8,22 @@ import datetime as dt
 import re
 import subprocess
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from crawler.archive.choice import git_common_directory
+from dream.provenance import days_in, read_notes
 from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
 from memory_server.errors import ContentError
 from memory_server.language.sentences import sentence_spans
 from memory_server.language.words import Rarity, content_words, rarity_in
-from memory_server.layers.footnotes import REFERENCE, find_footnotes
+from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.mif import parse_date, parse_frontmatter
 from memory_server.layers.topics import first_heading, markdown_files, name_in_words, read_text
 from memory_server.root.paths import MemoryRoot
@@ -29,17 +31,14 @@ from memory_server.root.state import SAFE_GIT
 
 HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t#]*$")
 LIST_SIGN = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-NO_STATEMENT = re.compile(rf"{FOOTNOTE_DEFINITION.pattern}|\s*<!--|\s*\|[-:| ]+\|\s*$")
+NO_STATEMENT = re.compile(
+    rf"{FOOTNOTE_DEFINITION.pattern}|\s*<!--|\s*\|[-:| ]+\|\s*$| {{0,3}}(?:-{{3,}}|\*{{3,}}|_{{3,}})\s*$"
+)
 FOOTNOTE_REFERENCE = re.compile(r"\[\^[^\]\s]+\]")
 FOOTNOTES_BEHIND = re.compile(r"(?:\[\^[^\]\s]+\])+")
 HISTORY_HEADINGS = frozenset({"history", "superseded", "changelog"})  # what stands below is no longer true
 LESSONS = SourcePath("lessons.md")
-DAY = re.compile(r"(?<![\w-])\d{4}-\d{2}-\d{2}(?![\w-])")  # of a footnote; none stands in an id
 GIT_SECONDS = 30
-SOURCE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
-GIVEN = re.compile(
-    r"(?:^|;)(?P<where> *said directly|[^;,]+:\d+(?: of [^;,]+)?)(?:, (?P<day>\d{4}-\d{2}-\d{2}))?(?=;|\s*$)"
-)  # a source that is no session: what `place_in` of a record says
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,7 @@ class TopicText:
     statements: tuple[TopicStatement, ...]
     date: dt.date | None  # when it was last changed, as its frontmatter says, else git
     words: frozenset[str]  # stems of everything it says
+    project: str = ""  # case-folded; empty: the person's own
 
     @property
     def lines(self) -> list[str]:
@@ -78,10 +78,26 @@ class Topics:
 
     files: tuple[TopicText, ...]
     rarity: Rarity  # of words, among all statements
+    has_folders: bool = True  # a project's topics lie in a folder of its name; not in a memory that is one project's
+
+    def within(self, project: str) -> "Topics":
+        """What a statement of a project is compared with: the project's topics and the person's own, and of the lessons
+        those of both. One that has no project is compared with the person's own.
+        """
+        wanted = ("", project.casefold())
+        held = (topic for topic in self.files if topic.project in wanted)
+        files = (_lessons_of(topic, wanted) if topic.path == LESSONS else topic for topic in held)
+        return replace(self, files=tuple(files))
 
     def file(self, path: SourcePath) -> TopicText | None:
         """The topic with this path, if there is one."""
         return next((topic for topic in self.files if topic.path == path), None)
+
+
+def _lessons_of(lessons: TopicText, projects: Collection[str]) -> TopicText:
+    """The lessons of some projects: those of one stand below its name."""
+    kept = (one for one in lessons.statements if "".join(one.headings[1:2]).casefold() in projects)
+    return replace(lessons, statements=tuple(kept))
 
 
 def read_topics(root: MemoryRoot) -> Topics:
@@ -91,7 +107,9 @@ def read_topics(root: MemoryRoot) -> Topics:
     for file in files:
         with suppress(ContentError):
             texts[root.relative(file)] = read_text(file)
-    return topics_of(texts, committed_on(root))
+    repository = git_common_directory(root.path)
+    has_folders = repository is None or repository.parent == root.path.resolve()
+    return replace(topics_of(texts, committed_on(root)), has_folders=has_folders)
 
 
 def topics_of(texts: Mapping[SourcePath, str], committed: Mapping[str, dt.date] = MappingProxyType({})) -> Topics:
@@ -127,10 +145,10 @@ def topic_of(path: SourcePath, text: str, committed: dt.date | None = None) -> T
     parsed = parse_frontmatter(text)
     title = parsed.text("title") or first_heading(parsed.body) or name_in_words(path)
     date = parsed.date("modified", "created") or committed
-    said = {label: max(days) for label, note in footnote_texts(text).items() if (days := list(days_in(note)))}
+    said = {label: max(days) for label, note in read_notes(text).items() if (days := list(days_in(note)))}
     statements = tuple(_statements(parsed.body, parsed.body_line, said, date))
     words = frozenset(content_words(f"{name_of(path)} {title} {parsed.body}"))
-    return TopicText(path, text, title, statements, date, words)
+    return TopicText(path, text, title, statements, date, words, parsed.text("project").casefold())
 
 
 def _statements(
@@ -187,23 +205,26 @@ def _blocks(body: str) -> Iterator[_Paragraph]:
         yield block
 
 
+def last_line(topic: TopicText) -> int:
+    """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
+    return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))
+
+
 def name_of(path: SourcePath) -> str:
     """`topics/mail/relay.md` -> `mail relay`."""
     return " ".join(PurePosixPath(path.removeprefix("topics/")).with_suffix("").parts).replace("-", " ")
 
 
-def sources_of_footnotes(text: str) -> dict[str, list[re.Match[str]]]:
-    """Role, session and entry of each source that a footnote of a topic names, by the footnote's label."""
-    return {label: list(SOURCE.finditer(note)) for label, note in footnote_texts(text).items()}
-
-
-def footnote_texts(text: str) -> dict[str, str]:
-    """What each footnote of a topic says, by its label."""
-    lines = split_lines(text)
-    defined = find_footnotes(text).defined.items()
-    return {label: FOOTNOTE_DEFINITION.sub("", lines[places[0]]) for label, places in defined}
-
-
-def days_in(note: str) -> Iterator[dt.date]:
-    """The days that a footnote names."""
-    return (day for found in DAY.findall(note) if (day := parse_date(found)))
+def noted_statements(text: str) -> dict[str, str]:
+    """What stands before each footnote reference of a topic, by its label: from the reference before it, or from the
+    beginning of its paragraph or item.
+    """
+    found: dict[str, str] = {}
+    for block in _blocks(parse_frontmatter(text).body):
+        told = LIST_SIGN.sub("", "".join(line for _, line in block.lines), count=1)
+        at = 0
+        for run in FOOTNOTES_BEHIND.finditer(told):
+            statement = " ".join(told[at : run.start()].split())
+            found.update(dict.fromkeys(REFERENCE.findall(run[0]), statement))
+            at = run.end()
+    return found

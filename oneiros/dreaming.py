@@ -10,6 +10,7 @@ from crawler.reading.record import RULES, Reading
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.gate import is_supported
+from dream.judge.naming import Ask
 from dream.progress import DreamProgress
 from dream.report import Review, WeeklyReview, report_page
 from dream.run import Bounds, Dream, DreamReport
@@ -22,7 +23,7 @@ from memory_server.root.places import require_memory
 from memory_server.settings import PersonSettings
 from oneiros.client import Client, DaemonLost
 from oneiros.environment import Environment, now
-from oneiros.ingest.readings import project_of, readings_of, unread_of
+from oneiros.ingest.readings import asking_of, project_of, readings_of, unread_of
 from oneiros.ingest.settings import archive_of, over_when
 from oneiros.opening import open_memory
 
@@ -59,11 +60,13 @@ def dream_once(
     def is_closed(record: SessionRecord) -> bool:
         return with_open or is_over(record.session_id)
 
-    return dream_on(environment, decisions).run(Bounds(max_sessions, max_seconds, is_closed), on_session)
+    asking = asking_of(environment, decisions.root, time.sleep)
+    dream = dream_on(environment, decisions, asking.model.ask if asking else None)
+    return dream.run(Bounds(max_sessions, max_seconds, is_closed), on_session)
 
 
-def dream_on(environment: Environment, decisions: Decisions) -> Dream:
-    """A dream over the readings of a memory, whose decisions these are."""
+def dream_on(environment: Environment, decisions: Decisions, ask: Ask | None = None) -> Dream:
+    """A dream over the readings of a memory, whose decisions these are. `ask`: a model, which names topics."""
     return Dream(
         decisions,
         archive_of(decisions.root),
@@ -72,6 +75,7 @@ def dream_on(environment: Environment, decisions: Decisions) -> Dream:
         clock=time.monotonic,
         redactor=Redactor(environment.person.deny_words),
         home=environment.home,
+        ask=ask,
     )
 
 

@@ -16,8 +16,8 @@ from fastapi.responses import HTMLResponse
 from dream.blame import blame
 from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval
+from dream.provenance import read_notes
 from dream.records import State
-from dream.topics import footnote_texts
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
@@ -147,8 +147,8 @@ class _Topics:
         labels = {label for block in blocks for _, label in block.notes}
         if not labels:
             return {}
-        decisions, said = self._served.decisions(), footnote_texts(text)
-        approvals = decisions.store.accepted_by_label()
+        decisions, said = self._served.decisions(), read_notes(text)
+        approvals = decisions.store.approvals_in(text)
         found = {label: approvals.get(label) for label in labels}
         signed = {label for label, approval in found.items() if approval is not None and decisions.is_signed(approval)}
         return {label: NoteBeside(label, said.get(label, ""), found[label], label in signed) for label in found}

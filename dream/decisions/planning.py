@@ -16,7 +16,7 @@ from dream.decisions.presence import Consent
 from dream.decisions.repository import Repository
 from dream.proposals.arrangement import Arrangement, Texts
 from dream.proposals.desk import ProposalDesk, home_of
-from dream.proposals.placing import Manner, anchored, dated, label_of, new_file, placed
+from dream.proposals.placing import Manner, anchored, dated, new_file, placed, says_already, without_statement
 from dream.proposals.rendering import accepting, adopting, arranging, reverting
 from dream.proposals.store import (
     Approval,
@@ -85,7 +85,7 @@ class Planner:
             what = "the file has changed so that the hunk fits no longer"
             raise ContentError(what, where=hunk.target, remedy="Run `oneiros dream`, which retires it")
         new = placed(old, hunk, place, manner)
-        founded = new_file(hunk, place, manner) if old is None else old
+        founded = new_file(hunk, place) if old is None else old
         written = self._with_index_page([Rewritten(hunk.target, old, new, splices_between(founded, new))])
         decided = replace(hunk, state=State.ACCEPTED, decided=self._now, update=replace(hunk.update, place=place))
         suggested = hunk.update.candidate.text
@@ -95,7 +95,6 @@ class Planner:
             changes_of(written),
             hunk=hunk.id,
             proposal=hunk.proposal,
-            label=label_of(hunk, old or ""),
             text=hunk.text,
             suggested=suggested if hunk.text != suggested else "",
             old_text=place.old_text,
@@ -111,13 +110,13 @@ class Planner:
 
     def revert(self, hunk: Hunk, accepted: Approval, consent: Consent) -> Plan:
         """A hunk taken out again. Raises ContentError where later changes stand in the way."""
-        target = self._file_with(accepted.label, hunk.target)
+        target = self._file_with(accepted, hunk.target)
         self._require_no_doubt(target)
         if accepted.files and any(one.splices for one in accepted.files):
             self._require_way_back(accepted, f"hunk {hunk.id}", "Edit the topic by hand")
         change = next(change for change in accepted.files if change.path == hunk.target)
         now = self.text(target)
-        written = self._with_index_page([Rewritten(target, now, self._without(now, change))], accepted)
+        written = self._with_index_page([Rewritten(target, now, self._without(now, change, accepted))], accepted)
         decided = replace(hunk, state=State.REVERTED, decided=self._now)
         approval = Approval(
             Event.REVERTED, self._now, changes_of(written), hunk.id, proposal=hunk.proposal, nonce=new_nonce()
@@ -210,18 +209,26 @@ class Planner:
             remedy = f"Commit it yourself, undo it, or look at it and run `oneiros dream adopt {target}`"
             raise ContentError(f"nobody has answered for its present state ({doubt})", where=target, remedy=remedy)
 
-    def _file_with(self, label: str, path: str) -> str:
-        """The file in which a footnote stands; this one, where it does, since it may have been renamed or cut."""
-        paths = (path, *approved_files(self._root)) if label else ()
-        return next((one for one in paths if label in find_footnotes(self.text(one) or "").defined), path)
+    def _file_with(self, accepted: Approval, path: str) -> str:
+        """The file in which an accepted statement stands; this one, where it does, since it may have been renamed or
+        cut.
+        """
+        return next((one for one in (path, *approved_files(self._root)) if holds(self.text(one), accepted)), path)
 
-    def _without(self, now: str | None, change: FileChange, *, is_whole: bool = False) -> str | None:
-        """A file without a change of it. `is_whole`: what the change made goes as a file or not at all."""
+    def _without(
+        self, now: str | None, change: FileChange, accepted: Approval | None = None, *, is_whole: bool = False
+    ) -> str | None:
+        """A file without a change of it; where its lines were put into another form, without its statement.
+
+        `is_whole`: what the change made goes as a file or not at all.
+        """
         if not change.splices:
             raise ContentError("the way back was forgotten", where=change.path, remedy="Edit the topic by hand")
         if hash_of(now) == change.after:
             return undone(now or "", change.splices) if change.before else None
         left = taken_out(now, change.splices) if now is not None and (change.before or not is_whole) else None
+        if left is None and accepted is not None and now is not None and not accepted.old_text:
+            left = without_statement(now, accepted.text)
         if left is None:
             what = "later changes stand where this one was made"
             raise ContentError(what, where=change.path, remedy="Edit the topic by hand")
@@ -256,6 +263,14 @@ class Planner:
             return ""
         require_rest(self._repository)
         return message
+
+
+def holds(text: str | None, accepted: Approval) -> bool:
+    """Whether a file says what was accepted, or has the footnote that it wrote when those were named after hunks."""
+    if text is None:
+        return False
+    is_noted = bool(accepted.label) and accepted.label in find_footnotes(text).defined
+    return is_noted or says_already(text, accepted.text)
 
 
 def planned(written: Sequence[Rewritten]) -> tuple[PlannedFile, ...]:

@@ -4,7 +4,6 @@ What speaks against what, `contradiction.py` tells; here it becomes a relation a
 """
 
 import datetime as dt
-import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,10 +11,11 @@ from itertools import combinations
 
 from crawler.reading.record import RULES
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
+from dream.judge.filing import place_for
 from dream.records import Candidate, Kind, Place, Relation, Update
 from dream.statements.reading import StatementReading, read_statement
-from dream.topics import LESSONS, Topics, TopicStatement, TopicText
-from memory_server.document import LineRange, SourcePath
+from dream.topics import Topics, TopicStatement, TopicText
+from memory_server.document import LineRange
 from memory_server.language.cues import folded
 from memory_server.language.words import Rarity, content_words, rarity_in
 
@@ -26,9 +26,6 @@ EXTENDS_FROM = 0.3
 WORTH_NEW = 0.6  # confidence from which a statement is offered that no topic speaks of
 WORTH_EXTENDING = 0.5
 DRIFT_DAYS = 60  # a decision older than this is not overturned in passing
-BELONGS_FROM = 0.35  # share of a statement's telling words that a topic must hold to take it in unasked
-SAFE_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-MAX_NAME = 60
 SHOWN_CHARS = 120  # of the words that took the place of others
 AGAINST = frozenset({Relation.CONTRADICTS, Relation.SUPERSEDES, Relation.DRIFT, Relation.EARLIER})
 LEAST_SHARED = 2  # telling words of two statements that may be about one thing
@@ -58,7 +55,8 @@ class Match:
 
 
 def compare(candidate: Candidate, topics: Topics) -> Update:
-    """The candidate's relation to the topics, and where it goes."""
+    """The candidate's relation to the topics of its project and the person's own, and where it goes."""
+    topics = topics.within(candidate.project)
     matches = matches_of(candidate, topics)
     known = next((match for match in matches if match.is_known), None)
     if known:
@@ -107,8 +105,8 @@ def is_worth_asking(update: Update) -> bool:
 
 
 def is_known(candidate: Candidate, topics: Topics) -> bool:
-    """Whether a topic says the same already."""
-    return any(match.is_known for match in matches_of(candidate, topics))
+    """Whether a topic of its project, or of the person's own, says the same already."""
+    return any(match.is_known for match in matches_of(candidate, topics.within(candidate.project)))
 
 
 def match_of(ours: StatementReading, topic: TopicText, statement: TopicStatement, rarity: Rarity) -> Match:
@@ -176,39 +174,9 @@ def near_pairs(readings: Sequence[StatementReading]) -> list[tuple[int, int]]:
 
 
 def _update(candidate: Candidate, relation: Relation, match: Match | None, topics: Topics) -> Update:
-    place = in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics, match)
+    place = in_place_of(match) if match and relation in AGAINST else place_for(candidate, topics)
     where = f"{match.topic.path}:{match.statement.lines.first} " if match else ""
     return Update(candidate, relation, place, where + SENTENCES[relation].format(match.why if match else ""))
-
-
-# -- where it goes --------------------------------------------------------------------------------------------------
-
-
-def place_for(candidate: Candidate, topics: Topics, match: Match | None) -> Place:
-    """The topic that a statement belongs to, and the line of it behind which it goes.
-
-    In this order: the topic that it was compared with; the one that the extractor names; the one whose words it shares
-    most; a new one, which `subjects/` names. Lessons go to `lessons.md`.
-    """
-    if candidate.kind is Kind.LESSON:
-        lessons = topics.file(LESSONS)
-        return Place(LESSONS, last_line(lessons) if lessons else 0, title="" if lessons else "Lessons")
-    if match:
-        return Place(match.topic.path, match.statement.lines.last)
-    found = topics.file(topic_path(candidate.topic)) if candidate.topic else None
-    found = found or _nearest(candidate, topics)
-    if found:
-        return Place(found.path, last_line(found))
-    name = candidate.topic or "notes"
-    return Place(topic_path(name), 0, title=name.replace("-", " ").strip().capitalize())
-
-
-def topic_path(name: str) -> SourcePath:
-    """A topic's path from any name: nothing of it can lead out of `topics/`."""
-    if name.casefold().strip() in ("lessons", "lessons.md"):
-        return LESSONS
-    plain = "-".join(SAFE_NAME.findall(name.removeprefix("topics/").removesuffix(".md").casefold()))
-    return SourcePath(f"topics/{plain[:MAX_NAME].strip('-') or 'notes'}.md")
 
 
 def in_place_of(match: Match) -> Place:
@@ -222,19 +190,3 @@ def in_place_of(match: Match) -> Place:
         kept_before=statement.before,
         kept_after=statement.after,
     )
-
-
-def _nearest(candidate: Candidate, topics: Topics) -> TopicText | None:
-    """The topic that holds most of the statement's telling words, if that is enough of them."""
-    words = frozenset(content_words(candidate.text))
-    share, nearest = 0.0, None
-    for topic in topics.files:
-        held = share_of(words & topic.words, words, topics.rarity)
-        if topic.path != LESSONS and held > share:
-            share, nearest = held, topic
-    return nearest if share >= BELONGS_FROM else None
-
-
-def last_line(topic: TopicText) -> int:
-    """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
-    return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))

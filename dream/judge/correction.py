@@ -50,11 +50,6 @@ def without(topics: Topics, wrong: Match) -> Topics:
     return replace(topics, files=tuple(files))
 
 
-def only(topics: Topics, path: SourcePath) -> Topics:
-    """One of the topics alone."""
-    return replace(topics, files=tuple(topic for topic in topics.files if topic.path == path))
-
-
 def corrected(candidate: Candidate, wrong: Match) -> Update:
     """The update that puts the candidate in the place of the wrong statement."""
     where = f"{wrong.topic.path}:{wrong.statement.lines.first}"

@@ -8,19 +8,18 @@ import datetime as dt
 import json
 import posixpath
 import re
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dream.judge.compare import topic_path
+from dream.judge.filing import topic_path
 from dream.proposals.links import Moves, anchor_of, relinked
-from dream.proposals.placing import NAMESPACE, depth_of
+from dream.proposals.placing import RULE, RULES, dated, depth_of
 from dream.topics import HISTORY_HEADINGS
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter, set_field
+from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
 
 MOST_NAMED = 4  # topics from which on they are counted
@@ -55,9 +54,9 @@ def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> A
     parts = {path: _parts(texts[path]) for path in dict.fromkeys(order)}
     if into in parts:
         whole = parts.pop(into)
-        head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
+        head = dated(whole.block, today)
     else:
-        head, whole = _founded(into, name_in_words(SourcePath(into)).capitalize(), today, next(iter(parts.values())))
+        head, whole = _founded(name_in_words(SourcePath(into)).capitalize(), next(iter(parts.values())))
     moves = Moves(dict.fromkeys(parts, into))
     whole = _Parts(head, split_lines(relinked(whole.text, into, into, moves)), dict(whole.notes), whole.fields)
     for path, part in parts.items():
@@ -99,14 +98,14 @@ def split(texts: Texts, path: str, today: dt.date, heading: str = "", into: str 
     files: dict[str, str | None] = {}
     kept = set(whole.notes)
     for one, name in zip(sections, names, strict=True):
-        head, founded = _founded(name, one.heading, today, whole)
+        head, founded = _founded(one.heading, whole)
         lines = [*founded.lines, *_shifted(whole.lines[one.first + 1 : one.end], 1 - one.depth)]
         notes = _used(lines, whole.notes)
         files[name] = head + relinked(_body(lines, notes), path, name, moves)
         kept -= set(notes)
     kept |= set(_used(left, whole.notes))
     body = _body(left, {label: note for label, note in whole.notes.items() if label in kept})
-    head = set_field(whole.block, "modified", today.isoformat()) if whole.block else ""
+    head = dated(whole.block, today)
     files[path] = None if is_empty else head + relinked(body, path, path, moves)
     homes = {path: (*([] if is_empty else [path]), *names)}
     made = " and ".join(names) if len(names) < MOST_NAMED else f"{len(names)} topics"
@@ -199,6 +198,9 @@ def _parts(text: str) -> _Parts:
             notes[label] = notes.get(label, "") + whole
         else:
             lines.append(whole)
+    lines = _ended(lines)
+    if notes and lines and RULES.match(lines[-1]) and len(lines) - 1 not in code_lines("".join(lines)):
+        lines = _ended(lines[:-1])
     return _Parts(parsed.block, lines, notes, parsed)
 
 
@@ -210,24 +212,11 @@ def _headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
             yield number, depth, bare_heading(line.strip().lstrip("#"))
 
 
-def _founded(path: str, title: str, today: dt.date, source: _Parts) -> tuple[str, _Parts]:
-    """The head and the heading of a topic made of others; without a frontmatter where its source has none."""
-    lines = ["\n", f"# {title}\n"] if source.block else [f"# {title}\n"]
-    if not source.block:
-        return "", _Parts("", lines, {}, source.fields)
-    fields = {
-        "id": str(uuid.uuid5(NAMESPACE, f"{path} {title} {today}")),
-        "type": source.fields.text("type") or "semantic",
-        "title": title,
-        "created": str(source.fields.date("created") or today),
-        "modified": today.isoformat(),
-    }
-    project = source.fields.text("project")
-    head = new_frontmatter(fields | ({"project": project} if project else {}))
-    held = source.fields.fields.get("provenance")
-    for key in ("sourceType", "trustLevel"):
-        if isinstance(held, Mapping) and isinstance(held.get(key), str):
-            head = set_field(head, f"provenance.{key}", str(held[key]))
+def _founded(title: str, source: _Parts) -> tuple[str, _Parts]:
+    """The head and the heading of a topic made of others: whose it is."""
+    lines = [f"# {title}\n"]
+    fields = {key: source.fields.text(key) for key in ("project", "type") if source.fields.text(key)}
+    head = new_frontmatter(fields) if fields else ""
     return head, _Parts(head, lines, {}, source.fields)
 
 
@@ -259,11 +248,13 @@ def _told_apart(
     lines: list[str], notes: Mapping[str, str], taken: Mapping[str, str]
 ) -> tuple[list[str], dict[str, str]]:
     """Lines and footnotes under labels that stand for nothing else yet."""
-    labels = {}
+    labels = dict[str, str]()
     for label in notes:
-        names = (label, *(f"{label}-{number}" for number in range(2, 1_000)))
+        numbers = range(1, 1_000)
+        names = (label, *(map(str, numbers) if label.isdecimal() else (f"{label}-{number}" for number in numbers[1:])))
         free = (name for name in names if taken.get(name, notes[label]) == notes[label])
-        labels[label] = next(name for name in free if name == label or name not in notes)
+        used = {*notes, *labels.values()}
+        labels[label] = next(name for name in free if name == label or name not in used)
     code = code_lines("".join(lines))
 
     def renamed(text: str) -> str:
@@ -289,5 +280,5 @@ def _trimmed(lines: Sequence[str]) -> list[str]:
 
 
 def _body(lines: Sequence[str], notes: Mapping[str, str]) -> str:
-    """Lines with footnotes behind them."""
-    return "".join([*_ended(lines), *(["\n", *notes.values()] if notes else [])])
+    """Lines with footnotes behind them, and a rule between."""
+    return "".join([*_ended(lines), *(["\n", f"{RULE}\n", *notes.values()] if notes else [])])

@@ -6,23 +6,21 @@ true: `modified` is the day of the change, and a new file says where it comes fr
 
 import datetime as dt
 import re
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from crawler.quotes import Quote
-from crawler.transcripts.turns import Role
-from dream.records import Hunk, Kind, Place, Words, Written, hash_of
+from dream.provenance import write_note
+from dream.records import Hunk, Place, hash_of
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
-from memory_server.escaping import shown_line
 from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.mif import new_frontmatter, parse_frontmatter, set_field
 
-NAMESPACE = uuid.UUID("2b9a5a10-86a7-5d0e-8f43-f0a4b1d5c7e2")  # for ids of topics that a proposal founds
 ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+]|(?P<number>\d{1,9})(?P<end>[.)]))(?P<gap>[ \t]+)")
 HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+\S")
 HISTORY = "## History"
+RULE = "---"  # between what a topic says and the footnotes of it
+RULES = re.compile(r" {0,3}(?:-{3,}|\*{3,}|_{3,})\s*$")
 WORD = re.compile(r"[^\W_]+")
 
 
@@ -49,7 +47,7 @@ def anchored(text: str | None, hunk: Hunk) -> Place | None:
     if place.replaces is not None:
         found = _place_of_old_text(lines, place)
         return found if found is not None and is_prose(text, found.replaces) else None
-    if not hunk.base:  # it was to be a new file, and meanwhile there is one
+    if not hunk.base or place.section:  # it was to be a new file, and meanwhile there is one
         return replace(place, after_line=last_line_of_body(text), title="")
     first = parse_frontmatter(text).body_line
     same = [number for number, line in enumerate(lines, start=1) if number >= first and _bare(line) == hunk.anchor]
@@ -61,77 +59,48 @@ def anchored(text: str | None, hunk: Hunk) -> Place | None:
 def placed(text: str | None, hunk: Hunk, place: Place, manner: Manner) -> str:
     """The file with the hunk in it. `place` is from `anchored` on this text."""
     if text is None:
-        text = new_file(hunk, place, manner)
-        place = replace(place, after_line=len(split_lines(text)))
+        text = new_file(hunk, place)
+        place = replace(place, after_line=last_line_of_body(text))
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text if not text or text.endswith(("\n", "\r")) else text + newline
-    lines, label = split_lines(text), label_of(hunk, text)
+    lines, label = split_lines(text), next_label(text)
     if place.replaces is not None:
         lines = _replaced(lines, place.replaces, _ended(_in_its_line(hunk.text, place, label), newline))
     else:
-        lines = _inserted(lines, _legal_line(text, place.after_line), hunk, label, newline)
-    lines = _with_footnote(lines, f"[^{label}]: {provenance_of(hunk)}", newline)
+        lines, after = _with_section(lines, text, place, newline)
+        lines = _inserted(lines, after, hunk.text, label, newline)
+    candidate = hunk.update.candidate
+    note = write_note(candidate, is_reworded=hunk.text != candidate.text)
+    lines = _with_footnote(lines, f"[^{label}]: {note}", newline)
     if manner.keeps_history and place.replaces is not None:
         lines = _with_history(lines, place.old_text, hunk, manner, newline)
     return dated("".join(lines), manner.today)
 
 
 def dated(text: str, day: dt.date) -> str:
-    """The text with the day of its change in its frontmatter, where it has one."""
-    return set_field(text, "modified", day.isoformat()) if parse_frontmatter(text).block else text
+    """The text with the day of its change in its frontmatter, where that names one."""
+    return set_field(text, "modified", day.isoformat()) if parse_frontmatter(text).text("modified") else text
 
 
-def new_file(hunk: Hunk, place: Place, manner: Manner) -> str:
-    """A topic with its frontmatter and heading, and nothing else yet."""
+def new_file(hunk: Hunk, place: Place) -> str:
+    """A topic with its heading, whose it is and what it is about, and nothing else yet."""
     title = place.title or re.sub(r"[-_]+", " ", place.target.rpartition("/")[2].removesuffix(".md")).capitalize()
-    candidate, day = hunk.update.candidate, manner.today.isoformat()
-    project, filed = candidate.project.strip(), candidate.metadata
-    fields = {
-        "id": str(uuid.uuid5(NAMESPACE, f"{place.target} {hunk.id}")),
-        "type": filed.type or ("procedural" if place.target == "lessons.md" else "semantic"),
-        "title": title,
-        "created": day,
-        "modified": day,
-    }
-    more = {"project": project, "namespace": filed.namespace, "tags": filed.tags}
-    head = new_frontmatter(fields | {key: value for key, value in more.items() if value})
+    candidate = hunk.update.candidate
+    filed = candidate.metadata
+    project = "" if place.target == "lessons.md" else candidate.project.strip()
+    texts = {"project": project, "summary": place.summary, "type": filed.type, "namespace": filed.namespace}
+    said = {key: value for key, value in {**texts, "tags": filed.tags}.items() if value}
+    head = new_frontmatter(said) if said else ""
     inferred = [one for one in candidate.inferred if one not in filed.citations]  # those are marked where they stand
     if inferred:
         head = set_field(head, "extensions.oneiros.agent_inferred", ", ".join(inferred))
-    head = set_field(head, "provenance.sourceType", _source_type(hunk.evidence))
-    return set_field(head, "provenance.trustLevel", "verified") + f"\n# {title}\n"
+    return f"{head}# {title}\n\n{RULE}\n"
 
 
-def _source_type(evidence: Sequence[Words]) -> str:
-    if any(isinstance(words, Written) for words in evidence):
-        return "external_import"
-    said_by_person = all(words.role is Role.PERSON for words in evidence if isinstance(words, Quote))
-    return "user_explicit" if said_by_person else "agent_inferred"
-
-
-def provenance_of(hunk: Hunk) -> str:
-    """What the footnote says: ids, places, dates and what is cited, never words."""
-    parts, project = [], hunk.update.candidate.project
-    for words in hunk.evidence:
-        day = f", {words.time.date().isoformat()}" if words.time else ""
-        if isinstance(words, Quote):
-            place = f"{words.role} in session {shown_line(words.session_id)}, entry {shown_line(words.entry)}"
-        else:
-            place = shown_line(words.place_in(project))
-        parts.append(f"{place}{day}")
-    for one in hunk.update.candidate.metadata.citations:
-        mark = " (agent_inferred)" if one in hunk.update.candidate.inferred else ""
-        parts.append(f"cites {shown_line(one)}{mark}")
-    if hunk.text != hunk.update.candidate.text:
-        parts.append("reworded in a review")
-    return "; ".join(parts) or "written in a review"
-
-
-def label_of(hunk: Hunk, text: str) -> str:
-    """The name of the hunk's footnote, new to the text."""
-    taken = find_footnotes(text).defined
-    names = (*(hunk.id[:chars] for chars in (8, 10, 12)), *(f"{hunk.id}-{number}" for number in range(2, 1_000)))
-    return next(label for name in names if (label := f"d{name}") not in taken)
+def next_label(text: str) -> str:
+    """The name of the next footnote of a text: the number behind the highest."""
+    notes = find_footnotes(text)
+    return str(1 + max((int(label) for label in (*notes.defined, *notes.used) if label.isdecimal()), default=0))
 
 
 def says_already(text: str, statement: str) -> bool:
@@ -141,6 +110,20 @@ def says_already(text: str, statement: str) -> bool:
         return False
     blocks = re.split(r"\n\s*\n|\n(?=[ \t]*(?:[-*+]|\d+[.)])[ \t])", parse_frontmatter(text).body.replace("\r\n", "\n"))
     return any(words_of(block) == wanted for block in blocks)
+
+
+def without_statement(text: str, statement: str) -> str | None:
+    """The text without the list item that says this, and without its footnotes; None where no item says just this."""
+    lines, code = split_lines(text), code_lines(text)
+    for first, line in enumerate(lines):
+        if first not in code and ITEM.match(line):
+            end = first + 1
+            while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].strip():
+                end += 1
+            told = "".join(lines[first:end])
+            if words_of(ITEM.sub("", told, count=1)) == words_of(statement):
+                return "".join(_without_orphans([*lines[:first], *lines[end:]], [told]))
+    return None
 
 
 def words_of(text: str) -> list[str]:
@@ -158,12 +141,16 @@ def is_prose(text: str, lines: LineRange | None) -> bool:
 
 
 def last_line_of_body(text: str) -> int:
-    """The last line that says something, the definitions of footnotes left out; counted from 1."""
+    """The last line that says something, footnotes and the rule above them left out; counted from 1."""
     lines, code = split_lines(text), code_lines(text)
-    told = (
-        n for n in range(len(lines), 0, -1) if lines[n - 1].strip() and (n - 1 in code or not _is_note(lines[n - 1]))
-    )
-    return next(told, len(lines))
+    first, is_open = parse_frontmatter(text).body_line, True
+    for number in range(len(lines), first - 1, -1):
+        line = lines[number - 1]
+        if line.strip() and (number - 1 in code or not _is_note(line)):
+            if number - 1 in code or not is_open or not RULES.match(line):
+                return number
+            is_open = False
+    return len(lines) if first > len(lines) else first - 1
 
 
 def _is_note(line: str) -> bool:
@@ -192,7 +179,7 @@ def _end_of_section(text: str, heading: str) -> int:
     if not starts:
         return last_line_of_body(text)
     depth, end = depth_of(heading) or 6, starts[0]
-    for number in range(starts[0] + 1, len(lines)):
+    for number in range(starts[0] + 1, last_line_of_body(text)):
         if number not in code and 0 < depth_of(lines[number]) <= depth:
             break
         if lines[number].strip() and not _is_note(lines[number]):
@@ -209,7 +196,7 @@ def depth_of(line: str) -> int:
 def _legal_line(text: str, wanted: int) -> int:
     """The line to write behind: never inside the frontmatter, a code block or the file's footnotes."""
     lines, code = split_lines(text), code_lines(text)
-    number = min(max(wanted, parse_frontmatter(text).body_line - 1), len(lines))
+    number = max(min(wanted, last_line_of_body(text)), parse_frontmatter(text).body_line - 1)
     while 0 < number < len(lines) and number - 1 in code and number in code:
         number += 1
     while number > 0 and number - 1 not in code and _is_note(lines[number - 1]):
@@ -217,18 +204,32 @@ def _legal_line(text: str, wanted: int) -> int:
     return number
 
 
-def _inserted(lines: Sequence[str], after: int, hunk: Hunk, label: str, newline: str) -> list[str]:
+def _with_section(lines: list[str], text: str, place: Place, newline: str) -> tuple[list[str], int]:
+    """The lines, with the place's section at the end where there is none of its name, and the line to write behind."""
+    if not place.section:
+        return lines, _legal_line(text, place.after_line)
+    code, wanted = code_lines(text), place.section.casefold()
+    headings = [line for number, line in enumerate(lines) if number not in code and depth_of(line)]
+    same = [line for line in headings if line.strip(" #\r\n\t").casefold() == wanted]
+    if same:
+        return lines, _end_of_section(text, _bare(same[0]))
+    at = last_line_of_body(text)
+    gap = [newline] if at and lines[at - 1].strip() else []
+    section = [*gap, f"## {place.section}{newline}"]
+    return [*lines[:at], *section, *lines[at:]], at + len(section)
+
+
+def _inserted(lines: Sequence[str], after: int, statement: str, label: str, newline: str) -> list[str]:
+    """The lines with a statement as a list item behind one of them."""
     before, behind = list(lines[:after]), list(lines[after:])
     while len(before) > 1 and not before[-1].strip():
         behind.insert(0, before.pop())
-    if mark := _mark_behind(before):
-        return [*before, *_ended(_as_item(hunk.text, mark, label), newline), *behind]
-    is_item = hunk.update.candidate.kind is Kind.LESSON or ITEM.match(hunk.text) is not None
-    new = _as_item(hunk.text, "- ", label) if is_item else _referring(hunk.text, label).split("\n")
-    joins = is_item and ITEM.match(next((line for line in behind if line.strip()), ""))
-    gap_before = [newline] if before and before[-1].strip() else []
+    mark = _mark_behind(before)
+    is_below = bool(mark) or not before or not before[-1].strip() or depth_of(before[-1]) > 0
+    gap_before = [] if is_below else [newline]
+    joins = ITEM.match(next((line for line in behind if line.strip()), ""))
     gap_after = [newline] if behind and behind[0].strip() and not joins else []
-    return [*before, *gap_before, *_ended(new, newline), *gap_after, *behind]
+    return [*before, *gap_before, *_ended(_as_item(statement, mark or "- ", label), newline), *gap_after, *behind]
 
 
 def _mark_behind(before: Sequence[str]) -> str:
@@ -289,7 +290,8 @@ def _without_orphans(lines: list[str], gone: Sequence[str]) -> list[str]:
 def _with_footnote(lines: list[str], note: str, newline: str) -> list[str]:
     while lines and not lines[-1].strip():
         lines = lines[:-1]
-    gap = [] if lines and _is_note(lines[-1]) else [newline]
+    is_behind = bool(lines) and (_is_note(lines[-1]) or RULES.match(lines[-1]) is not None)
+    gap = [] if is_behind else [newline, RULE + newline]
     return [*lines, *gap, note + newline]
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from crawler.quotes import Quote
-from dream.proposals.placing import Manner, anchored, placed, provenance_of
+from dream.proposals.placing import Manner, anchored, placed
 from dream.proposals.store import Approval, Proposal, target_text
+from dream.provenance import write_note
 from dream.records import Candidate, Hunk, Words
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
@@ -242,7 +243,8 @@ def arranging(what: str, paths: Sequence[str], approval: Approval) -> str:
 
 
 def _evidence(hunk: Hunk) -> str:
-    return f"Evidence: {provenance_of(hunk)}."
+    marks = (f"{one.session_id}/{one.entry}" if isinstance(one, Quote) else one.mark for one in hunk.evidence)
+    return f"Evidence: {write_note(hunk.update.candidate)} ({', '.join(marks)})."
 
 
 def _message(subject: str, told: Sequence[str], approval: Approval) -> str:

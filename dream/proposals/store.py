@@ -27,10 +27,13 @@ from typing import TypeVar
 import msgspec
 
 from crawler.quotes import Quote
+from dream.proposals.placing import words_of
 from dream.records import Given, Hunk, Rejection, hash_of
+from dream.topics import noted_statements
 from memory_server.chunking import split_lines
 from memory_server.errors import ContentError
 from memory_server.escaping import shown_line
+from memory_server.layers.footnotes import find_footnotes
 from memory_server.layers.topics import read_text
 from memory_server.machine.files import UNREADABLE_JSON, append_line, is_plain_file, replace_file
 from memory_server.root.paths import MemoryRoot
@@ -96,7 +99,7 @@ class Approval:
     files: tuple[FileChange, ...]
     hunk: str = ""
     proposal: str = ""
-    label: str = ""  # of the footnote it wrote; of a skill the topmost folder that was made for it
+    label: str = ""  # of a skill the topmost folder that was made for it; of old the footnote that it wrote
     text: str = ""
     suggested: str = ""  # what was proposed, where the person reworded it
     old_text: str = ""  # what it replaced
@@ -187,9 +190,16 @@ class ProposalStore:
         if not any(known.nonce and known.nonce == approval.nonce for known in self.approvals()):
             _append(self._approvals, approval)
 
-    def accepted_by_label(self) -> dict[str, Approval]:
-        """What was accepted, by the footnote that it wrote."""
-        return {one.label: one for one in self.approvals() if one.event is Event.ACCEPTED and one.label}
+    def approvals_in(self, text: str) -> dict[str, Approval]:
+        """What was accepted of a topic, by the label of the footnote behind it: what it says in the same words, and
+        what wrote a footnote of that name when those were named after hunks.
+        """
+        accepted = [one for one in self.approvals() if one.event is Event.ACCEPTED]
+        by_label = {one.label: one for one in accepted if one.label}
+        by_words = {tuple(words_of(one.text)): one for one in accepted if one.text}
+        said = {label: by_words.get(tuple(words_of(told))) for label, told in noted_statements(text).items()}
+        named = {label: by_label.get(label) for label in find_footnotes(text).defined}
+        return {label: one for label, one in (said | {k: v for k, v in named.items() if v}).items() if one}
 
     def rejections(self) -> list[Rejection]:
         return _read_lines(self._rejected, Rejection)

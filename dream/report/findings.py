@@ -12,8 +12,9 @@ from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
+from dream.provenance import read_note, read_notes
 from dream.records import Hunk, Relation, State
-from dream.topics import Topics, TopicStatement, TopicText, sources_of_footnotes
+from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem
 from memory_server.escaping import shown_line
@@ -250,13 +251,16 @@ def _alike(one: _Placed, other: _Placed, rarity: Rarity) -> float:
 def lost_evidence(topics: Topics, archive: Archive) -> Iterator[Finding]:
     """Statements whose footnote names a session or entry that the archive does not have any more."""
     known: dict[str, frozenset[str]] = {}
+    archived = {id8_of(session_id) for session_id in archive.session_ids()}
     for topic in topics.files:
         notes = find_footnotes(topic.text)
-        for label, sources in sources_of_footnotes(topic.text).items():
-            for source in sources:
-                session = source["session"]
-                known.setdefault(session, _entries(archive, session))
-                if source["entry"] not in known[session]:
+        for label, note in read_notes(topic.text).items():
+            for source in (one for one in read_note(note) if one.session_id):
+                session = source.session_id
+                if source.entry:
+                    known.setdefault(session, _entries(archive, session))
+                is_there = source.entry in known[session] if source.entry else id8_of(session) in archived
+                if not is_there:
                     line = (notes.used.get(label) or notes.defined[label])[0] + 1
                     what = f"[^{label}] rests on session {id8_of(session)}, which the archive does not have"
                     step = "keep the statement if you still know it, else take it out"

@@ -51,7 +51,8 @@ class Passage:
 
     text: str  # as the file has it, on one line, without the sign of its list
     line: int  # on which it begins, counted from 1
-    headings: tuple[str, ...]  # above it, without the title of the file
+    headings: tuple[str, ...]  # above it, lines that lead to it among them; without the title of the file
+    sections: tuple[str, ...]  # the headings alone, behind the name that a frontmatter gives the file
     lead: "Lead | None" = None  # that turns it, or says when it holds
 
 
@@ -76,11 +77,12 @@ def cut(text: str) -> Cut:
     body, first_line, title = _body_of(text)
     found = Cut()
     for block in _blocks(body, found):
-        headings = block.headings if not title else (title, *block.headings)
+        sections = block.sections if not title else (title, *block.sections)
+        headings = (*sections, *block.leads)
         for said, line in _statements(block):
             if _is_statement(said):
                 lead = block.lead and Lead(block.lead.text, first_line + block.lead.line)
-                found.passages.append(Passage(said, first_line + line, headings, lead))
+                found.passages.append(Passage(said, first_line + line, headings, sections, lead))
             else:
                 found.left_out += 1
     return found
@@ -94,7 +96,7 @@ def cut_decision(text: str) -> Cut:
     status += re.findall(r"(?im)^#+ *status *\n+(.*)$", text)
     if any(GIVEN_UP.search(one) for one in status):
         return Cut([], found.left_out + len(found.passages))
-    kept = [Passage(one.text, one.line, ("Decisions",)) for one in found.passages if _is_decided(one)]
+    kept = [Passage(one.text, one.line, ("Decisions",), ()) for one in found.passages if _is_decided(one)]
     return Cut(kept, found.left_out + len(found.passages) - len(kept))
 
 
@@ -118,7 +120,8 @@ class _Said:
     text: str
     line: int  # counted from 0
     is_item: bool
-    headings: tuple[str, ...]
+    sections: tuple[str, ...]
+    leads: tuple[str, ...]
     lead: Lead | None = None  # its line counted from 0
 
 
@@ -144,11 +147,12 @@ def _blocks(body: str, found: Cut) -> Iterator[_Said]:
             if _leads(said, tokens[place + 1 :]):
                 leads.append((token.level, Lead(" ".join(said.split()), token.map[0])))
             over = [lead for level, lead in leads if level < token.level]
-            headings = (*(text for depth, text in above if depth > has_title), *(bare_lead(lead) for lead in over))
+            sections = tuple(text for depth, text in above if depth > has_title)
+            led = tuple(bare_lead(lead) for lead in over)
             is_item = place > 0 and token.level > 0 and tokens[place - 1].type == "list_item_open"
             if not said.rstrip(" *_").endswith(":"):
                 turning = next((lead for lead in reversed(over) if TURNS.search(bare_lead(lead))), None)
-                yield _Said(said, token.map[0], is_item, headings, turning)
+                yield _Said(said, token.map[0], is_item, sections, led, turning)
 
 
 def bare_lead(lead: Lead) -> str:

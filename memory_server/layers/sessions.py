@@ -26,6 +26,8 @@ NAME_END = re.compile(r"-(?P<id8>[A-Za-z0-9]{1,8})(?:-r(?P<revision>\d+))?\.md\Z
 ARCHIVED = "sessions/archive/"  # before the id of a session, in the path of its turns
 DIGEST_SECTIONS = ("Goal", "Decisions", "Outcome", "Open items", "Key exchanges")
 DIGEST_STATEMENTS = 8  # of one section
+WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\")  # by its drive or its server
+SEPARATOR, WINDOWS_SEPARATOR = re.compile("/"), re.compile(r"[\\/]")
 UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
@@ -297,8 +299,8 @@ def slug_of(title: str) -> str:
 
 
 def project_name(project: str) -> str:
-    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself."""
-    parts = [part for part in project.split("/") if part]
+    """A short name to show and to filter by: the folder that holds `.git`, or the folder itself, on any system."""
+    parts = [part for part in (WINDOWS_SEPARATOR if WINDOWS_PATH.match(project) else SEPARATOR).split(project) if part]
     if len(parts) > 1 and parts[-1] == ".git":
         parts.pop()
     return parts[-1] if parts else "unknown"

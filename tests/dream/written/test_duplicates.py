@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.first_day_topics import embed_packaged
+from benchmarks.duplicates import embed_packaged
 from dream.written.duplicates import same_as_earlier
 
 

@@ -1,0 +1,77 @@
+"""Where a statement goes: into a topic of its project, the one that its reader, its file or a person names.
+
+Where nobody says, into the project's own topic, in a section of its kind. No name is made of a statement's words. What
+belongs to no project is the person's own and lies in `topics/` itself.
+"""
+
+import re
+from collections.abc import Iterable
+
+from dream.records import Candidate, Kind, Place
+from dream.topics import LESSONS, Topics, TopicText, last_line
+from memory_server.document import SourcePath
+from memory_server.language.words import WORD
+
+OWN = "Personal"  # the topic of what belongs to no project, where nobody names another
+MAX_NAME = 60
+SECTIONS = {
+    Kind.RULE: "Rules",
+    Kind.PREFERENCE: "Rules",
+    Kind.HABIT: "Rules",
+    Kind.DECISION: "Decisions",
+    Kind.CORRECTION: "Facts",
+    Kind.FACT: "Facts",
+    Kind.FINDING: "Findings",
+}
+ABOVE = re.compile(r"^(?:topics/)?(.*?)(?:\.md)?$")
+
+
+def place_for(candidate: Candidate, topics: Topics) -> Place:
+    """The topic that a statement belongs to, and the section at whose end it goes."""
+    if candidate.kind is Kind.LESSON:
+        lessons = topics.file(LESSONS)
+        title = "" if lessons else "Lessons"
+        return Place(LESSONS, last_line(lessons) if lessons else 0, title=title, section=candidate.project.strip())
+    project = candidate.project.strip()
+    name = candidate.topic.strip() or project or OWN
+    section = candidate.section.strip() if candidate.topic.strip() else SECTIONS[candidate.kind]
+    if found := topic_named(name, project, topics.files):
+        return Place(found.path, last_line(found), section=section)
+    target = topic_path(name, project if topics.has_folders else "")
+    return Place(target, 0, title=titled(name), summary=candidate.summary, section=section)
+
+
+def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
+    """The topic of a project that a name means: its path, its file's name or its title."""
+    wanted, slug = ABOVE.sub(r"\1", name.strip()).casefold(), slug_of(name)
+    ours = [one for one in files if one.project == project.casefold() and one.path != LESSONS]
+    named = [one for one in ours if one.path == f"topics/{wanted}.md"]
+    named += [one for one in ours if one.title.casefold() == wanted]
+    named += [one for one in ours if slug and one.path.endswith(f"/{slug}.md")]
+    return named[0] if named else None
+
+
+def topic_path(name: str, project: str = "") -> SourcePath:
+    """The path of a topic of this name, in the folder of its project: nothing of either can lead out of `topics/`.
+
+    A name with a folder in it keeps that one.
+    """
+    bare = ABOVE.sub(r"\1", name.strip())
+    if bare.casefold() == "lessons":
+        return LESSONS
+    folder, _, last = bare.rpartition("/")
+    folders = [slug_of(part) for part in folder.split("/")] if folder else [slug_of(project)]
+    return SourcePath("/".join(["topics", *filter(None, folders), f"{slug_of(last) or 'notes'}.md"]))
+
+
+def titled(name: str) -> str:
+    """A name as a title: its last part, with a capital letter."""
+    bare = ABOVE.sub(r"\1", name.strip()).rpartition("/")[2]
+    words = " ".join(re.sub(r"[-_]+", " ", bare).split()) if re.fullmatch(r"[a-z0-9_-]+", bare) else bare
+    return words[:1].upper() + words[1:]
+
+
+def slug_of(text: str) -> str:
+    """Letters and digits of any script, joined by hyphens."""
+    words = (word.casefold().replace("'", "").replace("’", "") for word in WORD.findall(text))
+    return "-".join(words)[:MAX_NAME].strip("-")

@@ -1,1 +1,0 @@
-"""Puts statements together by what they are about, and names each group by its subject."""
