@@ -8,6 +8,7 @@ import datetime as dt
 import hashlib
 import json
 import lzma
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ from memory_server.layers.sessions import project_name
 from memory_server.redaction import Redactor
 
 RECORDING = Path(__file__).parent / "readings" / "recording.jsonl.xz"
+NAMED = Path(__file__).parent / "readings" / "naming.jsonl"
+NUMBERED = re.compile(r"^(\d+) \| \w+: (.*?)(?: \(noted: [^()]*\))?$")  # a statement in a request to name topics
 
 
 @dataclass(slots=True)
@@ -117,3 +120,31 @@ def load_unread(archive: Archive, session_id: str) -> Unread:
     turns, record = list(archive.turns(session_id)), archive.record(session_id)
     session: SessionTurns = session_turns(session_id, project_name(record.project or record.cwd), turns)
     return Unread(session, facts_of(turns), read_by_rules(session, turns, facts_of(turns), archive.digest(session_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNamer:
+    """Names topics as a model did before: by project and statement, so that others may be beside it."""
+
+    topics: Mapping[str, Mapping[str, str]]  # summaries, by project and name
+    places: Mapping[tuple[str, str], Sequence[str]]  # topic and section, by project and statement
+
+    @classmethod
+    def read(cls, file: Path) -> "RecordedNamer":
+        """A line a project: `project`, `topics` (name to summary), `statements` (text to topic and section)."""
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        places = {(row["project"], text): place for row in rows for text, place in row["statements"].items()}
+        return cls({row["project"]: row["topics"] for row in rows}, places)
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """The recorded answer to what of a request is known."""
+        lines = prompt.session.splitlines()
+        project = lines[0].removeprefix("Project: ")
+        found = {
+            match[1]: self.places[project, match[2]]
+            for line in lines
+            if (match := NUMBERED.match(line)) and (project, match[2]) in self.places
+        }
+        topics = [{"name": name, "summary": summary} for name, summary in self.topics.get(project, {}).items()]
+        answer = json.dumps({"topics": topics, "statements": found})
+        return Completion(answer, len(prompt.session) // 4, len(answer) // 4)

@@ -183,7 +183,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def line_days(file: Path) -> tuple[dt.date, ...]:
-    """The day of the commit that last changed each line of a file; today for what is not committed. Empty outside git."""
+    """The day of the commit that last changed each line, today where it is not committed; empty outside git."""
     head = "author-time "
     told = _git(file.parent, "blame", "--line-porcelain", "--", file.name).split("\n")
     times = (line[len(head) :] for line in told if line.startswith(head))  # what the file says stands behind a tab

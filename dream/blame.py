@@ -66,7 +66,7 @@ def blame(
 def labels_at(lines: list[str], line: int) -> list[str]:
     """The footnotes of the statement on a line: its own, else those further down in its paragraph or item."""
     for number in range(line - 1, len(lines)):
-        if not lines[number].strip():
+        if not lines[number].strip() or lines[number].startswith("#"):
             break
         definition = FOOTNOTE_DEFINITION.match(lines[number])
         found = REFERENCE.findall(without_code_spans(lines[number]))

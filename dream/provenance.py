@@ -28,7 +28,10 @@ SAID = re.compile(
     rf"(?:^|;)\s*(?P<who>{YOU}|{AGREED}|{CLAUDE})(?:, (?P<day>{DAY.pattern}))?, session (?P<session>[A-Za-z0-9]{{1,8}})"
     r"(?=;|\s*$)"
 )
-SAID_BEFORE = re.compile(r"(?P<role>person|assistant) in session (?P<session>[^\s,]+), entry (?P<entry>[^\s,;]+)")
+SAID_BEFORE = re.compile(
+    r"(?P<role>person|assistant) in session (?P<session>[^\s,;]+), entry (?P<entry>[^\s,;]+)"
+    rf"(?:, (?P<day>{DAY.pattern}))?"
+)
 GIVEN = re.compile(
     rf"(?:^|;)\s*(?P<where>said directly|[^;,]+:\d+(?: of [^;,]+)?)(?:, (?P<day>{DAY.pattern}))?(?=;|\s*$)"
 )
@@ -79,12 +82,28 @@ def read_note(note: str) -> list[NotedSource]:
         for match in SAID.finditer(note)
     ]
     found += [
-        NotedSource(Role(match["role"]), match["session"], match["entry"]) for match in SAID_BEFORE.finditer(note)
+        NotedSource(Role(match["role"]), match["session"], match["entry"], parse_date(match["day"] or ""))
+        for match in SAID_BEFORE.finditer(note)
     ]
     return found + [
         NotedSource(Role.PERSON, day=parse_date(match["day"] or ""), where=match["where"])
         for match in GIVEN.finditer(note)
     ]
+
+
+def shorten_note(note: str) -> str:
+    """A footnote of before in today's form; what is no source of a session stays as it stands."""
+    found = list(SAID_BEFORE.finditer(note))
+    if not found:
+        return note
+    is_agreed = found[0]["role"] == Role.ASSISTANT and any(match["role"] == Role.PERSON for match in found)
+    told = []
+    for match in found:
+        who = AGREED if is_agreed else YOU if match["role"] == Role.PERSON else CLAUDE
+        day = f", {match['day']}" if match["day"] else ""
+        told.append(f"{who}{day}, session {id8_of(match['session'])}")
+    rest = (part.strip() for part in SAID_BEFORE.sub("", note).split(";"))
+    return "; ".join([*dict.fromkeys(told), *filter(None, rest)])
 
 
 def read_notes(text: str) -> dict[str, str]:

@@ -84,24 +84,24 @@ class Takeover:
         gone = [hunk for hunk in hunks if _left_file(hunk, texts)]
         fresh = self._distinct(fresh, [hunk for hunk in hunks if hunk not in gone], report)
         changed = dict(_replacements(fresh, gone, topics))
-        passed = list(self._passing(fresh, changed, topics, report))
-        report.updates = passed
+        report.updates = list(self._passing(fresh, changed, topics, report))
         if not dry:
             with self._decisions.locked():
                 report.proposal = self._decisions.desk.propose(report.updates, self._now().date())
         return report
 
     def _distinct(self, fresh: list[Candidate], before: list[Hunk], report: TakenOver) -> list[Candidate]:
-        """Each statement of a project once: not what was offered of it `before`, by hunks."""
-        kept = []
-        for project in dict.fromkeys(one.project for one in fresh):
-            ours = [one for one in fresh if one.project == project]
-            offered = [hunk.update.candidate.text for hunk in before if hunk.update.candidate.project == project]
-            same = same_as_earlier([*offered, *(one.text for one in ours)], self._embed)[len(offered) :]
+        """Each statement of a project once: not what was offered of it `before`, by hunks, nor what is the person's."""
+        kept = list[Candidate]()
+        for project in sorted({one.project for one in fresh}):  # the person's own, which has none, comes first
+            ours, near = [one for one in fresh if one.project == project], ("", project)
+            asked = [one.text for hunk in before if (one := hunk.update.candidate).project in near]
+            texts = [*asked, *(one.text for one in kept if one.project in near)]
+            same = same_as_earlier([*texts, *(one.text for one in ours)], self._embed)[len(texts) :]
             kept += [one for one, earlier in zip(ours, same, strict=True) if earlier is None]
-            known = sum(earlier is not None and earlier < len(offered) for earlier in same)
-            report.known += known
-            report.duplicates += sum(earlier is not None for earlier in same) - known
+            places = [earlier for earlier in same if earlier is not None]
+            report.known += sum(earlier < len(asked) for earlier in places)
+            report.duplicates += sum(earlier >= len(asked) for earlier in places)
         return kept
 
     def _passing(

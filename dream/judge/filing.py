@@ -23,7 +23,8 @@ SECTIONS = {
     Kind.FACT: "Facts",
     Kind.FINDING: "Findings",
 }
-ABOVE = re.compile(r"^(?:topics/)?(.*?)(?:\.md)?$")
+ABOVE = re.compile(r"^(?:topics/)?(.*?)(?:\.md)?$", re.DOTALL)
+NAME_CHARS = re.compile(r"[^\W_](?:[\w .,&+'’()/-]*[\w)+])?")  # nothing in a name is Markdown, or hides
 
 
 def place_for(candidate: Candidate, topics: Topics) -> Place:
@@ -31,14 +32,14 @@ def place_for(candidate: Candidate, topics: Topics) -> Place:
     if candidate.kind is Kind.LESSON:
         lessons = topics.file(LESSONS)
         title = "" if lessons else "Lessons"
-        return Place(LESSONS, last_line(lessons) if lessons else 0, title=title, section=candidate.project.strip())
+        return Place(LESSONS, last_line(lessons) if lessons else 0, title=title, section=plain_name(candidate.project))
     project = candidate.project.strip()
     name = candidate.topic.strip() or project or OWN
     section = candidate.section.strip() if candidate.topic.strip() else SECTIONS[candidate.kind]
     if found := topic_named(name, project, topics.files):
-        return Place(found.path, last_line(found), section=section)
+        return Place(found.path, last_line(found), section=plain_name(section))
     target = topic_path(name, project if topics.has_folders else "")
-    return Place(target, 0, title=titled(name), summary=candidate.summary, section=section)
+    return Place(target, 0, title=titled(name), summary=candidate.summary, section=plain_name(section))
 
 
 def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
@@ -61,14 +62,20 @@ def topic_path(name: str, project: str = "") -> SourcePath:
         return LESSONS
     folder, _, last = bare.rpartition("/")
     folders = [slug_of(part) for part in folder.split("/")] if folder else [slug_of(project)]
-    return SourcePath("/".join(["topics", *filter(None, folders), f"{slug_of(last) or 'notes'}.md"]))
+    return SourcePath("/".join(["topics", *[one for one in folders if one][:3], f"{slug_of(last) or 'notes'}.md"]))
 
 
 def titled(name: str) -> str:
     """A name as a title: its last part, with a capital letter."""
     bare = ABOVE.sub(r"\1", name.strip()).rpartition("/")[2]
-    words = " ".join(re.sub(r"[-_]+", " ", bare).split()) if re.fullmatch(r"[a-z0-9_-]+", bare) else bare
-    return words[:1].upper() + words[1:]
+    words = re.sub(r"[-_]+", " ", bare) if re.fullmatch(r"[a-z0-9_-]+", bare) else bare
+    plain = plain_name(words)
+    return plain[:1].upper() + plain[1:] or "Notes"
+
+
+def plain_name(text: str) -> str:
+    """A name on one line, in which nothing is Markdown and nothing hides; cut to so many characters."""
+    return " ".join(" ".join(NAME_CHARS.findall(text)).split())[:MAX_NAME].strip()
 
 
 def slug_of(text: str) -> str:

@@ -1,8 +1,8 @@
 """Asks a model under which topics new statements of a project stand, and what a new topic is called.
 
-One call sees the statements of many sessions together, as a colleague who keeps the notes would: a reader of one session
-cannot know which names the others chose. What it answers is data: a name that hides something, speaks to an assistant or
-is none is passed over, and the statement keeps the topic that its own reader gave it.
+One call sees the statements of many sessions together, as a colleague who keeps the notes would: a reader of one
+session cannot know which names the others chose. What it answers is data: a name that hides something, speaks to an
+assistant or is none is passed over, and the statement keeps the topic that its own reader gave it.
 """
 
 import json
@@ -16,7 +16,7 @@ from dream.records import Candidate
 from memory_server.escaping import shown_line
 from memory_server.redaction import Redactor
 
-MOST = 100  # statements of one call: more were named less evenly
+MOST = 100  # statements of one call: its answer stays below the limit of tokens
 MAX_OUTPUT_TOKENS = 5_000
 NAME_CHARS, SECTION_CHARS, SUMMARY_CHARS = 48, 40, 160
 INSTRUCTIONS = f"""{OWN_SESSION_MARK} name>
@@ -30,13 +30,14 @@ Answer with one JSON object and nothing else:
 
 - A topic is a subject under which somebody would look: a part of the product, an activity, a tool, an agreement on how
   work is done. Its name has one to four plain words that anybody on the project understands, the first with a capital
-  letter, without the project's name. Never "General", "Misc", "Notes", "Other", "Rules", "Decisions", "Facts" or "Findings".
+  letter, without the project's name. It is never a word for all there is ("General", "Misc", "Notes", "Rules",
+  "Decisions", "Facts", "Findings").
 - Take a topic that there is, by its exact name, wherever a statement belongs there.
 - Join what a colleague would look for in one place, under the widest name that still tells what is in it: a topic holds
   some three to fifteen statements. A single statement founds no topic if any other fits it at all.
 - Put a statement where somebody would look for what it says, not where it was said.
-- The second value is a section of the topic: "" unless the topic will hold more than eight statements; then one to three
-  words that name a part of its subject.
+- The second value is a section of the topic: "" unless the topic will hold more than eight statements; then one to
+  three words that name a part of its subject.
 - topics: every topic that you found, with a summary: one plain sentence of at most fifteen words on what it covers.
 - A statement that fits no subject at all gets ["", ""].
 """

@@ -19,7 +19,7 @@ from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes
-from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter
+from memory_server.layers.mif import Frontmatter, Value, new_frontmatter, parse_frontmatter, set_field
 from memory_server.layers.topics import bare_heading, first_heading, name_in_words
 
 MOST_NAMED = 4  # topics from which on they are counted
@@ -37,11 +37,30 @@ class Arrangement:
     left_out: tuple[str, ...] = ()  # what frontmatters said that stands nowhere any more, a line a field
 
 
-def moved(texts: Texts, old: str, new: str) -> Arrangement:
-    """A topic under another name."""
+def moved(texts: Texts, old: str, new: str, title: str = "") -> Arrangement:
+    """A topic under another name, and with another title and heading where one is given."""
     _require_new(texts, new)
-    files = {new: relinked(texts[old], old, new, Moves({old: new})), old: None}
+    text = relinked(texts[old], old, new, Moves({old: new}))
+    files = {new: _retitled(text, title) if title else text, old: None}
     return _arranged(texts, f"Move {old} to {new}", files, Moves({old: new}), {old: (new,)})
+
+
+def title_in(text: str, path: str) -> str:
+    """The title of a topic with this text."""
+    return _parts(text).title(path)
+
+
+def _retitled(text: str, title: str) -> str:
+    """A topic with another title: in its frontmatter, where that names one, and in its first heading."""
+    parsed = parse_frontmatter(text)
+    lines = split_lines(parsed.body)
+    first = next(((number, depth) for number, depth, _ in _headings(lines)), None)
+    if first and first[1] == 1:
+        lines[first[0]] = f"# {title}\n"
+    elif not parsed.text("title"):
+        lines = [f"# {title}\n", "\n", *lines]
+    text = parsed.block + "".join(lines)
+    return set_field(text, "title", title) if parsed.text("title") else text
 
 
 def merged(texts: Texts, sources: Sequence[str], into: str, today: dt.date) -> Arrangement:

@@ -187,6 +187,11 @@ def _end_of_section(text: str, heading: str) -> int:
     return end + 1
 
 
+def is_list_item(line: str) -> bool:
+    """Whether a list item begins on a line."""
+    return ITEM.match(line) is not None
+
+
 def depth_of(line: str) -> int:
     """The level of a heading line; 0 for any other."""
     found = HEADING.match(line)

@@ -243,8 +243,9 @@ def arranging(what: str, paths: Sequence[str], approval: Approval) -> str:
 
 
 def _evidence(hunk: Hunk) -> str:
-    marks = (f"{one.session_id}/{one.entry}" if isinstance(one, Quote) else one.mark for one in hunk.evidence)
-    return f"Evidence: {write_note(hunk.update.candidate)} ({', '.join(marks)})."
+    entries = [f"{one.session_id}/{one.entry}" for one in hunk.quotes]
+    marks = f" ({', '.join(map(shown_line, entries))})" if entries else ""
+    return f"Evidence: {write_note(hunk.update.candidate)}{marks}."
 
 
 def _message(subject: str, told: Sequence[str], approval: Approval) -> str:

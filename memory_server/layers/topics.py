@@ -32,6 +32,9 @@ SUMMARY_CHARS = 120
 HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?=\S)")
 FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$", re.DOTALL)
 LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+NOTED_DAY = re.compile(
+    r"^ {0,3}\[\^[^\]\s]+\]:.*?(?<![\w-])(\d{4}-\d{2}-\d{2})(?![\w-])", re.MULTILINE
+)  # of a footnote
 DATE_IN_NAME = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
@@ -268,9 +271,10 @@ def agent_of(path: SourcePath) -> str:
 
 
 def document_date(source: SourceFile, parsed: Frontmatter) -> dt.date | None:
-    """The day on which a document was last true: of its last change, its creation, or in its name."""
+    """The day on which a document was last true: of its last change, its creation, its last source, or in its name."""
     stated = parsed.date("modified", "end", "created", "date", "start")
-    if stated:
+    noted = NOTED_DAY.findall(parsed.body) if not stated and source.layer is Layer.TOPIC else []
+    if stated := stated or parse_date(max(noted, default="")):
         return stated
     named = DATE_IN_NAME.search(Path(source.path).name)
     return parse_date(named[0]) if named else None

@@ -20,7 +20,7 @@ from memory_server.errors import ContentError, OneirosError, Problem
 from memory_server.layers.episodes import EXCHANGE
 from memory_server.layers.footnotes import find_footnotes, without_code_spans
 from memory_server.layers.index_page import find_markers, with_pointers
-from memory_server.layers.mif import Frontmatter, Value, parse_frontmatter
+from memory_server.layers.mif import FRONTMATTER, Frontmatter, Value, parse_frontmatter
 from memory_server.layers.ontology import MIF_TYPES, ONTOLOGY, Ontology, read_ontology
 from memory_server.layers.schema import FrontmatterSchema
 from memory_server.layers.topics import (
@@ -191,7 +191,11 @@ def _shown_path(root: MemoryRoot, file: Path) -> str:
 
 
 def _fields(source: _Source, schema: FrontmatterSchema) -> Iterator[Problem]:
+    """What is wrong with the fields; a topic that has neither id nor day may leave out what an export as MIF adds."""
+    is_free = source.file.layer is Layer.TOPIC and not (source.parsed.text("id") or source.parsed.text("created"))
     for violation in schema.violations(source.parsed):
+        if is_free and violation.kind == "missing" and violation.what.startswith(FRONTMATTER):
+            continue
         rule = ValidationRule(f"field-{violation.kind}")
         yield Problem(source.path, violation.line, violation.what, violation.remedy, rule)
 

@@ -28,6 +28,7 @@ def add_commands(app: typer.Typer) -> None:
     group.command(epilog="\b\nExample: oneiros topics merge mail relay --into mail")(merge)
     group.command(epilog="\b\nExample: oneiros topics split notes --heading Backups")(split)
     group.command(epilog="\b\nExample: oneiros topics retire old-printer")(retire)
+    group.command(epilog="\b\nExample: oneiros topics tidy mail")(tidy)
     app.add_typer(group, name="topics", epilog="\b\nExample: oneiros topics --json")
 
 
@@ -120,6 +121,14 @@ def split(
 ) -> None:
     """Make the sections of a topic topics of their own."""
     _arranging().split_topic(context.obj, topic, heading, into)
+
+
+def tidy(
+    context: typer.Context,
+    topics: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC...]", help="these alone; else all")] = None,
+) -> None:
+    """Bring topics into today's form: list items, short footnotes, a folder for each project; shown before."""
+    _arranging().tidy_topics(context.obj, topics or [])
 
 
 def retire(context: typer.Context, topic: Topic) -> None:

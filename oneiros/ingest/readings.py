@@ -7,9 +7,11 @@ of one project together. Where the budget of the day, or a subscription's limit,
 
 import datetime as dt
 import logging
+import re
 import shutil
+import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
@@ -41,6 +43,8 @@ from oneiros.worker import Worker
 logger = logging.getLogger(__name__)
 
 END_SECONDS = 1.0  # for the model that is being asked; its answer is dropped
+OLLAMA_SECONDS = 5.0  # for a list of what it holds
+MODEL_NAME = re.compile(r"[\w./:-]{1,120}")
 LOCK = "reading.lock"  # below what is derived: one process at a time pays
 BATCH = 12  # sessions gathered at a time: a few calls
 Pause = Callable[[float], None]  # waits a number of seconds
@@ -192,15 +196,13 @@ def batches(records: Sequence[SessionRecord]) -> Iterator[Sequence[SessionRecord
 
 def topic_lines(root: MemoryRoot) -> Callable[[str], str]:
     """What topics there are, a line each with its sections, for a reader: those of a project and the person's."""
-    files = read_topics(root).files
+    topics = read_topics(root)
 
     def lines(project: str) -> str:
         told = []
-        for topic in files:
-            folder = topic.path.removeprefix("topics/").rpartition("/")[0]
-            if folder in ("", project):
-                sections = dict.fromkeys(one.headings[-1] for one in topic.statements if one.headings)
-                told.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
+        for topic in topics.within(project).files:
+            sections = dict.fromkeys(one.headings[-1] for one in topic.statements if one.headings)
+            told.append(f"{topic.path.removeprefix('topics/').removesuffix('.md')}: {', '.join(sections)}")
         return "\n".join(told)
 
     return lines
@@ -249,9 +251,38 @@ def reading_states(environment: Environment, root: MemoryRoot, moment: dt.dateti
     }
 
 
-def found_model(environment: Environment) -> str:
-    """The way to a model that lies ready on this machine; empty where there is none."""
-    return "claude-cli" if shutil.which("claude", path=environment.variables.get("PATH")) else ""
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A way to a model that lies ready on this machine."""
+
+    called: str  # as a person knows it
+    receiver: str  # who is sent what is read
+    settings: Mapping[str, str]  # that turn it on
+
+
+def find_model(environment: Environment) -> FoundModel | None:
+    """What could read here: `claude`, a model that `ollama` holds, or a service whose key and price settings name."""
+    path, person = environment.variables.get("PATH"), environment.person
+    if shutil.which("claude", path=path):
+        return FoundModel("`claude`", "the service that `claude` uses", {"reader": "claude-cli"})
+    if (ollama := shutil.which("ollama", path=path)) and (model := first_model(ollama)):
+        settings = {"reader": "openai-url", "reader_url": "ollama", "reader_model": model}
+        return FoundModel(f"`ollama` with {model}", "nobody: it runs on this machine", settings)
+    is_priced = bool(person.reader_usd_in and person.reader_usd_out)  # else no limit of dollars would hold
+    if is_priced and person.reader_model and environment.variables.get(person.reader_key_variable or "-"):
+        reader, receiver = ("openai-url", person.reader_url) if person.reader_url else ("anthropic", "Anthropic's API")
+        return FoundModel(f"the key in {person.reader_key_variable}", receiver, {"reader": reader})
+    return None
+
+
+def first_model(ollama: str) -> str:
+    """The first model that `ollama list` names; empty where it holds none, or does not run."""
+    try:
+        done = subprocess.run([ollama, "list"], capture_output=True, check=True, timeout=OLLAMA_SECONDS)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    names = [line.split()[0] for line in done.stdout.decode("utf-8", "replace").splitlines()[1:] if line.strip()]
+    return names[0] if names and MODEL_NAME.fullmatch(names[0]) else ""
 
 
 def compress_again(environment: Environment, root: MemoryRoot) -> None:

@@ -42,8 +42,8 @@ def test_an_accepted_correction_takes_the_place_of_the_old_line(root: MemoryRoot
     decided = decisions.accept(hunk.id, PERSON)
 
     text = (root.topics / "mail.md").read_text(encoding="utf-8")
-    assert "- The relay listens on port 2526.[^d" in text and "2525" not in text
-    assert "modified: 2026-03-02" in text and "entry 00000001" in text
+    assert "- The relay listens on port 2526.[^1]" in text and "2525" not in text
+    assert text.endswith("\n\n---\n[^1]: you, 2026-03-01, session 11111111\n")
     assert decided.hunk.state is State.ACCEPTED
     assert git(root.path, "status", "--porcelain", "--", "topics", "MEMORY.md") == ""
     assert git(root.path, "rev-parse", "HEAD").strip() == decided.commit
@@ -67,7 +67,7 @@ def test_a_new_topic_gets_frontmatter_and_a_pointer(root: MemoryRoot) -> None:
     decisions.accept(hunk.id, PERSON)
 
     text = (root.topics / "backups.md").read_text(encoding="utf-8")
-    assert text.startswith("---\nid: ") and "sourceType: user_explicit" in text and "# Backups\n\nBackups run" in text
+    assert text == "# Backups\n- Backups run at 03:00.[^1]\n\n---\n[^1]: you, 2026-03-01, session 11111111\n"
     assert "(topics/backups.md)" in root.index_page.read_text(encoding="utf-8")
     changed = git(root.path, "show", "--name-only", "--format=", "HEAD").split()
     assert changed == ["MEMORY.md", "topics/backups.md"]
@@ -171,8 +171,8 @@ def test_reverting_leaves_what_was_accepted_later(root: MemoryRoot) -> None:
     decisions.revert(first.id, PERSON)
 
     text = (root.topics / "mail.md").read_text(encoding="utf-8")
-    assert "port 2525." in text and "2526" not in text and "It needs TLS.[^d" in text
-    assert text.count("[^d") == 2
+    assert "port 2525." in text and "2526" not in text and "It needs TLS.[^2]" in text
+    assert text.count("[^") == 2
 
 
 def test_a_topic_edited_and_committed_meanwhile_keeps_the_edit(root: MemoryRoot) -> None:
@@ -235,7 +235,7 @@ def test_a_reworded_hunk_keeps_what_was_proposed(root: MemoryRoot) -> None:
 
     decisions.accept(hunk.id, PERSON, text="It needs TLS 1.3.")
 
-    assert "It needs TLS 1.3.[^d" in (root.topics / "mail.md").read_text(encoding="utf-8")
+    assert "It needs TLS 1.3.[^1]" in (root.topics / "mail.md").read_text(encoding="utf-8")
     assert decisions.store.approvals()[-1].suggested == "It needs TLS."
 
 
@@ -275,7 +275,7 @@ def test_replaced_text_stays_in_the_history_where_the_setting_says_so(root: Memo
     decisions.accept(hunk.id, PERSON)
 
     text = (root.topics / "mail.md").read_text(encoding="utf-8")
-    assert "## History\n\n- Until 2026-03-01: The relay listens on port 2525.\n\n[^d" in text
+    assert "## History\n\n- Until 2026-03-01: The relay listens on port 2525.\n\n---\n[^1]: " in text
     decisions.revert(hunk.id, PERSON)
     assert files_of(root.path) == before
 

@@ -42,10 +42,10 @@ def test_a_line_leads_to_the_very_words(tmp_path: Path) -> None:
     [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
 
     assert [(source.text, source.is_whole) for source in found.sources] == [("the relay listens on port 2526", True)]
-    assert blame("\n".join(lines), 2, decisions_on(root).store, archive_of(root), unsigned) == []
+    assert blame("\n".join(lines), 1, decisions_on(root).store, archive_of(root), unsigned) == []
 
 
-def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path) -> None:
+def test_without_the_approvals_the_footnote_still_names_day_and_session(tmp_path: Path) -> None:
     root = new_root(tmp_path / "memory")
     lines = taken_up(root, tmp_path)
     root.approvals.unlink()
@@ -53,4 +53,6 @@ def test_without_the_approvals_the_footnote_still_names_the_turn(tmp_path: Path)
 
     [found] = blame("\n".join(lines), line, decisions_on(root).store, archive_of(root), unsigned)
 
-    assert [(source.text, source.is_whole) for source in found.sources] == [(SAID, False)]
+    [source] = found.sources
+    assert (source.where, source.text, source.is_whole) == ("session 11111111", "", False)
+    assert str(source.time).startswith("2026-03-01")

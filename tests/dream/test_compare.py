@@ -1,6 +1,7 @@
 """How statements stand to topics, and where they go."""
 
 import datetime as dt
+import re
 from dataclasses import replace
 
 import pytest
@@ -147,7 +148,9 @@ def test_an_old_decision_contradicted_without_a_reason_is_drift(mail: Topics) ->
 def test_what_no_topic_speaks_of_founds_one(mail: Topics) -> None:
     place = compare(stated("Invoices are printed in Leipzig."), mail).place
 
-    assert (place.target, place.after_line, place.title) == ("topics/notes.md", 0, "Notes")
+    assert (place.target, place.title, place.section) == ("topics/garden/garden.md", "Garden", "Facts")
+    own = compare(replace(stated("Invoices are printed in Leipzig.", Kind.RULE), project=""), mail).place
+    assert (own.target, own.title, own.section) == ("topics/personal.md", "Personal", "Rules")
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "topics/../x", "/abs", "a/../../b", "con\nfig", "🎉", ""])
@@ -156,7 +159,7 @@ def test_no_name_leads_out_of_topics(mail: Topics, name: str) -> None:
 
     assert target.startswith("topics/")
     assert ".." not in target
-    assert target.count("/") == 1
+    assert re.fullmatch(r"topics/(\w[\w-]*/){0,3}\w[\w-]*\.md", target)
 
 
 def test_a_lesson_goes_to_the_lessons(mail: Topics) -> None:

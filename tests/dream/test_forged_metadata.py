@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from crawler.archive.append import Ingester
 from crawler.reading.record import LineKind
-from dream.proposals.placing import provenance_of
 from dream.proposals.rendering import accepting
 from dream.proposals.store import Approval, Event
+from dream.provenance import write_note
 from dream.records import Hunk
 from memory_server.escaping import HIDDEN
 from memory_server.layers.mif import parse_frontmatter
@@ -25,9 +25,9 @@ from tests.dream.test_run import MAIL, MOVED, RULE, House, said
 from tests.memories import write_topic
 
 ID = r"[A-Za-z0-9_-]{1,64}"
-PROVENANCE = rf"person in session {ID}, entry {ID}(, \d{{4}}-\d\d-\d\d)?"
-FOOTNOTE = re.compile(rf"\[\^d[0-9a-f]{{8,12}}\]: {PROVENANCE}")
-HEAD = {"id", "type", "title", "created", "modified", "project", "provenance"}
+PROVENANCE = r"you(, \d{4}-\d\d-\d\d)?, session [A-Za-z0-9]{1,8}"
+FOOTNOTE = re.compile(rf"\[\^1\]: {PROVENANCE}")
+HEAD = {"project"}
 FORGED = st.one_of(
     st.text(max_size=80),
     st.sampled_from(
@@ -83,11 +83,11 @@ def test_an_accepted_diff_is_the_statement_and_a_footnote_of_fixed_grammar(recor
         hunk, after = accepted_in(Path(folder), records)
 
     changed = [line for line in difflib.ndiff(MAIL.splitlines(), after.splitlines()) if line[0] in "+-"]
-    old, new, gap, note = changed
-    assert (old, gap) == ("- The mail relay listens on port 2525.", "+ ")
-    assert re.fullmatch(r"\+ The mail relay listens on port 2526\.\[\^d[0-9a-f]{8,12}\]", new, re.IGNORECASE)
+    old, new, gap, rule, note = changed
+    assert (old, gap, rule) == ("- The mail relay listens on port 2525.", "+ ", "+ ---")
+    assert re.fullmatch(r"\+ The mail relay listens on port 2526\.\[\^1\]", new, re.IGNORECASE)
     assert FOOTNOTE.fullmatch(note.removeprefix("+ "))
-    assert re.fullmatch(PROVENANCE, provenance_of(hunk))
+    assert re.fullmatch(PROVENANCE, write_note(hunk.update.candidate))
 
 
 @settings(max_examples=5, deadline=None)
@@ -97,10 +97,10 @@ def test_a_new_topic_holds_nothing_of_a_transcripts_metadata_but_its_projects_na
         hunk, text = accepted_in(Path(folder), records)
 
     head = yaml.safe_load(parse_frontmatter(text).block.strip().strip("-"))
-    title, statement, note = [line for line in parse_frontmatter(text).body.splitlines() if line]
+    title, section, statement, rule, note = [line for line in parse_frontmatter(text).body.splitlines() if line]
     assert set(head) <= HEAD and not HIDDEN.search(str(head.get("project"))) and "\n" not in str(head.get("project"))
-    assert re.fullmatch(r"# [\w ]+", title)
-    assert re.fullmatch(r"(- )?" + re.escape(hunk.text) + r"\[\^d[0-9a-f]{8,12}\]", statement)
+    assert re.fullmatch(r"# [\w .,&+'’()/-]+", title) and (section, rule) == ("## Rules", "---")
+    assert re.fullmatch(r"(- )?" + re.escape(hunk.text) + r"\[\^1\]", statement)
     assert FOOTNOTE.fullmatch(note)
 
 

@@ -16,8 +16,11 @@ from tests.memories import new_root, write_topic
 
 QUOTE = "session_id entry role time first end text"
 METADATA = "type namespace tags citations"
-CANDIDATE = f"text kind quotes[{QUOTE}] confidence why extractor topic project context given metadata({METADATA})"
-PLACE = "target after_line title replaces old_text kept_before kept_after"
+CANDIDATE = (
+    f"text kind quotes[{QUOTE}] confidence why extractor topic section summary project context given "
+    f"metadata({METADATA}) questions"
+)
+PLACE = "target after_line title summary section replaces old_text kept_before kept_after"
 UPDATE = f"candidate({CANDIDATE}) relation place({PLACE}) why"
 HUNK = f"id update({UPDATE}) text found base anchor heading state proposal proposed decided reason"
 CHANGE = "path before after approved splices[first new old]"

@@ -13,8 +13,8 @@ from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
 from dream.proposals.rendering import hunk_json, said_lines
 from dream.proposals.store import ProposalStore
+from dream.provenance import read_note, read_notes
 from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, identity_of
-from dream.topics import sources_of_footnotes
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.redaction import Redactor
@@ -130,7 +130,7 @@ def test_a_hunk_from_a_file_is_kept_accepted_blamed_and_reverted(tmp_path: Path,
     decisions.accept(hunk.id, PERSON, shown=hunk)
 
     text = (root.topics / "builds.md").read_text(encoding="utf-8")
-    assert "]: docs/build.md:3 of app, 2026-03-01\n" in text and "sourceType: external_import" in text
+    assert "]: docs/build.md:3 of app, 2026-03-01\n" in text
     line = text.splitlines().index(next(row for row in text.splitlines() if RULE in row)) + 1
     archive = Archive(root.path / "sessions" / "archive")
     [known] = blame(text, line, decisions.store, archive, lambda _: False)
@@ -152,7 +152,7 @@ def test_a_file_name_names_no_further_source(tmp_path: Path, root: MemoryRoot) -
 
     text = (root.topics / "builds.md").read_text(encoding="utf-8")
     assert "]: ~/a%3B person in session s%2C entry e%3B said directly %5B%5Ex%5D%3A.md:1\n" in text
-    assert not any(sources_of_footnotes(text).values())
+    assert not any(one.session_id for note in read_notes(text).values() for one in read_note(note))
 
 
 def test_a_hunk_whose_file_changed_cannot_be_accepted(tmp_path: Path, root: MemoryRoot) -> None:

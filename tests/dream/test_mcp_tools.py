@@ -255,7 +255,7 @@ def test_a_true_quote_is_proposed_once(garden: Memory, desk_and_door: tuple[Desk
     answers = [text_of(call(garden, door, "propose_promotion", **arguments)) for _ in range(2)]
 
     assert answers[0].startswith(
-        "Proposed for topics/workflow.md (new). A person decides with `oneiros review`. It waits"
+        "Proposed for topics/app/workflow.md (new). A person decides with `oneiros review`. It waits"
     )
     assert answers[1].startswith("Asked before")
     assert desk.kept == [RULE]
@@ -382,7 +382,7 @@ def test_what_the_assistant_alone_said_may_be_proposed_as_a_finding_only(tmp_pat
     taken = text_of(call(garden, door, "propose_promotion", **arguments, kind="finding"))
 
     assert "- not agreed: " in refused
-    assert taken.startswith("Proposed for topics/export.md") and desk.kinds == [Kind.FINDING]
+    assert taken.startswith("Proposed for topics/app/export.md") and desk.kinds == [Kind.FINDING]
 
 
 def test_an_unknown_session_is_a_sentence_and_no_crash(garden: Memory, desk_and_door: tuple[Desk, DreamDoor]) -> None:

@@ -353,7 +353,7 @@ def test_a_suggestion_names_the_line_that_it_corrects(house: House) -> None:
         ("before deploying", "after deploying"),  # in quote and statement alike
         ('"role": "person"', '"role": "assistant"'),
         (ONE, TWO),
-        ("topics/billing-database.md", "topics/secrets.md"),
+        ("topics/app/app.md", "topics/secrets.md"),
     ],
 )
 def test_a_hunk_that_was_altered_on_the_disk_is_not_accepted(house: House, true: str, forged: str) -> None:

@@ -91,9 +91,9 @@ def test_a_file_becomes_topics_of_its_subjects_in_one_proposal(desk: Desk) -> No
 
     assert (report.files, report.statements, len(report.updates)) == (1, 8, 8)
     assert {hunk.proposal for hunk in desk.hunks} == {report.proposal}
-    assert sorted(path.name for path in desk.root.topics.iterdir()) == ["commit-messages.md", "testing.md"]
-    assert "\n# Testing\n\nRun the tests with pytest before a push.[^" in desk.topic("testing")
-    assert "]: CLAUDE.md:5 of app, " in desk.topic("testing")
+    assert sorted(path.name for path in (desk.root.topics / "app").iterdir()) == ["commit-messages.md", "testing.md"]
+    assert "\n# Testing\n- Run the tests with pytest before a push.[^1]\n- Tests" in desk.topic("app/testing")
+    assert "[^1]: CLAUDE.md:5 of app, " in desk.topic("app/testing")
     assert (desk.home / "src/app/CLAUDE.md").read_text(encoding="utf-8") == RULES
 
 
@@ -110,7 +110,7 @@ def test_nothing_is_offered_twice_whatever_became_of_it(desk: Desk) -> None:
     first, second, *_ = desk.hunks
     desk.decisions.accept(first.id, PERSON)
     desk.decisions.reject(second.id, PERSON, "no")
-    desk.write(RULES, "copy/AGENTS.md")
+    desk.write(RULES, "app/AGENTS.md")
 
     report = desk.take_over()
 
@@ -127,8 +127,8 @@ def test_a_statement_that_changed_is_offered_in_the_place_of_the_old_one(desk: D
     desk.accept_all()
 
     assert (report.changed, [update.relation for update in report.updates]) == (1, [Relation.SUPERSEDES])
-    assert "Run the tests with pytest and ruff before each push." in desk.topic("testing")
-    assert "before a push" not in desk.topic("testing")
+    assert "Run the tests with pytest and ruff before each push." in desk.topic("app/testing")
+    assert "before a push" not in desk.topic("app/testing")
     assert desk.take_over().updates == []
 
 
@@ -139,18 +139,20 @@ def test_what_a_topic_says_already_is_not_offered(desk: Desk) -> None:
     assert [update.candidate.text for update in desk.take_over().updates] == ["Releases are tagged on main."]
 
 
-def test_what_two_files_say_is_offered_once_and_belongs_to_no_project(desk: Desk) -> None:
+def test_what_two_files_of_a_project_say_is_offered_once_and_of_each_project_for_itself(desk: Desk) -> None:
     desk.write("- Use uv for installs.\n- Ports are fixed by hand.\n")
+    desk.write("* use **uv** for installs\n", "app/AGENTS.md")
     desk.write("* use **uv** for installs\n* Hosts are named after trees.\n", "web/AGENTS.md")
 
     report = desk.take_over()
 
-    offered = {update.candidate.text: update.candidate.project for update in report.updates}
+    offered = {(update.candidate.project, update.candidate.text) for update in report.updates}
     assert report.duplicates == 1
     assert offered == {
-        "Use uv for installs.": "",
-        "Ports are fixed by hand.": "app",
-        "Hosts are named after trees.": "web",
+        ("app", "use **uv** for installs"),
+        ("app", "Ports are fixed by hand."),
+        ("web", "use **uv** for installs"),
+        ("web", "Hosts are named after trees."),
     }
 
 
@@ -160,7 +162,7 @@ def test_two_projects_with_one_subject_have_a_topic_each(desk: Desk) -> None:
 
     targets = {update.place.target for update in desk.take_over().updates}
 
-    assert targets == {"topics/testing.md", "topics/commit-messages.md", "topics/web/testing.md"}
+    assert targets == {"topics/app/testing.md", "topics/app/commit-messages.md", "topics/web/testing.md"}
 
 
 def test_secrets_and_injections_are_refused_and_counted(desk: Desk) -> None:
@@ -196,7 +198,7 @@ def test_what_a_file_forbids_in_a_list_is_not_turned_into_an_order(desk: Desk) -
         "Never: Parse settings in two packages. It drifts.",
         "Never: Commit the settings",
     ]
-    text = desk.topic("settings")
+    text = desk.topic("app/settings")
     assert "Never: Parse settings in two packages. It drifts.[^" in text
     assert "CLAUDE.md:7 of app" in text and "CLAUDE.md:5 of app" in text
     assert desk.take_over().updates == []

@@ -25,6 +25,7 @@ from oneiros.ingest.readings import (
     ReadingRun,
     asking_of,
     compress_again,
+    find_model,
     model_costs,
     reading_states,
     readings_of,
@@ -403,3 +404,32 @@ def test_a_reading_on_disk_is_one_object_of_json(house: House) -> None:
     [file] = (house.root.path / "sessions" / "readings").glob("*.json")
 
     assert msgspec.convert(json.loads(file.read_text(encoding="utf-8")), Reading) == house.readings.of(SESSION)
+
+
+def test_what_could_read_here_is_found_by_its_program_or_by_key_and_price(tmp_path: Path) -> None:
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    key = {"reader_model": "m-1", "reader_key_variable": "MY_KEY", "reader_usd_in": 1.0}
+    variables = {"PATH": str(bin_folder), "MY_KEY": "x"}
+
+    def found(**settings: object) -> dict[str, str] | None:
+        environment = Environment(variables, tmp_path, tmp_path)
+        environment.person_file.parent.mkdir(parents=True, exist_ok=True)
+        for name, value in settings.items():
+            change_setting(environment.person_file, name, value)
+        model = find_model(replace(environment))
+        return dict(model.settings) if model else None
+
+    def install(name: str, script: str) -> None:
+        (bin_folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (bin_folder / name).chmod(0o755)
+
+    assert found() is None
+    assert found(**key) is None, "a key without a price knows no limit"
+    assert found(reader_usd_out=5.0) == {"reader": "anthropic"}
+    install("ollama", "echo 'NAME ID SIZE'")
+    assert found() == {"reader": "anthropic"}, "an ollama without models reads nothing"
+    install("ollama", "echo 'NAME ID SIZE'; echo 'qwen3:8b abc 5 GB'")
+    assert found() == {"reader": "openai-url", "reader_url": "ollama", "reader_model": "qwen3:8b"}
+    install("claude", "exit 0")
+    assert found() == {"reader": "claude-cli"}

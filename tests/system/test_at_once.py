@@ -92,7 +92,10 @@ def test_bash_completes_commands_and_their_options(house: House) -> None:
     """
     told = subprocess.run(["bash", "--norc", "-c", script], env=variables, capture_output=True, text=True, check=True)
 
-    assert told.stdout.splitlines() == ["recall read redact remember readings review report reindex", "--no-daemon --no-color"]
+    assert told.stdout.splitlines() == [
+        "recall read redact remember readings review report reindex",
+        "--no-daemon --no-color",
+    ]
     assert told.stderr == ""
 
 

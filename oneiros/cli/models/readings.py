@@ -21,11 +21,12 @@ from oneiros.cli.terminal.output import AsJson, confirm, data, data_json, progre
 from oneiros.environment import Environment, now
 from oneiros.first_steps import duration_text
 from oneiros.ingest.readings import (
+    FoundModel,
     ReadingRun,
     ReadReport,
     asking_of,
     compress_again,
-    found_model,
+    find_model,
     model_costs,
     outdated_readings,
     project_of,
@@ -93,35 +94,39 @@ def read_waiting(
 
 def offer_reader(environment: Environment, root: MemoryRoot) -> bool:
     """Asks once, on a terminal, whether a model that lies ready may read; whether it asked. A no is noted too."""
-    name = found_model(environment)
-    if not name or is_set(environment.person_file, "reader") or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if is_set(environment.person_file, "reader") or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    found = find_model(environment)
+    if found is None:
         return False
     cost = model_costs(environment, root)
     if not cost.sessions:
         return False
     talk()
-    for line in offer_lines(environment, root, name, cost):
+    for line in offer_lines(environment, root, found, cost):
         talk(line)
     if typer.confirm("Have it read them", default=False, err=True):
-        require_person(environment, f"have {name} read your sessions, {limits_text(environment)}", is_setting=True)
-        change_setting(environment.person_file, "reader", name, follow=True)
+        limits = limits_text(environment)
+        require_person(environment, f"have {found.called} read your sessions, {limits}", is_setting=True)
+        for key, value in found.settings.items():
+            change_setting(environment.person_file, key, value, follow=True)
         talk("It reads behind everything else. `oneiros config reader rules` takes it back.")
     else:
         change_setting(environment.person_file, "reader", "rules", follow=True)
-        talk("Rules read them, and offer little. `oneiros config reader claude-cli` changes it.")
+        talk(f"Rules read them, and offer little. `oneiros config reader {found.settings['reader']}` changes it.")
     return True
 
 
-def offer_lines(environment: Environment, root: MemoryRoot, name: str, cost: Cost) -> list[str]:
+def offer_lines(environment: Environment, root: MemoryRoot, found: FoundModel, cost: Cost) -> list[str]:
     """What a person must know before they let a model read: what is sent to whom, and what it takes."""
     projects = waiting_projects(environment, root)
     named = ", ".join(f"{shown(project)} ({count})" for project, count in projects.most_common(SHOWN_PROJECTS))
     more = f" and {len(projects) - SHOWN_PROJECTS} more" if len(projects) > SHOWN_PROJECTS else ""
     return [
-        f"`claude` is installed. It could read your sessions, which finds far more than rules do ({name}).",
+        f"Found {found.called}. It could read your sessions, which finds far more than rules do.",
         f"What waits: {_cost_text(cost)}.",
         f"Projects: {named}{more}; `oneiros config reader_projects NAME,...` names fewer.",
-        "Sent to the service that `claude` uses, secrets masked; without tools, hooks or a transcript.",
+        f"Sent to {found.receiver}; secrets are masked, and it has no tools, hooks or transcript.",
         f"It may take {limits_text(environment)}.",
     ]
 

@@ -5,11 +5,15 @@ from pathlib import Path
 
 from dream.decisions.accept import Decisions
 from dream.exchange import read_bundle, taken_in
-from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split
+from dream.judge.filing import slug_of, titled
+from dream.proposals.arrangement import Arrangement, Texts, merged, moved, retired, split, title_in
+from dream.proposals.rendering import unified
 from dream.proposals.store import checked_path
+from dream.proposals.tidying import tidied
+from dream.topics import read_topics
 from memory_server.errors import UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.layers.topics import topic_name
+from memory_server.layers.topics import read_text, topic_name
 from memory_server.redaction import Redactor
 from oneiros.cli.consent.asking import agreed, signed
 from oneiros.cli.terminal.output import data, talk
@@ -18,9 +22,33 @@ from oneiros.environment import Environment, now
 
 
 def move_topic(environment: Environment, old: str, new: str) -> None:
-    """Gives a topic another name."""
+    """Gives a topic another name: its file, and its title and heading where they said the old one."""
     decisions = decisions_of(environment)
-    _arrange(environment, decisions, lambda texts: moved(texts, _path_in(decisions, texts, old), _new_path(new)))
+
+    def wanted(texts: Texts) -> Arrangement:
+        path = _path_in(decisions, texts, old)
+        folder, _, last = new.removeprefix("topics/").removesuffix(".md").rpartition("/")
+        is_path = bool(folder) or slug_of(last) == last
+        target = _new_path(f"{folder}/{last}" if folder else last if is_path else slug_of(last))
+        if not folder:  # it stays beside its neighbours
+            target = f"{path.rpartition('/')[0]}/{target.rpartition('/')[2]}"
+        was = title_in(texts[path], path)
+        says_name = slug_of(was) == slug_of(path.rpartition("/")[2].removesuffix(".md"))
+        return moved(texts, path, target, titled(last) if says_name or not is_path else "")
+
+    _arrange(environment, decisions, wanted)
+
+
+def tidy_topics(environment: Environment, names: Sequence[str]) -> None:
+    """Brings topics into today's form; all of them where none is named."""
+    decisions = decisions_of(environment)
+    has_folders = read_topics(decisions.root).has_folders
+
+    def wanted(texts: Texts) -> Arrangement:
+        every = [path for path in texts if path.startswith("topics/")]
+        return tidied(texts, [_path_in(decisions, texts, name) for name in names] or every, has_folders=has_folders)
+
+    _arrange(environment, decisions, wanted, with_diff=True)
 
 
 def merge_topics(environment: Environment, names: Sequence[str], into: str) -> None:
@@ -67,15 +95,20 @@ def _arrange(
     wanted: Callable[[Texts], Arrangement],
     *,
     is_whole: bool = False,
+    with_diff: bool = False,
     dry: bool = False,
 ) -> None:
-    """Shows what changes, with `is_whole` each text too, and does it with the person's consent."""
+    """Shows what changes, with `is_whole` each text too, `with_diff` each line, and does it with consent."""
     found = decisions.arrangement(wanted)
     data(found.what)
     for path, text in found.files.items():
         data(f"  {path}  {'goes' if text is None else f'{len(text.splitlines())} lines'}")
         if is_whole and text is not None:
             data("\n".join(f"    | {line}" for line in shown(text).splitlines()))
+        if with_diff and text is not None:
+            was = next((old for old, homes in found.homes.items() if path in homes), path)
+            old = read_text(decisions.root.path / was) if (decisions.root.path / was).is_file() else None
+            data("\n".join(f"    {line}" for line in shown(unified(path, old, text)).splitlines()))
     if found.left_out:
         data("  goes with the frontmatter, git keeps it:")
     for line in found.left_out:
@@ -96,6 +129,9 @@ def _path_in(decisions: Decisions, texts: Texts, name: str) -> str:
     """The path of a topic by its name. Raises UsageError where there is no such one, ContentError for a link."""
     path = _new_path(name)
     checked_path(decisions.root, path)
+    same = [one for one in texts if one.startswith("topics/") and one.endswith(path.removeprefix("topics"))]
+    if path not in texts and len(same) == 1:
+        return same[0]
     if path not in texts:
         known = ", ".join(topic_name(one) for one in texts if one.startswith("topics/"))  # type: ignore[arg-type]
         raise UsageError(
