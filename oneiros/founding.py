@@ -26,8 +26,9 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     is_new = not root.index_page.exists()
     root.path.mkdir(parents=True, exist_ok=True)
     if with_example and is_new:
-        example = EXAMPLE if EXAMPLE.is_dir() else EXAMPLE_IN_CHECKOUT
-        shutil.copytree(example, root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*"))
+        shutil.copytree(
+            example_folder(), root.path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".oneiros", ".git*")
+        )
         yield f"Made {root.path} from the example memory."
     elif is_new:
         replace_file(root.index_page, FOUNDED["MEMORY.md"])
@@ -40,6 +41,27 @@ def found_memory(root: MemoryRoot, model: str, *, with_example: bool) -> Iterato
     change_setting(root.settings, "model", model)
     write_index_page(root, read_memory_settings(root.settings))
     yield from _prepare_git(root)
+
+
+def example_folder() -> Path:
+    """Where the example memory lies."""
+    return EXAMPLE if EXAMPLE.is_dir() else EXAMPLE_IN_CHECKOUT
+
+
+def is_example(root: MemoryRoot) -> bool:
+    """Whether a memory holds every topic of the example as it is shipped."""
+    names = sorted((example_folder() / "topics").glob("*.md"))
+    return all((root.topics / name.name).is_file() for name in names) and all(
+        (root.topics / name.name).read_bytes() == name.read_bytes() for name in names
+    )
+
+
+def set_aside(root: MemoryRoot) -> Path:
+    """Renames the folder of a memory, which nothing has open, to a free name beside it; the new place."""
+    names = ("example", *(f"example-{number}" for number in range(2, 100)))
+    place = next(path for name in names if not (path := root.path.with_name(name)).exists())
+    root.path.rename(place)
+    return place
 
 
 def trusted_with(file: Path, person: PersonSettings, path: Path) -> None:

@@ -1,5 +1,6 @@
 """What would be lost if the client cleaned up: transcripts that the archive does not hold, or not to their end."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,11 +9,14 @@ from pathlib import Path
 import msgspec
 
 from crawler.archive.append import IngestSettings
+from crawler.archive.choice import Projects
 from crawler.archive.discovery import FoundFile, find_transcripts
 from crawler.transcripts.tail import FileState, TailState
 
 CLEANUP_DAYS = 30  # after which Claude Code deletes a transcript, unless its settings say otherwise
 SOON_DAYS = 7
+HEAD_BYTES = 256 * 1024  # of a transcript, in which a record names its folder
+WORKING_FOLDER = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,16 @@ def cleanup_days(client_folder: Path) -> float:
 def count_waiting(
     paths: Iterable[Path], settings: IngestSettings, *, now: datetime, keep_days: float = CLEANUP_DAYS
 ) -> Waiting:
-    """How many transcripts below the paths would be lost if the client cleaned up."""
+    """How many transcripts below the paths would be lost if the client cleaned up.
+
+    For a memory of one project alone its own are counted.
+    """
     with TailState(settings.state, settings.machine) as tail:
         known = tail.files()
     waiting = [file for file in find_transcripts(paths).files if not _is_kept(known.get(str(file.path)), file)]
+    if only := settings.choice.only:
+        projects = Projects(dict(settings.aliases))
+        waiting = [file for file in waiting if projects.of(folder_of(file.path)) == only]
     deadline = (now + timedelta(days=SOON_DAYS - keep_days)).timestamp()
     return Waiting(
         not_archived=len(waiting),
@@ -52,6 +62,16 @@ def count_waiting(
         bytes=sum(file.size for file in waiting),
         folders=len({file.path.parent for file in waiting if not file.is_agents}),
     )
+
+
+def folder_of(transcript: Path) -> str:
+    """The folder in which a session was at work, as its first records say; empty where they say none."""
+    try:
+        with transcript.open("rb") as stream:
+            found = WORKING_FOLDER.search(stream.read(HEAD_BYTES))
+        return msgspec.json.decode(found[1], type=str) if found else ""
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
 
 
 def _is_kept(state: FileState | None, file: FoundFile) -> bool:

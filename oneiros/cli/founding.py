@@ -13,7 +13,8 @@ from memory_server.document import SourcePath
 from memory_server.embedding.catalogue import DEFAULT_MODEL, Catalogue
 from memory_server.embedding.model import SETTING_OF, ModelCard, ModelFiles, ModelKind
 from memory_server.errors import UsageError
-from memory_server.escaping import plural
+from memory_server.escaping import plural, shown_line
+from memory_server.layers.sessions import project_name
 from memory_server.layers.topics import topic_name
 from memory_server.root.paths import MemoryRoot
 from memory_server.root.places import require_memory
@@ -24,10 +25,13 @@ from oneiros.cli.consent.key import make_key, sign_present
 from oneiros.cli.maintenance import brought_level
 from oneiros.cli.models.readings import offer_reader
 from oneiros.cli.terminal.output import AsJson, data, data_json, talk
+from oneiros.daemon.sockets import end_daemon
 from oneiros.doctor import language_check
 from oneiros.environment import Environment, now
 from oneiros.first_steps import FirstSteps, duration_text, first_steps
-from oneiros.founding import found_memory, trusted_with, trusted_without
+from oneiros.founding import found_memory, is_example, set_aside, trusted_with, trusted_without
+from oneiros.ingest.settings import own_project
+from oneiros.light.endpoint import is_running
 from oneiros.light.person_only import PERSON_SETTINGS
 from oneiros.opening import open_memory
 
@@ -51,6 +55,7 @@ def init(
     model: Annotated[str, typer.Option(help="embedding model; `oneiros model --list` names them")] = "",
     download: Annotated[bool, typer.Option("--download", help="fetch the model from the hub")] = False,
     example: Annotated[bool, typer.Option("--example", help="start with the example memory about oneiros")] = False,
+    own: Annotated[bool, typer.Option("--own", help="put the example aside and start a memory of your own")] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="run the commands that it names for your transcripts, too")
     ] = False,
@@ -58,6 +63,8 @@ def init(
     """Make a memory, choose its model, and say what to do next."""
     environment: Environment = context.obj
     root = environment.choice.root if folder is None else environment.root_at(folder)
+    if own:
+        _leave_example(environment, root)
     is_new = not root.index_page.exists()
     if _needs_consent(environment, root):
         require_person(environment, f"make and trust the memory {root.path}", is_setting=True)
@@ -80,12 +87,28 @@ def init(
     offer_reader(now_chosen, root)
     if example and not everything:
         return
+    if not is_new and is_example(root):
+        talk("This is the example memory, about oneiros itself. One of your own: oneiros init --own")
     if now_chosen.choice.root == root and (first := first_steps(now_chosen, root, now())):
         _tell_steps(first)
         if everything:
             _run_steps(first, context, now_chosen)
-    elif everything:
-        talk("No transcript of this machine waits for this memory.")
+    elif (project := own_project(root, {})) or everything:
+        of_project = f" of {shown_line(project_name(project))}" if project else ""
+        talk(f"No transcript{of_project} waits for this memory yet.")
+
+
+def _leave_example(environment: Environment, root: MemoryRoot) -> None:
+    """Puts the account's example memory aside. Raises UsageError where another memory is there, or is meant."""
+    if root != environment.own_root:
+        raise UsageError(f"{root.path} is not your account's memory", remedy=f"It is {environment.own_root.path}")
+    if not root.index_page.exists():
+        return
+    if not is_example(root):
+        raise UsageError(f"{root.path} is a memory of your own already", remedy="oneiros init brings it up to date")
+    if is_running(str(root.path)):
+        end_daemon(root)
+    talk(f"The example lies in {set_aside(root)} now.")
 
 
 def _tell_language(environment: Environment) -> None:

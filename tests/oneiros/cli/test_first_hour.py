@@ -10,7 +10,8 @@ import pytest
 
 from oneiros.cli.main import main
 from oneiros.environment import Environment
-from tests.crawler.builders import working_session, write_transcript
+from tests.crawler.builders import OTHER_SESSION, person, working_session, write_transcript
+from tests.dream.builders import git
 from tests.memories import without_daemon
 
 README = (Path(__file__).parent.parent.parent.parent / "README.md").read_text(encoding="utf-8")
@@ -66,13 +67,34 @@ def test_init_says_what_it_found_and_what_to_do_next(oneiros: Oneiros, tmp_path:
     assert steps[4] == "All of them in this order: oneiros init --all. Then decide: oneiros review"
 
 
-def test_the_example_is_left_by_moving_it(oneiros: Oneiros, tmp_path: Path) -> None:
+def test_the_example_is_left_by_one_command_and_stays_beside(oneiros: Oneiros, tmp_path: Path) -> None:
     oneiros("init", "--example")
     assert oneiros("exact", "ChromaDB")[0] == 0
-    assert "mv ~/.oneiros/memory ~/oneiros-example" in README
+    assert "oneiros init --own" in README
+    assert "This is the example memory" in oneiros("init")[2]
 
-    (tmp_path / ".oneiros" / "memory").rename(tmp_path / "oneiros-example")
+    assert oneiros("init", "--own")[0] == 0
 
-    assert oneiros("init")[0] == 0
+    assert (tmp_path / ".oneiros" / "example" / "topics" / "chromadb.md").is_file()
     assert oneiros("exact", "ChromaDB")[:2] == (1, "")
     assert oneiros("topics")[2].startswith("0 topics and the lessons")
+    code, _, told = oneiros("init", "--own")
+    assert code == 2 and "is a memory of your own already" in told
+
+
+def test_a_memory_in_a_projects_repository_counts_that_projects_sessions_alone(
+    tmp_path: Path, oneiros: Oneiros, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop, transcripts = tmp_path / "shop", tmp_path / ".claude" / "projects"
+    shop.mkdir()
+    git(shop, "init", "--quiet")
+    environment = Environment({"HOME": str(tmp_path)}, tmp_path, shop)
+
+    main(["init", "memory"], environment)
+    none = capsys.readouterr().err
+    write_transcript(transcripts / "-shop", person(1, "Ship it.", cwd=str(shop / "web")), session=OTHER_SESSION)
+    main(["init", "memory"], environment)
+    one = capsys.readouterr().err
+
+    assert "No transcript of shop waits for this memory yet." in none
+    assert "Found 1 transcript in 1 folder" in one
