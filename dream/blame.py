@@ -11,8 +11,8 @@ from crawler.archive.store import Archive
 from crawler.quotes import Quote
 from crawler.transcripts.turns import Role, Turn
 from dream.proposals.store import Approval, ProposalStore
-from dream.provenance import NotedSource, read_note, read_notes
 from dream.records import Given
+from dream.statements.provenance import NotedSource, read_note, read_notes
 from memory_server.chunking import FOOTNOTE_DEFINITION, split_lines
 from memory_server.errors import ContentError, UsageError
 from memory_server.layers.footnotes import REFERENCE, without_code_spans

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from dream.proposals.store import ProposalStore
-from dream.provenance import read_note, read_notes
+from dream.statements.provenance import read_note, read_notes
 from memory_server.document import Layer
 from memory_server.errors import ContentError
 from memory_server.layers.sessions import id8_of

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from dream.decisions.accept import Decisions
 from dream.proposals.store import Approval, ProposalStore
-from dream.provenance import read_note, read_notes
 from dream.records import Rejection
+from dream.statements.provenance import read_note, read_notes
 from dream.topics import FOOTNOTE_REFERENCE, LIST_SIGN, TopicStatement, TopicText, read_topics
 from memory_server.layers.footnotes import REFERENCE
 from memory_server.layers.topics import topic_name

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from crawler.archive.choice import git_common_directory
-from dream.provenance import days_in, read_notes
+from dream.statements.provenance import days_in, read_notes
 from dream.statements.reading import StatementReading, read_statement
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange, SourcePath
@@ -205,9 +205,16 @@ def _blocks(body: str) -> Iterator[_Paragraph]:
         yield block
 
 
-def last_line(topic: TopicText) -> int:
-    """The last line with text that is neither a footnote nor below a history heading, else that of the file."""
-    return max((statement.lines.last for statement in topic.statements), default=len(topic.lines))
+def last_line_above_sections(topic: TopicText) -> int:
+    """The last line of what a topic says before its first section; that of its title where it says nothing there."""
+    code = code_lines(topic.text)
+    first = parse_frontmatter(topic.text).body_line
+    lines = list(enumerate(topic.lines, start=1))
+    headings = [(number, found) for number, line in lines if number - 1 not in code and (found := HEADING.match(line))]
+    title = next((number for number, found in headings if len(found[1]) == 1), first - 1)
+    section = next((number for number, found in headings if number != title), len(lines) + 1)
+    said = (one.lines.last for one in topic.statements if one.lines.last < section)
+    return max(said, default=title)
 
 
 def name_of(path: SourcePath) -> str:

@@ -16,8 +16,8 @@ from fastapi.responses import HTMLResponse
 from dream.blame import blame
 from dream.decisions.repository import Version, find_repository
 from dream.proposals.store import Approval
-from dream.provenance import read_notes
 from dream.records import State
+from dream.statements.provenance import read_notes
 from memory_server.chunking import split_lines
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError

@@ -30,7 +30,7 @@ ROOMS = {  # of each folder, from the ground up: a room imports what stands befo
         compress documents references instructions foreign_stores archived reported ingest
     """,
     "dream": """
-        records provenance evidence statements topics judge candidates written proposals citations progress
+        records evidence statements topics judge candidates written proposals citations progress
         decisions blame export exchange report run taking_over mending mcp_tools routes passkey_routes
     """,
     "chat": """

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 
 from dream.records import Candidate, Kind, Place
-from dream.topics import LESSONS, Topics, TopicText, last_line
+from dream.topics import LESSONS, Topics, TopicText, last_line_above_sections
 from memory_server.document import SourcePath
 from memory_server.language.words import WORD
 
@@ -32,12 +32,13 @@ def place_for(candidate: Candidate, topics: Topics) -> Place:
     if candidate.kind is Kind.LESSON:
         lessons = topics.file(LESSONS)
         title = "" if lessons else "Lessons"
-        return Place(LESSONS, last_line(lessons) if lessons else 0, title=title, section=plain_name(candidate.project))
+        line = last_line_above_sections(lessons) if lessons else 0
+        return Place(LESSONS, line, title=title, section=plain_name(candidate.project))
     project = candidate.project.strip()
     name = candidate.topic.strip() or project or OWN
     section = candidate.section.strip() if candidate.topic.strip() else SECTIONS[candidate.kind]
     if found := topic_named(name, project, topics.files):
-        return Place(found.path, last_line(found), section=plain_name(section))
+        return Place(found.path, last_line_above_sections(found), section=plain_name(section))
     target = topic_path(name, project if topics.has_folders else "")
     return Place(target, 0, title=titled(name), summary=candidate.summary, section=plain_name(section))
 

@@ -59,8 +59,8 @@ def name_topics(
         summaries |= {name: summary for name, summary in found[0].items() if name not in known}
         for number, one in enumerate(group, start=1):
             topic, section = found[1].get(number, ("", ""))
-            fresh = {} if topic in known else summaries
-            named.append(replace(one, topic=topic, section=section, summary=fresh.get(topic, "")) if topic else one)
+            told = summaries.get(topic, "")
+            named.append(replace(one, topic=topic, section=section, summary=told) if topic else one)
     return named
 
 

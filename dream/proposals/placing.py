@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dream.provenance import write_note
 from dream.records import Hunk, Place, hash_of
+from dream.statements.provenance import write_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.document import LineRange
 from memory_server.layers.footnotes import find_footnotes
@@ -48,7 +48,7 @@ def anchored(text: str | None, hunk: Hunk) -> Place | None:
         found = _place_of_old_text(lines, place)
         return found if found is not None and is_prose(text, found.replaces) else None
     if not hunk.base or place.section:  # it was to be a new file, and meanwhile there is one
-        return replace(place, after_line=last_line_of_body(text), title="")
+        return replace(place, after_line=_end_above_sections(text), title="")
     first = parse_frontmatter(text).body_line
     same = [number for number, line in enumerate(lines, start=1) if number >= first and _bare(line) == hunk.anchor]
     if hunk.anchor.strip() and same:
@@ -180,7 +180,8 @@ def _end_of_section(text: str, heading: str) -> int:
         return last_line_of_body(text)
     depth, end = depth_of(heading) or 6, starts[0]
     for number in range(starts[0] + 1, last_line_of_body(text)):
-        if number not in code and 0 < depth_of(lines[number]) <= depth:
+        below = depth_of(lines[number]) if number not in code else 0
+        if below and (below <= depth or depth == 1):  # what stands below the title ends at the first section
             break
         if lines[number].strip() and not _is_note(lines[number]):
             end = number
@@ -190,6 +191,13 @@ def _end_of_section(text: str, heading: str) -> int:
 def is_list_item(line: str) -> bool:
     """Whether a list item begins on a line."""
     return ITEM.match(line) is not None
+
+
+def _end_above_sections(text: str) -> int:
+    """The last line of what stands before the first section."""
+    code = code_lines(text)
+    headings = [line for number, line in enumerate(split_lines(text)) if number not in code and depth_of(line)]
+    return _end_of_section(text, _bare(headings[0])) if headings else last_line_of_body(text)
 
 
 def depth_of(line: str) -> int:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from crawler.quotes import Quote
 from dream.proposals.placing import Manner, anchored, placed
 from dream.proposals.store import Approval, Proposal, target_text
-from dream.provenance import write_note
 from dream.records import Candidate, Hunk, Words
+from dream.statements.provenance import write_note
 from memory_server.errors import ContentError
 from memory_server.escaping import HIDDEN, shown, shown_line
 from memory_server.language.cues import ORDERS_ASSISTANT

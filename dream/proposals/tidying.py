@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dream.judge.filing import slug_of, topic_path
 from dream.proposals.arrangement import Arrangement, Texts, moved
 from dream.proposals.placing import RULE, RULES, is_list_item
-from dream.provenance import read_note, read_notes, shorten_note
+from dream.statements.provenance import read_note, read_notes, shorten_note
 from memory_server.chunking import FOOTNOTE_DEFINITION, code_lines, split_lines
 from memory_server.errors import UsageError
 from memory_server.layers.footnotes import REFERENCE, find_footnotes

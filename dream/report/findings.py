@@ -12,8 +12,8 @@ from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
-from dream.provenance import read_note, read_notes
 from dream.records import Hunk, Relation, State
+from dream.statements.provenance import read_note, read_notes
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
 from memory_server.errors import ContentError, Problem

@@ -14,8 +14,8 @@ from crawler.archive.append import Ingester
 from crawler.reading.record import LineKind
 from dream.proposals.rendering import accepting
 from dream.proposals.store import Approval, Event
-from dream.provenance import write_note
 from dream.records import Hunk
+from dream.statements.provenance import write_note
 from memory_server.escaping import HIDDEN
 from memory_server.layers.mif import parse_frontmatter
 from tests.crawler.builders import Record, settings_in, to_lines

@@ -13,8 +13,8 @@ from dream.judge.gate import Gate, RefusalReason
 from dream.judge.rejections import Rejections
 from dream.proposals.rendering import hunk_json, said_lines
 from dream.proposals.store import ProposalStore
-from dream.provenance import read_note, read_notes
 from dream.records import Candidate, Given, Kind, Place, Rejection, Relation, Told, Update, Written, identity_of
+from dream.statements.provenance import read_note, read_notes
 from memory_server.document import SourcePath
 from memory_server.errors import ContentError
 from memory_server.redaction import Redactor

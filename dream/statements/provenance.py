@@ -62,11 +62,15 @@ def write_note(candidate: Candidate, *, is_reworded: bool = False) -> str:
 def _sources(candidate: Candidate) -> Iterator[str]:
     is_finding = candidate.kind is Kind.FINDING
     is_agreed = bool(candidate.quotes) and candidate.quotes[0].role is Role.ASSISTANT and not is_finding
+    named = set[str]()
     for words in candidate.evidence:
         day = f", {words.time.date().isoformat()}" if words.time else ""
         if isinstance(words, Quote):
             who = AGREED if is_agreed else CLAUDE if words.role is Role.ASSISTANT else YOU
-            yield f"{who}{day}, session {id8_of(words.session_id)}"
+            where = f"{day}, session {id8_of(words.session_id)}"
+            if where not in named:  # a further quote of the same day only says what the first is about
+                yield f"{who}{where}"
+            named.add(where)
         else:
             yield f"{shown_line(words.place_in(candidate.project))}{day}"
 
