@@ -149,17 +149,17 @@ def _contradicted(lines: Sequence[Dated]) -> Iterator[Dated]:
 
 
 def lessons_among(readings: Iterable[Reading], gone: Collection[tuple[str, str]] = ()) -> list[Candidate]:
-    """A candidate for every error that was met in two sessions or more and that was noted in two of them."""
-    noted: dict[str, dict[str, Dated]] = defaultdict(dict)  # by the error, a line of each session
+    """A candidate for every error that was met in two sessions of a project or more and noted in two of them."""
+    noted: dict[tuple[str, str], dict[str, Dated]] = defaultdict(dict)  # by project and error, a line of each session
     for one in lasting(readings):
         if one.line.kind in (LineKind.LESSON, LineKind.FINDING) and one.key not in gone:
             about = set(content_words(one.line.text))
             for failure in one.reading.failures:
                 if len(about & set(content_words(f"{failure.error} {failure.worked}"))) >= TOLD:
-                    noted[failure.template].setdefault(one.reading.session_id, one)
+                    noted[one.reading.project, failure.template].setdefault(one.reading.session_id, one)
     return [
         _lesson(template, list(of_session.values()))
-        for template, of_session in noted.items()
+        for (_, template), of_session in noted.items()
         if len({one.line.quotes[0].entry for one in of_session.values()}) >= MIN_SESSIONS
     ]
 

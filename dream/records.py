@@ -314,10 +314,16 @@ class Rejection:
     at: dt.datetime
     quotes: tuple[Quote, ...]
     given: tuple[Given, ...] = ()
+    project: str = ""  # of the statement
 
     @property
     def evidence(self) -> tuple[Words, ...]:
         return (*self.quotes, *self.given)
+
+
+def are_apart(one: str, other: str) -> bool:
+    """Whether two projects are told apart; what has none is the person's own and stands beside each."""
+    return bool(one and other) and one.casefold() != other.casefold()
 
 
 def identity_of(evidence: Sequence[Words], target: str) -> str:

@@ -443,8 +443,10 @@ class Decisions:
     def _turn_down(self, rejecting: Rejecting) -> None:
         hunk, at = rejecting.hunk, rejecting.hunk.decided or self.now()
         self._log.add(rejecting.entry)
-        given = hunk.update.candidate.given
-        self.store.add_rejection(Rejection(hunk.id, hunk.target, hunk.text, hunk.reason, at, hunk.quotes, given))
+        said = hunk.update.candidate
+        self.store.add_rejection(
+            Rejection(hunk.id, hunk.target, hunk.text, hunk.reason, at, said.quotes, said.given, said.project)
+        )
         self.store.save_hunk(hunk)
 
     def _open_hunk(self, name: str) -> Hunk:

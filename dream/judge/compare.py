@@ -12,7 +12,7 @@ from itertools import combinations
 from crawler.reading.record import RULES
 from dream.judge.contradiction import CHANGE, contradiction_of, share_of, weigh
 from dream.judge.filing import place_for
-from dream.records import Candidate, Kind, Place, Relation, Update
+from dream.records import Candidate, Kind, Place, Relation, Update, are_apart
 from dream.statements.reading import StatementReading, read_statement
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.document import LineRange
@@ -141,7 +141,7 @@ def day_of(candidate: Candidate) -> dt.date | None:
 
 
 def outdated(updates: Sequence[Update]) -> dict[int, Update]:
-    """Those of some updates that another one speaks against which was said later: the newer counts.
+    """Those of some updates that another one of their project speaks against which was said later: the newer counts.
 
     By their place; each as a question that says what took its place.
     """
@@ -149,6 +149,8 @@ def outdated(updates: Sequence[Update]) -> dict[int, Update]:
     rarity = rarity_in(update.candidate.text for update in updates)
     found: dict[int, Update] = {}
     for pair in near_pairs(readings):
+        if are_apart(*(updates[place].candidate.project for place in pair)):
+            continue
         old, new = sorted(pair, key=lambda place: day_of(updates[place].candidate) or dt.date.max)
         before, after = day_of(updates[old].candidate), day_of(updates[new].candidate)
         if before is None or after is None or before >= after or {old, new} & found.keys():

@@ -7,7 +7,7 @@ asked, so the answer is the same on every machine.
 import re
 from collections.abc import Sequence
 
-from dream.records import Candidate, Rejection
+from dream.records import Candidate, Rejection, are_apart
 from memory_server.language.cues import NEGATION
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
 
@@ -36,7 +36,8 @@ class Rejections:
             return False  # said again after the no: the person may have changed their mind
         if any(words.overlaps(other) for words in candidate.evidence for other in rejection.evidence):
             return True
-        return self._same_meaning(rejection.text, candidate.text)
+        is_elsewhere = are_apart(rejection.project, candidate.project)
+        return not is_elsewhere and self._same_meaning(rejection.text, candidate.text)
 
     def _same_meaning(self, one: str, other: str) -> bool:
         if firm_words(one) != firm_words(other) or is_negative(one) != is_negative(other):

@@ -12,7 +12,7 @@ from crawler.archive.store import Archive
 from dream.decisions.approvals import Doubt, Unexplained
 from dream.judge.compare import near_pairs
 from dream.judge.contradiction import contradiction_of, share_of
-from dream.records import Hunk, Relation, State
+from dream.records import Hunk, Relation, State, are_apart
 from dream.statements.provenance import read_note, read_notes
 from dream.topics import Topics, TopicStatement, TopicText
 from memory_server.chunking import code_lines
@@ -227,11 +227,11 @@ class _Placed:
 
 
 def contradictions(topics: Topics) -> Iterator[Finding]:
-    """Pairs of statements, within a topic and across, of which one puts something else in the place of the other."""
+    """Pairs of statements of a project, of which one puts something else in the place of the other."""
     placed = [_Placed(topic, statement) for topic in topics.files for statement in topic.statements]
     for one, other in near_pairs([one.statement.reading for one in placed]):
         earlier, later = placed[one], placed[other]
-        if earlier.is_row and later.is_row:
+        if (earlier.is_row and later.is_row) or are_apart(earlier.topic.project, later.topic.project):
             continue
         against = contradiction_of(later.statement.reading, earlier.statement.reading, topics.rarity)
         if against.score < SURE_FROM or _alike(earlier, later, topics.rarity) < ALIKE_FROM:

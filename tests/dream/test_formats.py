@@ -58,7 +58,7 @@ def test_the_files_of_proposals_and_decisions_have_these_keys(tmp_path: Path) ->
     assert keys(json.loads((folder / "queue.json").read_bytes())[0]) == HUNK
     assert keys(approvals[-1]) == APPROVAL
     assert keys(json.loads((folder / "decisions.jsonl").read_bytes().splitlines()[-2])) == ENTRY
-    assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}] given"
+    assert keys(rejected) == f"hunk target text reason at quotes[{QUOTE}] given project"
 
 
 def test_a_plan_that_a_kill_left_has_these_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,9 @@ def test_a_run_reads_no_more_than_it_is_asked_for(house: House) -> None:
 
 def test_the_topics_of_the_project_and_of_the_person_are_named_and_no_others(house: House) -> None:
     house.take()
-    write_topic(house.root, "app/mail", "# Mail\n\n## Ports\n\nThe relay listens on port 2525.\n", title="Mail", project="app")
+    write_topic(
+        house.root, "app/mail", "# Mail\n\n## Ports\n\nThe relay listens on port 2525.\n", title="Mail", project="app"
+    )
     write_topic(house.root, "habits", "# Habits\n\n## Notes\n\nNotes are short.\n", title="Habits")
     write_topic(house.root, "shop/prices", "# Prices\n\n## Net\n\nPrices are net.\n", title="Prices", project="shop")
 

@@ -1,0 +1,120 @@
+"""A project is a border: what is filed, compared, replaced, turned down and learnt stays within it."""
+
+import datetime as dt
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
+from dream.candidates import lessons_among
+from dream.judge.compare import compare, outdated
+from dream.judge.filing import place_for
+from dream.judge.rejections import Rejections
+from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
+from dream.report.findings import contradictions
+from dream.topics import LESSONS, Topics, topics_of
+from memory_server.document import SourcePath
+from tests.dream.builders import NOW, candidate, quote
+from tests.dream.house import topics
+
+SHOP = "---\nproject: shop\n---\n# Ports\n- The relay listens on port 2525.\n"
+APP = "---\nproject: app\n---\n# Mail\n- The mail relay listens on port 2525.\n"
+OWN = "# Habits\n\n- Commits are small.\n"
+
+
+def said(text: str, project: str, kind: Kind = Kind.FACT) -> Candidate:
+    return replace(candidate(text, 1, kind=kind), project=project)
+
+
+@pytest.fixture
+def memory() -> Topics:
+    return topics(**{"shop/ports": SHOP, "app/mail": APP, "habits": OWN})
+
+
+@pytest.mark.parametrize(
+    ("text", "project", "relation", "target"),
+    [
+        ("The relay listens on port 2626.", "shop", Relation.CONTRADICTS, "topics/shop/ports.md"),
+        ("The relay listens on port 2626.", "Shop", Relation.CONTRADICTS, "topics/shop/ports.md"),
+        ("The relay listens on port 2626.", "web", Relation.NEW, "topics/web/web.md"),
+        ("The relay listens on port 2626.", "", Relation.NEW, "topics/personal.md"),
+        ("The relay listens on port 2525.", "web", Relation.NEW, "topics/web/web.md"),
+        ("Commits are small.", "web", Relation.KNOWN, "topics/web/web.md"),
+        ("Commits are never small.", "web", Relation.CONTRADICTS, "topics/habits.md"),
+    ],
+)
+def test_a_statement_is_compared_with_its_project_and_the_persons_own(
+    memory: Topics, text: str, project: str, relation: Relation, target: str
+) -> None:
+    found = compare(said(text, project), memory)
+
+    assert (found.relation, found.place.target) == (relation, target)
+    assert project == "" or not ({"shop", "app"} - {project.casefold()}) & set(found.why.split("/"))
+
+
+def test_a_topic_is_named_within_its_project(memory: Topics) -> None:
+    named = replace(said("Ports are fixed.", "app"), topic="Ports", section="Mail")
+
+    assert place_for(named, memory.within("app")).target == "topics/app/ports.md"
+    assert place_for(replace(named, project="shop"), memory.within("shop")).target == "topics/shop/ports.md"
+    assert place_for(replace(named, topic="mail"), memory.within("app")).target == "topics/app/mail.md"
+
+
+def test_a_memory_that_is_one_projects_has_no_folders(memory: Topics) -> None:
+    inside = replace(topics(ports="# Ports\n- The relay listens on port 2525.\n"), has_folders=False)
+
+    assert place_for(replace(said("Ports are fixed.", "shop"), topic="Hosts"), inside).target == "topics/hosts.md"
+    assert compare(said("The relay listens on port 2626.", "shop"), inside).relation is Relation.CONTRADICTS
+
+
+def test_lessons_stand_below_their_project() -> None:
+    lessons = topics_of(
+        {LESSONS: "# Lessons\n\n- Check first: is it on?\n\n## shop\n- Check first: is the relay on?\n"}
+    )
+
+    place = place_for(said("Check first: is the lock held?", "app", Kind.LESSON), lessons.within("app"))
+
+    assert (place.target, place.section) == ("lessons.md", "app")
+    assert [one.text for one in lessons.within("app").files[0].statements] == ["Check first: is it on?"]
+    assert len(lessons.within("shop").files[0].statements) == 2
+
+
+def test_older_words_of_another_project_stay() -> None:
+    def update(text: str, project: str, day: int) -> Update:
+        words = quote(text, time=dt.datetime(2026, 3, day, tzinfo=dt.UTC))
+        made = replace(candidate(text, 1, words), project=project)
+        return Update(made, Relation.NEW, Place(SourcePath("topics/x.md"), 0), "")
+
+    old, new = "The relay listens on port 2525.", "The relay listens on port 2626."
+
+    assert outdated([update(old, "shop", 1), update(new, "app", 2)]) == {}
+    assert list(outdated([update(old, "shop", 1), update(new, "shop", 2)])) == [0]
+    assert list(outdated([update(old, "shop", 1), update(new, "", 2)])) == [0]
+
+
+def test_a_no_in_one_project_is_none_in_another() -> None:
+    no = Rejection("1", "topics/shop/x.md", "Tests run in the container.", "", NOW, (), (), "shop")
+    with closing(Rejections([no])) as rejections:
+        assert rejections.knows(said("Tests run in the container.", "shop"))
+        assert not rejections.knows(said("Tests run in the container.", "app"))
+
+
+def test_the_report_holds_no_project_against_another() -> None:
+    held = topics(**{"shop/ports": SHOP, "app/ports": APP.replace("2525", "2626")})
+    same = topics(**{"shop/ports": SHOP, "shop/mail": SHOP.replace("2525", "2626")})
+
+    assert list(contradictions(held)) == [] and len(list(contradictions(same))) == 1
+
+
+def lesson_reading(session: str, project: str) -> Reading:
+    """A session in which the relay's lock was found to be held."""
+    words = quote("The relay fails while its lock is held.", session_id=session, entry=session)
+    line = Line(LineKind.LESSON, words.text, (words,), Holds.SURELY)
+    failure = Failure("lock held", session, "relay: lock is held")
+    return Reading(session, "", "claude-cli", 1, project, lines=(line,), failures=(failure,))
+
+
+def test_an_error_of_two_projects_makes_no_lesson() -> None:
+    assert len(lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
+    assert lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
