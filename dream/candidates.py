@@ -95,7 +95,6 @@ def _candidate(line: Line, reading: Reading, session: SessionTurns, habits: Sequ
         why=f"{reading.reader} read it as a {line.kind} that holds {line.holds}",
         extractor=reading.reader,
         topic=line.topic.partition("#")[0],
-        section=line.topic.partition("#")[2],
         project=reading.project,
         context=_around(session, quotes[0]),
         questions=line.questions,

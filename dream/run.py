@@ -22,7 +22,7 @@ from dream.decisions.accept import Decisions
 from dream.evidence import Evidence
 from dream.judge.compare import AGAINST, compare, is_worth_asking
 from dream.judge.correction import corrected, without, wrong_statement
-from dream.judge.filing import place_for
+from dream.judge.filing import place_for, without_small_sections
 from dream.judge.gate import Gate, Refusal
 from dream.judge.naming import Ask, name_topics
 from dream.judge.rejections import Rejections
@@ -206,7 +206,8 @@ class Dream:
             except Refused as error:
                 logger.info("%s; statements stay where their readers put them", error)
                 break
-            for number, one in zip(numbers, named, strict=True):
+            for number, told in zip(numbers, named, strict=True):
+                one = without_small_sections(told, topics)
                 place = place_for(one, topics.within(project))
                 filed[number] = replace(updates[number], candidate=one, place=place)
         return filed

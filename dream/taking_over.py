@@ -17,6 +17,7 @@ from crawler.reading.signs import signs_in
 from dream.decisions.accept import Decisions
 from dream.evidence import Evidence, holds
 from dream.judge.compare import compare, is_known
+from dream.judge.filing import MAX_NAME, MOST_PLAIN
 from dream.judge.gate import Gate
 from dream.judge.rejections import Rejections
 from dream.proposals.placing import words_of
@@ -32,8 +33,6 @@ from memory_server.redaction import Redactor
 NAME = "written"  # the extractor, as a hunk names it
 CONFIDENCE = 0.9  # a person wrote it to be followed
 SUBSTANCE = 2  # statements under a heading, from which on it is a topic; one alone goes into the project's own
-MOST_PLAIN = 8  # statements of a topic without sections
-MAX_NAME = 60
 NUMBERING = re.compile(r"^(?:(?:rule|step|part|section|phase)\s+)?\d+(?:\.\d+)*\s*[.):\-–—]*\s+(?=\S)", re.IGNORECASE)
 MARKS = re.compile(r"[`*_#$<>\"]|[^\w\s&/+.:,'()@-]")
 SAME_SUBJECT = 0.6  # share of the shorter one's words that make one statement the new wording of another

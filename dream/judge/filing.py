@@ -6,6 +6,7 @@ belongs to no project is the person's own and lies in `topics/` itself.
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 
 from dream.records import Candidate, Kind, Place
 from dream.topics import LESSONS, Topics, TopicText, last_line_above_sections
@@ -14,6 +15,7 @@ from memory_server.language.words import WORD
 
 OWN = "Personal"  # the topic of what belongs to no project, where nobody names another
 MAX_NAME = 60
+MOST_PLAIN = 8  # statements of a topic without sections
 SECTIONS = {
     Kind.RULE: "Rules",
     Kind.PREFERENCE: "Rules",
@@ -41,6 +43,13 @@ def place_for(candidate: Candidate, topics: Topics) -> Place:
         return Place(found.path, last_line_above_sections(found), section=plain_name(section))
     target = topic_path(name, project if topics.has_folders else "")
     return Place(target, 0, title=titled(name), summary=candidate.summary, section=plain_name(section))
+
+
+def without_small_sections(candidate: Candidate, topics: Topics) -> Candidate:
+    """The candidate without its section, unless its topic has grown past what is read at a glance."""
+    found = topic_named(candidate.topic, candidate.project, topics.files)
+    is_grown = found is not None and len(found.statements) > MOST_PLAIN
+    return candidate if is_grown else replace(candidate, section="")
 
 
 def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicText | None:
