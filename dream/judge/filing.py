@@ -26,6 +26,8 @@ SECTIONS = {
     Kind.FINDING: "Findings",
 }
 ABOVE = re.compile(r"^(?:topics/)?(.*?)(?:\.md)?$", re.DOTALL)
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")  # of a name: anything else with a stroke is words
+MOST_FOLDERS = 3  # below topics/
 NAME_CHARS = re.compile(r"[^\W_](?:[\w .,&+'’()/-]*[\w)+])?")  # nothing in a name is Markdown, or hides
 
 
@@ -65,19 +67,24 @@ def topic_named(name: str, project: str, files: Iterable[TopicText]) -> TopicTex
 def topic_path(name: str, project: str = "") -> SourcePath:
     """The path of a topic of this name, in the folder of its project: nothing of either can lead out of `topics/`.
 
-    A name with a folder in it keeps that one.
+    A name that is a path keeps its folders where they are the project's, or where there is no project.
     """
-    bare = ABOVE.sub(r"\1", name.strip())
+    bare, own = ABOVE.sub(r"\1", name.strip()), slug_of(project)
     if bare.casefold() == "lessons":
         return LESSONS
-    folder, _, last = bare.rpartition("/")
-    folders = [slug_of(part) for part in folder.split("/")] if folder else [slug_of(project)]
-    return SourcePath("/".join(["topics", *[one for one in folders if one][:3], f"{slug_of(last) or 'notes'}.md"]))
+    folders = list(filter(None, map(slug_of, bare.split("/")[:-1]))) if PATH.fullmatch(bare) else []
+    if own and folders[:1] != [own]:
+        folders, bare = [own], bare.replace("/", " ")
+    elif not folders:
+        bare = bare.replace("/", " ")
+    last = slug_of(bare.rpartition("/")[2]) or "notes"
+    return SourcePath("/".join(["topics", *folders[:MOST_FOLDERS], f"{last}.md"]))
 
 
 def titled(name: str) -> str:
     """A name as a title: its last part, with a capital letter."""
-    bare = ABOVE.sub(r"\1", name.strip()).rpartition("/")[2]
+    bare = ABOVE.sub(r"\1", name.strip())
+    bare = bare.rpartition("/")[2] if PATH.fullmatch(bare) else bare
     words = re.sub(r"[-_]+", " ", bare) if re.fullmatch(r"[a-z0-9_-]+", bare) else bare
     plain = plain_name(words)
     return plain[:1].upper() + plain[1:] or "Notes"

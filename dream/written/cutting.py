@@ -1,9 +1,9 @@
 """Cuts a Markdown file into the statements that it makes, each with its line and the headings above it.
 
-A list item is a statement as it stands, a paragraph one for each of its sentences; what a reader of a topic would not
-miss is left out and counted: code blocks, tables, HTML, quoted text, lines that only lead to the next. A line that
-leads to a list stands above the items of it like a heading; where it denies them or says when they hold (`Never:`), it
-is part of each. Of a record of a decision only the decision is taken.
+A list item or a paragraph is a statement as it stands, a long one is cut into its sentences; what a reader of a topic
+would not miss is left out and counted: code blocks, tables, HTML, quoted text, lines that only lead to the next. A line
+that leads to a list stands above the items of it like a heading; where it denies them or says when they hold
+(`Never:`), it is part of each. Of a record of a decision only the decision is taken.
 """
 
 import re
@@ -170,8 +170,9 @@ def _statements(block: _Said) -> Iterator[tuple[str, int]]:
     text = TAGS.sub("", block.text)
     if block.is_item:
         text = text[match.end() :] if (match := CHECKBOX.match(text) or CATEGORY.match(text)) else text
-    if block.is_item and len(" ".join(text.split())) <= MAX_CHARS:
-        yield " ".join(text.split()), block.line
+    whole = " ".join(text.split())
+    if len(whole) <= MAX_CHARS and (block.is_item or _is_statement(whole)):  # its sentences lean on one another
+        yield whole, block.line
         return
     held: list[tuple[int, int]] = []
     for first, end in sentence_spans(text):

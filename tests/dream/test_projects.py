@@ -9,7 +9,7 @@ import pytest
 from crawler.reading.record import Failure, Holds, Line, LineKind, Reading
 from dream.candidates import lessons_among
 from dream.judge.compare import compare, outdated
-from dream.judge.filing import place_for
+from dream.judge.filing import place_for, titled, topic_path
 from dream.judge.rejections import Rejections
 from dream.records import Candidate, Kind, Place, Rejection, Relation, Update
 from dream.report.findings import contradictions
@@ -118,3 +118,19 @@ def lesson_reading(session: str, project: str) -> Reading:
 def test_an_error_of_two_projects_makes_no_lesson() -> None:
     assert len(lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "shop")])) == 1
     assert lessons_among([lesson_reading("a", "shop"), lesson_reading("b", "app")]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "target", "title"),
+    [
+        ("Radio/Audio player", "shop", "topics/shop/radio-audio-player.md", "Radio/Audio player"),
+        ("app/mail", "shop", "topics/shop/app-mail.md", "Mail"),
+        ("shop/mail", "shop", "topics/shop/mail.md", "Mail"),
+        ("topics/shop/mail.md", "Shop", "topics/shop/mail.md", "Mail"),
+        ("work/mail", "", "topics/work/mail.md", "Mail"),
+        ("git-hooks", "shop", "topics/shop/git-hooks.md", "Git hooks"),
+        ("lessons", "shop", "lessons.md", "Lessons"),
+    ],
+)
+def test_no_name_leads_out_of_a_project(name: str, project: str, target: str, title: str) -> None:
+    assert (topic_path(name, project), titled(name)) == (target, title)

@@ -51,8 +51,7 @@ def test_items_and_sentences_are_statements_with_line_and_headings() -> None:
     found = [(one.line, one.text, one.headings[1:]) for one in cut(FILE).passages]
 
     assert found == [
-        (10, "Run the tests before a push. They take a minute.", ("Testing",)),
-        (11, "Use pytest, never unittest.", ("Testing",)),
+        (10, "Run the tests before a push. They take a minute. Use pytest, never unittest.", ("Testing",)),
         (13, "Save only finished plans. Do not write drafts.", ("Testing",)),
         (15, "Run unit tests with `pnpm test`.", ("Testing", "Order of the checks")),
         (16, "Run end-to-end tests when routing changes.", ("Testing", "Order of the checks")),
