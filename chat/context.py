@@ -105,7 +105,7 @@ def reader_of(root: MemoryRoot, store: SessionStore) -> Look:
 
     def look(path: SourcePath, first: int, last: int) -> Sequence[str]:
         if session := session_of_path(path):
-            return read_turns(store, session, first, last).parts
+            return read_turns(store, session, first, last, with_tools=True).parts
         if path not in sources:  # walks the folders once a turn, not once a passage
             sources.update({source.path: source for source in find_sources(root)})
         if path not in sources or not is_plain_file(root.file(path)):

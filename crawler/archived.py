@@ -122,6 +122,5 @@ def plain(value: object) -> str:
 
 
 def next_reading(session_id: str, depth: str, first: int = 0) -> str:
-    """How a model reads on."""
-    more = f", first={first + 1}" if first else ""
-    return f'read_memory(name="{session_id}", depth="{depth}"{more})'
+    """How a model reads on: the session's lines by its name, its turns by a number."""
+    return f'read_memory("{session_id}{f":{first + 1}" if depth == Depth.RAW else ""}")'

@@ -202,7 +202,14 @@ class Hit:
     replaced_by: SourcePath | None = None  # an approved statement that takes this one's place
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that agreed to it, did it or dropped it, from 1; 0 where none did
+    amended: str = ""  # the day and place where somebody took it back in so many words
     memory: str = ""  # whose it is, where two memories answer: `account`, `project NAME`
+    project: str = ""  # of its source
+
+
+def standing_shown(hit: Hit) -> str:
+    """The one word for what was said in a session, and of what was dropped the turn that did it."""
+    return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,15 @@ from memory_server.lifecycle.findable import losses_of
 from memory_server.lifecycle.marks import forget_marks
 from memory_server.lifecycle.use import CONFIRMED, DRILLED, UseLog
 from memory_server.machine.repair import repairable
-from memory_server.reading import TURNS_READ, SourceText, read_lines, read_turns, session_named
+from memory_server.place import parse_place
+from memory_server.reading import (
+    TURNS_READ,
+    SourceText,
+    archived_session,
+    read_lines,
+    read_turns,
+    session_named,
+)
 from memory_server.redaction import Redactor
 from memory_server.root.forgetting import sessions_to_forget, strike_out
 from memory_server.root.paths import MemoryRoot
@@ -307,15 +315,22 @@ class Memory:
 
     # -- reading ------------------------------------------------------------------------------------------------
 
-    def read(self, name: str, first: int = 1, last: int | None = None) -> SourceText:
-        """Lines of a topic or another source, by name or path. Raises ContentError where there is no such one.
+    def read(
+        self, name: str, first: int | None = None, last: int | None = None, *, with_tools: bool = False
+    ) -> SourceText:
+        """Lines of a topic or another source, by name or path, which may end in its lines: `mail:12-30`.
 
-        Of an archived session, `sessions/archive/<id>`, the lines are its turns.
+        Of an archived session, `5f0c2a9e:66`, the lines are its turns; see `read_turns`. Raises ContentError where
+        there is no such source.
         """
-        if self.raw is not None and (session_id := session_of_path(name.strip())):
-            reading = read_turns(self.raw.store, session_id, first, last)
+        place = parse_place(name)
+        if first is None and last is None:
+            first, last = place.first, place.last
+        session_id = archived_session(self.raw.store.marks(), place.name) if self.raw is not None else ""
+        if self.raw is not None and session_id and (first is not None or session_of_path(place.name)):
+            reading = read_turns(self.raw.store, session_id, first, last, with_tools=with_tools)
         else:
-            reading = read_lines(self.root, name, first, last, self.today)
+            reading = read_lines(self.root, id8_of(session_id) or place.name, first or 1, last, self.today)
             if reading.layer is Layer.TOPIC and self.unapproved([reading.path]):
                 reading = replace(reading, marks=(UNAPPROVED, *reading.marks))
         self._log(lambda log: log.read(reading.path, str(reading.lines)))

@@ -1,18 +1,25 @@
-"""Lines of a source as text: of a file below the root, or of an archived session, whose lines are its turns."""
+"""Lines of a source as text: of a file below the root, or of an archived session, whose lines are its turns.
+
+There is one numbering of a session: its turns, counted from 1, as hits show them (`5f0c2a9e:66`) and as they are read.
+"""
 
 import datetime as dt
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 from memory_server.chunking import split_lines
 from memory_server.document import Document, Layer, LineRange, SourcePath
 from memory_server.errors import ContentError, UsageError
-from memory_server.index.raw import SessionStore, raw_path, session_of_path
+from memory_server.index.raw import ArchivedTurn, SessionStore, raw_path, session_of_path
 from memory_server.layers.sessions import read_session as session_file
 from memory_server.layers.topics import SourceFile, document_and_text, find_sources, topic_name
 from memory_server.root.paths import MemoryRoot
 
+LEAST_ID = 8  # characters of a session's id by which it is named
 TURNS_READ = 20  # of an archived session, where no end is named
+BEFORE_CHARS = 300  # of what was said before the turn that is read, where no end is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,18 @@ class SourceText:
     last_line: int  # of the source
     parts: tuple[str, ...]  # a line or a turn each, with its end
     marks: tuple[str, ...] = ()  # why a topic decides nothing as it stands, in the words of a hit
+    numbers: tuple[int, ...] = ()  # of the parts, where some lines between them are left out
+    left_out: int = 0  # turns of tools among the lines
 
     @property
     def text(self) -> str:
         return "".join(self.parts)
+
+    def number_of(self, part: int) -> int:
+        """The number of the line or turn that a part is; behind the last one, of the next."""
+        if not self.numbers:
+            return self.lines.first + part
+        return self.numbers[part] if part < len(self.numbers) else self.lines.last + 1
 
 
 def read_lines(root: MemoryRoot, name: str, first: int, last: int | None, today: dt.date | None = None) -> SourceText:
@@ -72,19 +87,60 @@ def reading_of(document: Document, text: str, first: int, last: int | None, toda
     )
 
 
-def read_turns(store: SessionStore, session_id: str, first: int, last: int | None) -> SourceText:
-    """Turns of an archived session; without `last` some TURNS_READ. Raises as `read_lines` does."""
+def read_turns(
+    store: SessionStore, session_id: str, first: int | None, last: int | None, *, with_tools: bool = False
+) -> SourceText:
+    """Turns of an archived session: what the person and the assistant said, with `with_tools` all others too.
+
+    Without `last` some TURNS_READ from `first` on, behind the end of what was said before it. Raises as `read_lines`.
+    """
     if session_id not in store.marks():
         raise ContentError(f"no session {session_id!r} is archived", remedy="Name the path of a raw hit")
     session = store.session(session_id)
-    first, last = max(1, first), min(len(session.turns), last if last is not None else first + TURNS_READ - 1)
-    if last < first:
-        asked = f"{session_id} has {len(session.turns)} turns, {first} was asked for"
+    begin, count = max(1, first or 1), len(session.turns)
+    if begin > count or (last is not None and last < begin):
+        asked = f"{session_id} has {count} turns, {begin if last is None else f'{begin}-{last}'} was asked for"
         raise UsageError(asked, remedy="Ask for turns that exist")
-    shown = session.turns[first - 1 : last]
-    parts = tuple(f"[{number}] {turn.who}: {turn.text}\n" for number, turn in enumerate(shown, start=first))
-    path, lines = raw_path(session_id), LineRange(first, last)
-    return SourceText(path, Layer.RAW, session.title, session.date, lines, len(session.turns), parts)
+    told = [number for number, turn in enumerate(session.turns, start=1) if with_tools or _is_said(turn)]
+    shown = [number for number in told if begin <= number <= (last or count)]
+    shown = shown or list(range(begin, min(last or begin, count) + 1))  # which are of tools alone
+    shown = shown if last else shown[:TURNS_READ]
+    end = min(last, count) if last else shown[-1]
+    parts = [_turn_text(number, session.turns[number - 1], with_tools=with_tools) for number in shown]
+    before = max((number for number in told if number < begin), default=0)
+    if before and first is not None and last is None:
+        text = _turn_text(before, session.turns[before - 1], with_tools=with_tools)
+        parts, shown = [shorten(text, BEFORE_CHARS, placeholder=" …") + "\n", *parts], [before, *shown]
+    between = set(range(shown[0], end + 1)).difference(shown)
+    return SourceText(
+        raw_path(session_id),
+        Layer.RAW,
+        session.title,
+        session.date,
+        LineRange(shown[0], end),
+        count,
+        tuple(parts),
+        numbers=tuple(shown),
+        left_out=sum(session.turns[number - 1].who.startswith("tool") for number in between),
+    )
+
+
+def _is_said(turn: ArchivedTurn) -> bool:
+    return bool(turn.said.strip()) and not turn.who.startswith("tool")
+
+
+def _turn_text(number: int, turn: ArchivedTurn, *, with_tools: bool) -> str:
+    text = turn.text if with_tools or not _is_said(turn) else turn.said
+    return f"[{number}] {'you' if turn.is_person else turn.who}: {text.strip()}\n"
+
+
+def archived_session(ids: Collection[str], name: str) -> str:
+    """The archived session that a name means: its path, its id, or the one id that begins so; empty where none is."""
+    wanted = session_of_path(name) or name
+    if wanted in ids or name != wanted:
+        return wanted
+    found = [one for one in ids if len(wanted) >= LEAST_ID and one.startswith(wanted)]
+    return found[0] if len(found) == 1 else ""
 
 
 def session_named(root: MemoryRoot, name: str) -> str:

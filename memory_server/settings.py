@@ -109,7 +109,7 @@ class PersonSettings:
         False, "MCP answers carry JSON beside the text; Claude Code then shows the JSON alone"
     )
     answer_tokens: Annotated[int, Meta(ge=200, le=2_400)] = setting(
-        2_000, "length of one answer by default, in tokens of 4 characters"
+        500, "length of one answer of six hits to a model, in tokens of 4 characters"
     )
     crawl_roots: tuple[str, ...] = setting(
         (), "more folders of transcripts: `/mnt/laptop/.claude`, or `laptop=/mnt/...`"

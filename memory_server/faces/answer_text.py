@@ -5,10 +5,12 @@ heavy: the command line imports it.
 """
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_server.document import (
+    BY_LINE,
     TYPES,
     UNAPPROVED,
     Answer,
@@ -20,36 +22,50 @@ from memory_server.document import (
     Reason,
     SourcePath,
     Standing,
+    standing_shown,
 )
 from memory_server.escaping import shown, shown_line
+from memory_server.place import show_place
 
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole
-MIN_PASSAGE_CHARS = 160
-MAX_TITLE_CHARS = 160
-PASSAGE_MARGIN = "   | "
+SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
+MIN_PASSAGE_CHARS = 120  # of a hit that is shown at all
+BY_WORDS_CHARS = 300  # of a passage that was found by its words alone, around them
+MAX_TITLE_CHARS = 80
+PASSAGE_MARGIN = " | "
+BOLD = re.compile(r"(?<![\w/*])\*\*(?=[\w\"'`(])([^*\n]+?)\*\*(?![\w/*])")
+MARKS = re.compile(r"[\s\W_]*|\s*`{3,}\w*")
+BLANKS = re.compile(r"[ \t]{2,}")
 
 
 def answer_text(answer: Answer, budget_tokens: int, *, explain: bool = False) -> str:
-    """Hits by number with layer, title, date, place and passage, within a budget of tokens; and how to read on."""
+    """Hits by number, each a line of who, when, where and how sure above its passage, within a budget of tokens.
+
+    The best passages are shown whole, those behind them as far as there is room: a third of a passage seldom holds the
+    answer that the passage holds.
+    """
     if not answer.hits:
         return answer.note or "Nothing found."
-    budget = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS)
-    heads = [_head(number, hit) for number, hit in enumerate(answer.hits, start=1)]
-    tail = _tail(answer)
-    passages = [_visible(hit.passage) for hit in answer.hits]
-    shares = _shares([len(passage) for passage in passages], budget - sum(map(len, heads)) - len(tail) - 200)
+    room = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS) - len(answer.note) - 1
     blocks: list[str] = []
-    used = len(tail)
-    for head, hit, passage, chars in zip(heads, answer.hits, passages, shares, strict=True):
-        lines = _passage_lines(passage, answer.terms, chars)
-        block = "\n".join([head, *lines, *(_reasons(hit) if explain else ())])
-        if blocks and used + len(block) + 80 > budget:
-            blocks.append(f"({len(answer.hits) - len(blocks)} more hits left out for length; ask more narrowly)")
+    for number, hit in enumerate(answer.hits, start=1):
+        head, reasons = _head(number, hit), _reasons(hit) if explain else []
+        passage = _visible(hit.passage)
+        chars = min(len(passage), room - len(head) - sum(map(len, reasons)) - 2)
+        if blocks and chars < min(len(passage), MIN_PASSAGE_CHARS):
             break
+        if is_by_words(hit):
+            chars = min(chars, BY_WORDS_CHARS)
+        block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS)), *reasons])
         blocks.append(block)
-        used += len(block) + 1
-    return "\n".join([*blocks, tail])
+        room -= len(block) + 1
+    return "\n".join(filter(None, [*blocks, answer.note]))
+
+
+def is_by_words(hit: Hit) -> bool:
+    """Whether a hit was found by its words alone, around which the answer stands."""
+    return bool(hit.why) and all(reason.arm in ("literal", "turns") for reason in hit.why)
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -83,7 +99,9 @@ def hit_json(number: int, hit: Hit) -> dict[str, Any]:
         "replaced_by": hit.replaced_by,
         "standing": hit.standing or "",
         "settled_at": hit.settled_at,
+        "amended": hit.amended,
         "memory": hit.memory,
+        "project": hit.project,
     }
 
 
@@ -127,7 +145,9 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         replaced_by=hit["replaced_by"],
         standing=Standing(hit["standing"]) if hit.get("standing") else None,
         settled_at=hit.get("settled_at", 0),
+        amended=hit.get("amended", ""),
         memory=hit.get("memory", ""),
+        project=hit.get("project", ""),
     )
 
 
@@ -145,17 +165,6 @@ def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
     return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
 
 
-def _shares(lengths: Sequence[int], room: int) -> list[int]:
-    """How many characters each passage gets: all of it where the short ones leave room, else an equal share."""
-    shares = [0] * len(lengths)
-    left = max(room, 0)
-    for done, place in enumerate(sorted(range(len(lengths)), key=lambda place: lengths[place])):
-        fair = left // (len(lengths) - done)
-        shares[place] = max(MIN_PASSAGE_CHARS, min(lengths[place], fair))
-        left = max(0, left - shares[place])
-    return shares
-
-
 def _head(number: int, hit: Hit) -> str:
     marks = [*([hit.type] if hit.type in TYPES else []), *(["decides"] if hit.decides else [])]
     if hit.unapproved:
@@ -164,25 +173,37 @@ def _head(number: int, hit: Hit) -> str:
         marks.append(hit.outside)
     if hit.standing:
         marks.append(standing_shown(hit))
+    if hit.amended:
+        marks.append(f"amended {shown_line(hit.amended)}")
     if hit.replaced_by:
         marks.append(f"replaced by {shown_line(hit.replaced_by)}")
-    if hit.more_lines:
+    if hit.more_lines and hit.layer is not Layer.RAW:  # whose passage shows them
         marks.append(f"also lines {', '.join(str(lines) for lines in hit.more_lines[:4])}")
     parts = [  # the memory's name stands before all that its files say, so that no title can pass for another's
         f"{number}. {f'{hit.memory} | ' if hit.memory else ''}{layer_shown(hit.layer)}",
-        title_shown(hit.title),
+        _about(hit),
         date_shown(hit.date) or "undated",
-        f"{field_shown(hit.path)}:{hit.lines}",
+        field_shown(show_place(hit.path, hit.lines)),
         hit.certainty,
         *marks,
     ]
     return " | ".join(parts)
 
 
+def _about(hit: Hit) -> str:
+    """What a hit is of: a turn of a project, a session by its title too, any other source by its title."""
+    of_project = [hit.project] if hit.layer in BY_LINE and hit.project else []
+    return title_shown(": ".join([*of_project, *([hit.title] if hit.layer is not Layer.RAW or not of_project else [])]))
+
+
 def _visible(passage: str) -> str:
-    """A passage as it is shown, line by line, so that its length is the length of what is shown."""
-    lines = (line for line in shown(passage).split("\n") if line.strip())
-    return "\n".join(f"{PASSAGE_MARGIN}{line}" for line in lines)
+    """A passage as it is shown, line by line, so that its length is the length of what is shown.
+
+    Blank lines, those of marks alone, runs of blanks and marks of bold type say nothing to a model.
+    """
+    plain = BLANKS.sub(" ", BOLD.sub(r"\1", shown(passage)))
+    lines = (line.rstrip() for line in plain.split("\n"))
+    return "\n".join(f"{PASSAGE_MARGIN}{line}" for line in lines if not MARKS.fullmatch(line))
 
 
 def _passage_lines(visible: str, terms: Sequence[str], chars: int) -> list[str]:
@@ -195,13 +216,6 @@ def _reasons(hit: Hit) -> list[str]:
     return [f"   why: {'; '.join(parts)}"]
 
 
-def _tail(answer: Answer) -> str:
-    first = answer.hits[0]
-    note = f"{answer.note} " if answer.note else ""
-    start = max(1, first.lines.first - 5)
-    return f'{note}Read on: read_memory(name="{shown_line(first.path)}", first={start}, last={first.lines.last + 20}).'
-
-
 def field_shown(text: str) -> str:
     """A text as one field of a head, which it cannot end."""
     return shown_line(text).replace("|", "\\|")
@@ -210,11 +224,6 @@ def field_shown(text: str) -> str:
 def title_shown(title: str) -> str:
     line = field_shown(title)
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]} …"
-
-
-def standing_shown(hit: Hit) -> str:
-    """The one word for what was said in a session, and of what was dropped the turn that did it."""
-    return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
 
 
 def layer_shown(layer: Layer) -> str:

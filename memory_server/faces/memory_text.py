@@ -5,31 +5,37 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_server.document import Layer
-from memory_server.escaping import shown, shown_line
+from memory_server.escaping import plural, shown, shown_line
 from memory_server.faces.answer_text import MAX_ANSWER_CHARS, date_shown, field_shown, layer_shown, title_shown
 from memory_server.layers.topics import TopicHead
 from memory_server.memory import Status
+from memory_server.place import show_place
 from memory_server.reading import SourceText
 
+TAIL_CHARS = 200  # of an answer, for how to read on
 
-def reading_text(reading: SourceText) -> str:
-    """Lines of a source under a head that names its layer, and how to read on where there is more."""
-    place = f"{field_shown(reading.path)}:{reading.lines}"
+
+def reading_text(reading: SourceText, max_chars: int = MAX_ANSWER_CHARS, offset: int = 0) -> str:
+    """Lines of a source under a head that names its layer, within some characters, and the call that reads on.
+
+    `offset`: characters of the first line that were read before.
+    """
+    place = field_shown(show_place(reading.path, reading.lines))
     told = (layer_shown(reading.layer), title_shown(reading.title), date_shown(reading.date), place, *reading.marks)
     head = " | ".join(told)
-    parts, room = [shown(part) for part in reading.parts], MAX_ANSWER_CHARS - len(head) - 200
+    parts, room = [shown(part) for part in reading.parts], max_chars - len(head) - TAIL_CHARS
+    parts[:1] = [part[offset:] for part in parts[:1]]
     kept = _fitting(parts, room)
-    after = reading.lines.first + max(1, len(kept))
-    if len(kept) == len(parts):
-        rest = f"\n(lines {after}-{reading.last_line} follow)" if after <= reading.last_line else ""
-        return f"{head}\n{''.join(kept)}{rest}"
-    text = "".join(kept).rstrip("\r\n") if kept else parts[0][:room]
-    on = (
-        f'; read on with read_memory(name="{shown_line(reading.path)}", first={after})'
-        if after <= reading.last_line
-        else ""
-    )
-    return f"{head}\n{text}\n(cut for length{on})"
+    name = reading.path if reading.layer is not Layer.RAW else place.rpartition(":")[0]
+    tools = f"{plural(reading.left_out, 'turn')} of tools left out: with_tools. " if reading.left_out else ""
+    if kept:
+        text, after = "".join(kept), reading.number_of(len(kept))
+        end = f"of {reading.last_line}" if after <= reading.last_line else ""
+        on = f"Next: {call_reading(name, after)} {end}" if end else ""
+    else:  # one line alone is longer
+        text = parts[0][:room]
+        on = f"Next: {call_reading(name, reading.number_of(0), offset + len(text))}"
+    return "\n".join(filter(None, [head, text.rstrip("\r\n"), (tools + on).rstrip()]))
 
 
 def _fitting(parts: Sequence[str], room: int) -> list[str]:
@@ -41,6 +47,11 @@ def _fitting(parts: Sequence[str], room: int) -> list[str]:
             break
         kept.append(part)
     return kept
+
+
+def call_reading(name: str, line: int, offset: int = 0) -> str:
+    """The call by which a model reads from a line on."""
+    return f'read_memory("{shown_line(name)}:{line}"{f", offset={offset}" if offset else ""})'
 
 
 def session_text(text: str) -> str:
@@ -68,7 +79,7 @@ def topics_text(heads: Sequence[TopicHead]) -> str:
         kept = text[: MAX_ANSWER_CHARS - 200].rpartition("\n")[0]
         left = len(lines) - kept.count("\n") - 1
         return f"{kept}\n({left} more topics; find them with search_exact or search_memory)"
-    return f'{text}\nRead one with read_memory(name="{heads[0].name}").'
+    return f'{text}\nRead one: read_memory("{heads[0].name}").'
 
 
 def status_text(status: Status) -> str:

@@ -309,12 +309,15 @@ def _add_reading(api: FastAPI, memory: Memory, door: Door) -> None:
 
     @api.get("/api/read")
     def read(
-        name: Annotated[str, Query(max_length=1_000, description="a topic, or the path of a hit")],
-        first: Annotated[int, Query(ge=1, le=MAX_NUMBER)] = 1,
+        name: Annotated[
+            str, Query(max_length=1_000, description="a topic, the path of a hit, or its place: 5f0c2a9e:66-70")
+        ],
+        first: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
         last: Annotated[int | None, Query(ge=1, le=MAX_NUMBER)] = None,
+        with_tools: Annotated[bool, Query(description="of a session, turns of tools too")] = False,
     ) -> dict[str, Any]:
-        """Lines of a topic or session."""
-        return reading_json(door.read(name, first, last))
+        """Lines of a topic, or turns of a session."""
+        return reading_json(door.read(name, first, last, with_tools=with_tools))
 
     @api.get("/api/session")
     def session(

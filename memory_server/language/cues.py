@@ -51,6 +51,19 @@ ORDERS_ASSISTANT = folded(
 )  # people say this of their work too (`you must always run the tests`), so a reviewer is warned and no more
 
 
+NO = folded(
+    r"^\W*(?:(?:hm+|ok(?:ay)?|oh|ah|well|sorry|but|thanks|thank you)[\s,.!-]+)*(?:no|nope|nah|not (?:now|yet|really"
+    r"|that|like that|sure)|(?:please )?(?:don[’']?t|do not)|let[’']?s not|rather not"
+    r"|i(?:[’']d| would) (?:rather|prefer)"
+    r"|i (?:don[’']?t|do not) (?:want|like|think|need|agree)|stop|i disagree|nein|non)\b"
+)
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a turn of the person begins with an explicit no."""
+    return NO.match(text) is not None
+
+
 def is_agreement(text: str) -> bool:
     """Whether a whole turn of the person is an explicit yes. Silence is none, nor is a yes with a condition behind."""
     start = YES.match(text)

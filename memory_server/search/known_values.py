@@ -2,12 +2,15 @@
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from memory_server.document import TYPES, Filter
 from memory_server.escaping import shown_line
 from memory_server.search.question import LISTS
 
 MOST_NAMED = 8
+NEAR = 0.75  # likeness of two spellings from which on they may be of one name
+TAKEN = "There is no project %s; taken as %s."
 
 
 def unknown_values(values_of: Callable[[str], set[str]], wanted: Filter) -> Iterator[str]:
@@ -21,6 +24,23 @@ def unknown_values(values_of: Callable[[str], set[str]], wanted: Filter) -> Iter
             known = set(map(_plain, values_of(field))).union(TYPES if field == "type" else ())
             folded = {name.casefold() for name in known}
             yield from (_sentence(field, value, known) for value in values if _plain(value).casefold() not in folded)
+
+
+def with_nearest_projects(values_of: Callable[[str], set[str]], wanted: Filter) -> tuple[Filter, str]:
+    """A filter in which a project that no source has is the one that is near it, where only one is; and which it is."""
+    known = {name.casefold(): name for name in values_of("project") if name} if wanted.projects else {}
+    nearest = {value: _only_near(value, list(known)) for value in wanted.projects if value not in known}
+    taken = {value: near for value, near in nearest.items() if near}
+    projects = tuple(taken.get(value, value) for value in wanted.projects)
+    note = " ".join(TAKEN % (shown_line(value), shown_line(known[near])) for value, near in taken.items())
+    return replace(wanted, projects=projects), note
+
+
+def _only_near(value: str, known: Sequence[str]) -> str:
+    """The one name that holds a value, or that it holds, else the one that is spelt nearly so; empty for several."""
+    holding = [name for name in known if value in name or name in value]
+    near = holding or difflib.get_close_matches(value, known, n=2, cutoff=NEAR)
+    return near[0] if len(near) == 1 else ""
 
 
 def _plain(name: str) -> str:

@@ -24,7 +24,9 @@ import numpy as np
 from memory_server.document import Answer, Hit, Layer, SourcePath
 from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
-from memory_server.index.expression import is_identifier
+from memory_server.index.expression import Term, is_identifier
+from memory_server.language.times import named_times
+from memory_server.search.absent import Absent, find_absent
 from memory_server.search.certainty import with_certainty
 from memory_server.search.precedence import (
     ANSWERS,
@@ -50,6 +52,8 @@ MEANING_FLOOR = 1.2  # scaled cosine of the best passage below which nothing is 
 FEW_TOPICS = 3  # of which the first that is no index page answers
 FEW_PASSAGES = 30  # of a tiny memory, whose scale says little
 JOINED_HITS = 100  # of either search, before the turns are joined
+RARE = 5  # passages that hold a word which is shown for itself, where nothing else is
+FEW_HITS = 3  # of those
 CROSSED = 50  # passages that a cross-encoder reads, where one is on: more than are shown
 
 EMPTY = "This memory holds nothing that is indexed yet. Write a topic, then run `oneiros reindex`."
@@ -110,6 +114,10 @@ class Pipeline:
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
+        question, taken = self.retriever.with_nearest(question)
+        absent = self._absent(question)
+        if absent.is_elsewhere:
+            return Answer((), absent.note(is_unsure=False))
         typing = Typing(self._typed_lines, self.retriever, question)
         answer = self._of_layers(question, typing)
         above = answer.hits
@@ -118,10 +126,12 @@ class Pipeline:
         answer = self._with_turns(question, answer)
         answer = typing.with_lines(answer)
         answer = self._with_time(question, answer)
+        answer = self._with_rare(question, answer)
         answer = replace(answer, hits=typing.told(answer.hits[: question.limit]))
         is_unsure = self._is_unsure(question, answer)
         is_told = is_unsure and not is_tiny(self._stretches or self.retriever)  # where it would be told of everything
-        notes = [PERHAPS if is_told else "", answer.note, unapproved_note(answer.hits)]
+        told = absent.note(is_unsure=is_told) if answer.hits else ""
+        notes = [PERHAPS if is_told else "", taken, answer.note, told, unapproved_note(answer.hits)]
         hits = with_certainty(answer.hits, question.search, is_unsure=is_unsure)
         return replace(answer, hits=hits, note=" ".join(filter(None, notes)))
 
@@ -249,15 +259,25 @@ class Pipeline:
         """An answer whose sessions show what was said in them, where that answers the question."""
         if self._stretches is None or not reads_spoken(question):
             return answer
-        said = question.of_layers(Layer.RAW)
-        words, ranking = self.ranked(said, self._stretches)
-        if not self._may_answer(self._stretches, ranking):
+        found = self._said(question, self._stretches)
+        if not found.candidates:
             return answer
-        hits = spoken_hits(self._stretches, self._stretches.ranked(ranking), question)
-        terms = answer.terms or tuple(term.word for term in words.terms)
-        confidence = max(answer.confidence, ranking.confidence)
+        hits = spoken_hits(self._stretches, found.candidates, question)
+        terms, confidence = answer.terms or found.terms, max(answer.confidence, found.confidence)
         both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
+
+    def _said(self, question: Question, stretches: Retriever) -> Retrieved:
+        """The stretches of what was said that answer a question, best first; none where they do not."""
+        said = question.of_layers(Layer.RAW)
+        if question.search is Search.MEANING:
+            near = stretches.near(said, JOINED_HITS)
+            return Retrieved(near if near and near[0].parts["meaning"] >= MEANING_FLOOR else ())
+        words, ranking = self.ranked(said, stretches)
+        if not (question.asks_turns or self._may_answer(stretches, ranking)):
+            return Retrieved(())
+        terms = tuple(term.word for term in words.terms)
+        return Retrieved(stretches.ranked(ranking), terms, ranking.confidence)
 
     def _with_time(self, question: Question, answer: Answer) -> Answer:
         """The sessions of a time where nothing else is asked for, the newest first, behind a topic that answers."""
@@ -276,17 +296,44 @@ class Pipeline:
             return answer
         if question.search is Search.EXACT:
             return appended(answer, self._turns.exact(question, limit), limit, TURNS_TOO)
-        if question.search is Search.RECALL and asked:
-            return joined(answer, [self._turns.recall(question, JOINED_HITS), self._said(question)], limit)
-        least = 0.0 if asked else SURE_COVERED
-        return appended(answer, self._turns.recall(question, limit, least_covered=least), limit, TURNS_TOO)
-
-    def _said(self, question: Question) -> Sequence[Hit]:
-        """The stretches of what was said, best first, where their vectors are kept."""
+        if not asked:
+            turns = self._turns.recall(question, limit, least_covered=SURE_COVERED)
+            return appended(answer, turns, limit, TURNS_TOO)
+        turns = self._turns.recall(question, JOINED_HITS)
         if self._stretches is None:
-            return ()
-        _, ranking = self.ranked(question.of_layers(Layer.RAW), self._stretches)
-        return self._stretches.hits(self._stretches.ranked(ranking), question.excluded())
+            return joined(answer, turns, [], [], limit)
+        found = self._said(question, self._stretches)
+        stretches = self._stretches.hits(found.candidates, question.excluded())
+        shown = spoken_hits(self._stretches, found.candidates, question)
+        return joined(replace(answer, terms=answer.terms or found.terms), turns, stretches, shown, limit)
+
+    def _absent(self, question: Question) -> Absent:
+        """The words of the question that stand nowhere, where recall asks all layers."""
+        asks_all = question.search is Search.RECALL and not (question.types or question.filter.layers)
+        if not asks_all or any(named_times(question.text)):  # a month is written like a name
+            return Absent()
+        return find_absent([searched.terms(question.text) for searched in self._searched()])
+
+    def _searched(self) -> Sequence[Retriever | RawSearcher]:
+        return [searched for searched in (self.retriever, self._stretches, self._turns) if searched is not None]
+
+    def _with_rare(self, question: Question, answer: Answer) -> Answer:
+        """Where recall is silent, what holds the rarest word of the question, if that is rare enough to be meant."""
+        if answer.hits or question.search is not Search.RECALL or question.types or question.filter.layers:
+            return answer
+        held = [
+            term for one in self._searched() for term in one.terms(question.text) if term.holders and not term.is_stop
+        ]
+        rarest = min(held, key=lambda term: (not term.is_name, term.holders), default=None)
+        if rarest is None or rarest.holders > RARE:
+            return answer
+        asked = replace(question, text=rarest.word, expression=Term(rarest.word))
+        hits = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.excluded())
+        hits += self._turns.recall(asked, FEW_HITS) if self._turns else []
+        telling = grouped([hit for hit in hits if not is_mere_question(hit.passage)], 1)[:FEW_HITS]
+        if not telling:
+            return answer
+        return replace(answer, hits=tuple(telling), note="", terms=(rarest.word,), confidence=0.0)
 
     # -- what it rests on ---------------------------------------------------------------------------------------
 
@@ -301,6 +348,11 @@ class Pipeline:
         if reads_spoken(question) and self.retriever.of_time(question) == []:
             return NOTHING_THEN
         return f"{CUT} {NOTHING[question.search]}" if question.is_cut else NOTHING[question.search]
+
+
+def is_mere_question(passage: str) -> bool:
+    """Whether a turn is nothing but a question of the person."""
+    return passage.startswith("person: ") and "?" in passage
 
 
 def is_tiny(retriever: Retriever) -> bool:

@@ -14,7 +14,6 @@ from memory_server.search.question import Question, Search
 
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
-ANSWER_CHARS = 2_600  # of all passages of an answer from what was said
 INDEX_PAGE = "MEMORY.md"
 SHARE_OF_SESSION = 0.7  # of the best session's score, which a topic that answers does not fall below
 ANSWERS = 2.7  # score of a topic's passage from which on it answers; see benchmarks/RESULTS.md
@@ -103,7 +102,7 @@ def sessions_of(hits: Sequence[Hit]) -> list[Hit]:
 
 
 def with_topic(answer: Answer, topic: Hit, per_source: int, limit: int) -> Answer:
-    """An answer with a topic that answers in the first place, within the same budget where passages have one.
+    """An answer with a topic that answers in the first place.
 
     Its other passages follow where they stood, as many of one source as are asked for; further ones are named by lines.
     """
@@ -113,14 +112,4 @@ def with_topic(answer: Answer, topic: Hit, per_source: int, limit: int) -> Answe
     more = [lines for lines in dict.fromkeys(beside) if lines != topic.lines][:MAX_MORE_LINES]
     others = [hit for hit in answer.hits if hit.path != topic.path or hit in kept]
     first = replace(topic, more_lines=tuple(more))
-    hits = (first, *others)[:limit]
-    return replace(answer, hits=within_budget(hits) if any(hit.layer is Layer.RAW for hit in hits) else hits)
-
-
-def within_budget(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Hits with ANSWER_CHARS characters of passages in all: those beyond are places to read on, without a passage."""
-    kept, room = [], ANSWER_CHARS
-    for hit in hits:
-        kept.append(hit if len(hit.passage) <= room else replace(hit, passage=""))
-        room -= len(hit.passage)
-    return tuple(kept)
+    return replace(answer, hits=(first, *others)[:limit])

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason
+from memory_server.document import Answer, Hit, Layer, Reason, Standing, standing_shown
 from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
@@ -22,7 +22,7 @@ from memory_server.search.literal import Where, find_literal, holds
 from memory_server.search.precedence import grouped
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm
-from memory_server.search.ranking.terms import question_terms, rarity
+from memory_server.search.ranking.terms import IndexedTerm, question_terms, rarity
 from memory_server.search.retrieval import RankedPassage, hit_of, literal_candidate
 
 NEAR_WEIGHT = 1.0  # of the best stretch of turns beside the session as a whole
@@ -81,6 +81,11 @@ class RawSearcher:
                 read = [hit for hit in self._read(found_faded, words) if hit.parts["covered"] >= least_covered]
                 found = sorted([*found, *read], key=lambda hit: -hit.score)[:limit]
             return found
+
+    def terms(self, text: str) -> list[IndexedTerm]:
+        """The words of a text, each with the number of passages that hold it."""
+        with self._index.guard:
+            return question_terms(self._index.ledger.keywords, self._stemmer, text)
 
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
@@ -188,29 +193,40 @@ def candidate_of(match: RawMatch) -> RankedPassage:
     return RankedPassage(match.row, match.score / (match.score + TYPICAL_RAW), (Reason("turns", f"{match.score:.2f}"),))
 
 
-def joined(answer: Answer, found: Sequence[Sequence[Hit]], limit: int) -> Answer:
+def joined(answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown: Sequence[Hit], limit: int) -> Answer:
     """An answer of the layers above with what was found of the same sessions elsewhere, one hit a session.
 
-    All scores of a session add up; its statement stands for it where there is one, since it is the shorter way in.
-    A session that has none stands as the first hit that was found of it.
+    All scores of a session add up. It stands as what was said in it, `shown`, with the turn that its words lead to,
+    else as that turn or stretch, else as its statement. A topic that decides stays first.
     """
-    others: dict[tuple[str, object], Hit] = {}
-    scores: dict[tuple[str, object], float] = {}
-    for hits in found:
-        for key, hit in {session_key(hit): hit for hit in reversed(hits)}.items():
-            others.setdefault(key, hit)
-            scores[key] = scores.get(key, 0.0) + unbounded(hit.score)
+    best = [{session_key(hit): hit for hit in reversed(hits)} for hits in (shown, turns, stretches)]
+    of_session = {session_key(hit): hit for hit in reversed(answer.hits) if hit.layer in OF_SESSIONS}
     ranked: list[tuple[float, Hit]] = []
-    for hit in answer.hits:
-        key = session_key(hit)
-        is_joined = hit.layer in OF_SESSIONS and key in others
-        why = (*hit.why, *others[key].why) if is_joined else hit.why
-        ranked.append((unbounded(hit.score) + (scores[key] if is_joined else 0.0), replace(hit, why=why)))
-    known = sessions_in(answer)
-    ranked += [(scores[key], hit) for key, hit in others.items() if key not in known]
-    ranked.sort(key=lambda pair: (-pair[0], pair[1].layer.rank, pair[1].path))
+    for key in dict.fromkeys([*of_session, *best[1], *best[2]]):
+        scored = [found[key] for found in (of_session, best[1], best[2]) if key in found]
+        score = sum(unbounded(hit.score) for hit in scored)
+        hit = next(found[key] for found in (*best, of_session) if key in found)
+        turn = best[1].get(key)
+        if key in best[0] and turn and turn.lines not in (hit.lines, *hit.more_lines):
+            hit = with_more(hit, turn)
+        why = tuple(dict.fromkeys(reason for one in scored for reason in one.why))
+        ranked.append((score, replace(hit, why=why)))
+    ranked += [(unbounded(hit.score), hit) for hit in answer.hits if hit.layer not in OF_SESSIONS]
+    ranked.sort(key=lambda pair: (not is_deciding(pair[1]), -pair[0], pair[1].layer.rank, pair[1].path))
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)
+
+
+def is_deciding(hit: Hit) -> bool:
+    return hit.decides and hit.layer is Layer.TOPIC
+
+
+def with_more(hit: Hit, other: Hit) -> Hit:
+    """A hit that shows what another one of its source shows too, behind its lines in brackets and what became of it."""
+    dropped = standing_shown(other) if other.standing is Standing.DROPPED else ""
+    told = ", ".join(filter(None, [str(other.lines), dropped, other.amended and f"amended {other.amended}"]))
+    passage = f"{hit.passage}\n[{told}] {other.passage}"
+    return replace(hit, passage=passage, more_lines=(*hit.more_lines, other.lines))
 
 
 def appended(answer: Answer, more: Sequence[Hit], limit: int, note: str) -> Answer:

@@ -24,7 +24,7 @@ from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.times import named_times, time_alone
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.known_values import unknown_values
+from memory_server.search.known_values import unknown_values, with_nearest_projects
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
@@ -32,7 +32,7 @@ from memory_server.search.ranking.calibration import NOTE, Calibration, read_cal
 from memory_server.search.ranking.likeness import Likeness
 from memory_server.search.ranking.ranking import ARM_HITS, Ranker, Ranking
 from memory_server.search.ranking.scoring import OF_MODELS, RERANK_WEIGHTS, Scores, token_weights
-from memory_server.search.ranking.terms import question_terms
+from memory_server.search.ranking.terms import IndexedTerm, question_terms
 
 SparseScores = Callable[[Snapshot, str], Vectors]
 
@@ -181,7 +181,7 @@ class Retriever:
     def _compare(self, text: str) -> tuple[Likeness, WordScores, Scores]:
         """What a text says of every passage, by likeness and by words, and the weight of each of its tokens."""
         embedded, keywords = self._embed_query(text), self._indices.ledger.keywords
-        terms = question_terms(keywords, self._stemmer, text, self.snapshot.word_tables)
+        terms = self.terms(text)
         words = KeywordArm(keywords).find(self.snapshot, terms)
         return Likeness(self.snapshot, embedded), words, token_weights(embedded, terms, len(self.snapshot.passages))
 
@@ -235,6 +235,15 @@ class Retriever:
         numbers = [number for *_, number in sorted(dated, reverse=True) if allowed is None or number in allowed]
         rows = [int(passages.rows[passages.source_bounds[number][0]]) for number in numbers]
         return [RankedPassage(row, 1.0, (Reason("time", OF_TIME),)) for row in rows]
+
+    def terms(self, text: str) -> list[IndexedTerm]:
+        """The words of a text, each with the number of passages that hold it."""
+        return question_terms(self._indices.ledger.keywords, self._stemmer, text, self.snapshot.word_tables)
+
+    def with_nearest(self, question: Question) -> tuple[Question, str]:
+        """The question with the nearest name in the place of a project's that there is not, and a word of it."""
+        wanted, note = with_nearest_projects(self._indices.ledger.values_of, question.filter)
+        return replace(question, filter=wanted), note
 
     def may_answer(self, question: Question) -> bool:
         """Whether the question's filter lets any passage through."""
@@ -379,6 +388,7 @@ def hit_of(candidate: RankedPassage, chunk: StoredChunk, source: StoredSource, t
         outside=source.interval.outside(today) if today else "",
         standing=chunk.standing,
         settled_at=chunk.settled_at,
+        project=source.project,
     )
 
 

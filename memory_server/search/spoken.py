@@ -5,18 +5,22 @@ comes after it; what begins with the person's words is read at the last reply th
 says does not change the order: it was measured, and helps nowhere.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from textwrap import shorten
 
 from memory_server.document import Answer, Hit, Layer, LineRange, Standing
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.stretches import PERSON
+from memory_server.language.cues import is_refusal
+from memory_server.language.words import content_words
 from memory_server.layers.sessions import subject_of
-from memory_server.search.precedence import ANSWER_CHARS, fit, within_budget
+from memory_server.place import show_place
+from memory_server.search.amending import Said, find_amenders
+from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search
-from memory_server.search.raw_turns import session_key
+from memory_server.search.raw_turns import session_key, with_more
 from memory_server.search.retrieval import RankedPassage, Retriever, hit_of
 
 PASSAGE_CHARS = 850  # of a stretch with what followed it
@@ -24,16 +28,17 @@ QUESTION_CHARS = 150  # of what the person asked, as the line above what settled
 STATEMENT_CHARS = 400  # of what they told without asking, which may be the answer
 QUESTIONING_CHARS = 4_000  # of a reply, within which the question is looked for that it ends in
 MOST_OWN_CHARS = 4_000  # of the person's words without a reply, behind which it is looked for what was said next
-WHOLE = 3  # passages that an answer shows whole
+COMPARED = 10  # best stretches, of which one may amend another
+WHOLE = 3  # best passages, of which those of one session are one hit
 
 
 def reads_spoken(question: Question) -> bool:
-    """Whether the answer may stand in what was said: recall of sessions.
+    """Whether the answer may stand in what was said: by meaning, of all layers.
 
     Types have lines of their own; where turns are asked for, what tools returned is ranked with what was said.
     """
-    layers, asks_else = question.filter.layers, question.types or question.asks_turns
-    return question.search is Search.RECALL and not asks_else and (not layers or Layer.SESSION in layers)
+    asks_else = question.types or question.filter.layers or question.asks_turns
+    return question.search is not Search.EXACT and not asks_else
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class ShownStretch:
         """The text, cut at the end of a word."""
         texts = "\n".join(part.passage for part in self.parts)[self.left_out :].lstrip("\n")
         text = f"{self.line}\n{texts}" if self.line else texts
-        end = f"\n{self.answer}" if self.answer else ""
+        end = f"\n{self.answer}" if self.answer and self.answer not in text[:PASSAGE_CHARS] else ""
         room = PASSAGE_CHARS - len(end)
         if len(text) > room:
             cut = text[: room - 2]
@@ -65,25 +70,61 @@ class ShownStretch:
 def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], question: Question) -> list[Hit]:
     """Stretches, best first, as hits with what followed each; none shows what another one shows already.
 
-    What was dropped stands behind what took its place, which is read where the ranking did not bring it. What an answer
-    has no room for is not read: it will be a place without a passage.
+    What was dropped stands behind what took its place, which is read where the ranking did not bring it. A session has
+    as many hits as the question lets a source have, and of the WHOLE best passages those of one session are one hit.
     """
     shown: set[tuple[int, int]] = set()
     texts: set[str] = set()  # a session that was copied says the same again
     hits: list[Hit] = []
-    for candidate, chunk in retriever.read(candidates):
-        if len(hits) >= question.limit:
+    of_source: dict[int, int] = {}
+    passages = 0
+    for candidate, chunk, amended in _with_amending(retriever, candidates, question):
+        if passages >= WHOLE and len(hits) >= question.limit:
             break
-        if _place(chunk) in shown:
+        if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= question.per_source):
             continue
-        is_full = sum(len(hit.passage) for hit in hits) >= ANSWER_CHARS
-        for reading in [ShownStretch([chunk])] if is_full else _readings(retriever, chunk):
+        for reading in _readings(retriever, chunk):
             if _place(reading.parts[0]) not in shown and reading.passage not in texts:
-                hits.append(_hit(candidate, reading, retriever))
+                hit = replace(_hit(candidate, reading, retriever), amended=amended)
+                _add(hits, hit, question.per_source)
+                of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
+                passages += 1
             texts.add(reading.passage)
             shown |= {_place(part) for part in reading.parts}
         shown.add(_place(chunk))
     return hits[: question.limit]
+
+
+def _with_amending(
+    retriever: Retriever, candidates: Sequence[RankedPassage], question: Question
+) -> Iterator[tuple[RankedPassage, StoredChunk, str]]:
+    """What was found in its order, but what amends one of the best before it; with the day and place that amend it."""
+    best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
+    hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
+    said = [
+        Said(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage)
+        for hit, (_, chunk) in zip(hits, best, strict=True)
+    ]
+    alike = retriever.alikeness(hits)
+    asked = content_words(question.text)
+    amenders = find_amenders(said, asked, lambda one, other: alike(hits[one], hits[other]))
+    for place, (candidate, chunk) in enumerate(best):
+        if (later := amenders.get(place)) is None:
+            yield candidate, chunk, ""
+            continue
+        day = f"{said[later].date} at " if said[later].date else "at "
+        yield *best[later], ""
+        yield candidate, chunk, f"{day}{show_place(hits[later].path, best[later][1].lines)}"
+    yield from ((candidate, chunk, "") for candidate, chunk in retriever.read(candidates[COMPARED:]))
+
+
+def _add(hits: list[Hit], hit: Hit, per_source: int) -> None:
+    """Adds a hit; behind the last one of its session where that has as many as it may."""
+    same = [place for place, other in enumerate(hits) if other.path == hit.path]
+    if len(same) < per_source:
+        hits.append(hit)
+    else:
+        hits[same[-1]] = with_more(hits[same[-1]], hit)
 
 
 def _readings(retriever: Retriever, chunk: StoredChunk) -> list[ShownStretch]:
@@ -134,13 +175,14 @@ def _is_mere_question(chunk: StoredChunk) -> bool:
 
 
 def _answer(retriever: Retriever, parts: Sequence[StoredChunk]) -> str:
-    """The person's next words, cut, where the reply that some stretches are of ends in a question behind them."""
+    """The person's next words, cut, where they say no to the reply that some stretches are of, or it asks them."""
     last, shown = parts[0], len(parts)
     for place, part in enumerate(retriever.following(last, QUESTIONING_CHARS), start=1):
         if part.person_chars and part.lines.first > last.lines.last:
             asks = last.passage.rstrip(" \n*_`)").endswith("?") and last.lines.last == parts[0].lines.last
             words = part.passage[: part.person_chars]
-            return shorten(words, QUESTION_CHARS, placeholder=" …") if asks and place >= shown else ""
+            is_told = (asks and place >= shown) or is_refusal(words.removeprefix(PERSON))
+            return shorten(words, QUESTION_CHARS, placeholder=" …") if is_told else ""
         last = part
     return ""
 
@@ -166,7 +208,7 @@ def _place(chunk: StoredChunk) -> tuple[int, int]:
 def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Collection[str]) -> Answer:
     """An answer of the layers above in which what was said stands for the sessions that it was said in.
 
-    Topics go behind the passages that are shown whole. What replaced a session is said of what was said in it.
+    Topics go behind the best passages. What replaced a session is said of what was said in it.
     A note, or a session of which nothing is among the `archived` ones, stands by its own score among what was said.
     """
     replaced = {session_key(hit): hit.replaced_by for hit in answer.hits if hit.replaced_by}
@@ -178,5 +220,7 @@ def with_spoken(answer: Answer, spoken: Sequence[Hit], limit: int, archived: Col
     others = [hit for hit in rest if hit not in topics and hit not in own]
     for hit in own:
         marked.insert(next((place for place, one in enumerate(marked) if fit(one) < fit(hit)), len(marked)), hit)
-    hits = [*marked[:WHOLE], *topics, *marked[WHOLE:], *others][:limit]
-    return replace(answer, hits=within_budget(hits), note="" if hits else answer.note)
+    passages = list(accumulate(1 + len(hit.more_lines) for hit in marked))
+    whole = sum(count <= WHOLE for count in passages)
+    hits = [*marked[:whole], *topics, *marked[whole:], *others][:limit]
+    return replace(answer, hits=tuple(hits), note="" if hits else answer.note)

@@ -39,12 +39,12 @@ def bring_level(memory: Memory) -> None:
         talk(f"The indices are {how_level(files, behind.unfinished, memory.owner())}.")
 
 
-def lines_here(environment: Environment, name: str, first: int, last: int | None) -> dict[str, Any]:
+def lines_here(environment: Environment, name: str, *, with_tools: bool) -> dict[str, Any]:
     """Lines of a source."""
     root = environment.choice.root
     wanted = in_account(name) if stands_beside(environment.own_root, root, environment.person) else ""
     with open_memory(environment, environment.own_root if wanted else root) as memory:
-        found = reading_json(memory.read(wanted or name, first, last))
+        found = reading_json(memory.read(wanted or name, with_tools=with_tools))
     return {**found, "path": addressed(found["path"])} if wanted else found
 
 

@@ -1,6 +1,5 @@
 """Reading: `read` and `topics`. The daemon is asked first; where none answers, the memory is opened here."""
 
-import re
 import shlex
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -13,8 +12,6 @@ from memory_server.escaping import plural, shown, shown_line
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
 from oneiros.client import Client, DaemonLost
 
-PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
-MOST_LINES = 1 << 31  # a larger number is beyond the end of every source
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="a topic by its name or path")]
 KEYS = ("path", "layer", "first_line", "last_line", "of_lines", "marks", "text")
 
@@ -34,21 +31,22 @@ def add_commands(app: typer.Typer) -> None:
 
 def read(
     context: typer.Context,
-    place: Annotated[str, typer.Argument(help="a topic, a path, with lines if wanted: mail, mail:12, mail:12-30")],
+    place: Annotated[
+        str, typer.Argument(help="a topic, a path or a session, with lines if wanted: mail, mail:12-30, 5f0c2a9e:66")
+    ],
+    tools: Annotated[bool, typer.Option("--tools", help="of a session, turns of tools too")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print a topic or session, or lines of it."""
-    match = PLACE.fullmatch(place)
-    if match is None:
+    if not place.strip():
         raise UsageError("the name is empty", remedy="`oneiros topics` lists the names")
-    name, first, last = match["name"], *(min(int(match[end] or 1), MOST_LINES) for end in ("first", "last"))
-    wanted = {"name": name, "first": max(1, first)} | ({"last": max(1, last)} if match["last"] else {})
+    wanted = {"name": place} | ({"with_tools": "true"} if tools else {})
     try:
         found = Client.of(context.obj).ask("GET", f"/api/read?{urlencode(wanted, errors='surrogateescape')}")
     except DaemonLost:
         from oneiros.cli.opened import lines_here
 
-        found = lines_here(context.obj, name, max(1, first), last if match["last"] else None)
+        found = lines_here(context.obj, place, with_tools=tools)
     found.setdefault("marks", [])  # an older daemon tells none
     if as_json:
         data_json({key: found[key] for key in KEYS})

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from memory_server.document import TYPES, Answer, Hit
+from memory_server.document import TYPES, Answer, Hit, standing_shown
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import answer_json, explained, shortened, standing_shown
+from memory_server.faces.answer_text import answer_json, explained, shortened
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands
 from oneiros.cli.terminal.output import AsJson, NoColor, data, data_json, styler, talk
@@ -182,6 +182,7 @@ def _headline(number: int, hit: Hit, style: Callable[..., str]) -> str:
             f"  {standing_shown(hit)}" if hit.standing else "",
             "  unapproved" if hit.unapproved else "",
             f"  {hit.outside}" if hit.outside else "",
+            f"  amended {shown_line(hit.amended)}" if hit.amended else "",
             f"  replaced by {shown_line(hit.replaced_by)}" if hit.replaced_by else "",
             f"  (also {', '.join(map(str, hit.more_lines[:4]))})" if hit.more_lines else "",
         ]

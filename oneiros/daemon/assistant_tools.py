@@ -99,11 +99,11 @@ def note_tool(memory: Memory) -> Tool:
 
     def note_for_sessions(
         context: Context[Any, Any],
-        text: Annotated[str, Field(description="takes the place of your last one of this kind; empty takes it back")],
+        text: Annotated[str, Field(description="replaces your last of this kind; empty takes it back")],
         kind: Annotated[str, Field(description=", ".join(NOTE_KINDS))] = NOTE_KINDS[0],
-        session: Annotated[str, Field(description="your session's id, where your client does not tell it")] = "",
+        session: str = "",  # its id, where the client does not tell it
     ) -> str:
-        """Leaves a note of at most 4 kB for other sessions, which read it as read_memory("handoff")."""
+        """Leaves other sessions a note of at most 4 kB; they read_memory("handoff")."""
         own = (context.request_context.meta or {}).get(SESSION_KEY)
         memory.note_for_sessions(str(own or session), kind, text)
         return "Told. The person sees it in `oneiros status`." if text.strip() else "Taken back."

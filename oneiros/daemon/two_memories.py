@@ -96,12 +96,15 @@ class TwoMemories:
             return _alone(ours, shown_line(str(error)).rstrip("."))
         return together(question, ours, theirs, self.memory.root)
 
-    def read(self, name: str, first: int = 1, last: int | None = None) -> SourceText:
+    def read(
+        self, name: str, first: int | None = None, last: int | None = None, *, with_tools: bool = False
+    ) -> SourceText:
         """Lines of a source of either memory; an address leads into the account's. Raises as `Memory.read` does."""
         if not (wanted := self._addressed(name)):
-            return self.memory.read(name, first, last)
-        lines = {"first": first} | ({} if last is None else {"last": last})
-        return _reading_of_json(self._read_there("/api/read", {"name": wanted, **lines}))
+            return self.memory.read(name, first, last, with_tools=with_tools)
+        lines = {key: value for key, value in (("first", first), ("last", last)) if value is not None}
+        tools = {"with_tools": "true"} if with_tools else {}  # which an older daemon does not know
+        return _reading_of_json(self._read_there("/api/read", {"name": wanted, **lines, **tools}))
 
     def read_session(self, name: str, depth: str, first: int = 1) -> str:
         """A session of either memory, likewise."""

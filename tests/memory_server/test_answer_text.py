@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath, Standing
-from memory_server.faces.answer_text import MIN_PASSAGE_CHARS, answer_json, answer_of_json, answer_text, shortened
+from memory_server.faces.answer_text import (
+    MAX_TITLE_CHARS,
+    MIN_PASSAGE_CHARS,
+    answer_json,
+    answer_of_json,
+    answer_text,
+    shortened,
+)
 from memory_server.faces.memory_text import reading_text, topics_text
 from memory_server.layers.topics import TopicHead
 from memory_server.reading import SourceText
@@ -20,10 +27,7 @@ def hit(passage: str, title: str = "Title", path: str = "topics/a.md") -> Hit:
 
 def test_a_hit_is_a_head_its_passage_and_how_to_read_on() -> None:
     assert answer_text(Answer((hit("One.\n\nTwo."),)), 2_000) == (
-        "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | perhaps\n"
-        "   | One.\n"
-        "   | Two.\n"
-        'Read on: read_memory(name="topics/a.md", first=1, last=24).'
+        "1. topic (rank 1) | Title | undated | topics/a.md:3-4 | perhaps\n | One.\n | Two."
     )
 
 
@@ -74,10 +78,10 @@ def test_an_answer_without_hits_is_its_note() -> None:
 def test_an_answer_keeps_its_budget_and_every_line_its_place(hits: list[Hit], budget: int) -> None:
     text = answer_text(Answer(tuple(hits)), budget)
 
-    assert len(text) <= budget * 4 + 2 * MIN_PASSAGE_CHARS + 400
+    assert len(text) <= max(budget * 4, MAX_TITLE_CHARS + MIN_PASSAGE_CHARS + 100)
     assert len(text) < 10_000
     for line in text.split("\n"):
-        assert line.startswith(("   | ", "Read on: ", "(")) or line.split(".")[0].isdigit()
+        assert line.startswith(" | ") or line.split(".")[0].isdigit()
 
 
 @pytest.mark.parametrize(
@@ -105,28 +109,31 @@ def test_a_reading_that_is_cut_goes_on_where_it_ended_whatever_ends_a_line(end: 
     shown = reading_text(reading_of([f"{'word ' * 100}{end}"] * 50, first=11))
 
     assert shown.count("word ") == 100 * 19
-    assert shown.endswith('(cut for length; read on with read_memory(name="topics/a.md", first=30))')
+    assert shown.endswith('Next: read_memory("topics/a.md:30") of 60')
 
 
 def test_a_reading_of_turns_goes_on_with_the_next_turn_however_many_lines_they_have() -> None:
     shown = reading_text(reading_of(["[1] person: Go.\n" + "on\n" * 1_000, "[2] tool: " + "output\n" * 1_000]))
 
-    assert shown.endswith('on\n(cut for length; read on with read_memory(name="topics/a.md", first=2))')
+    assert shown.endswith('on\nNext: read_memory("topics/a.md:2") of 2')
 
 
-@pytest.mark.parametrize(
-    ("more", "end"),
-    [(0, "x\n(cut for length)"), (5, 'x\n(cut for length; read on with read_memory(name="topics/a.md", first=8))')],
-)
-def test_a_line_that_is_too_long_alone_is_cut_and_the_next_one_named(more: int, end: str) -> None:
-    shown = reading_text(reading_of(["x" * 30_000], first=7, more=more))
+def test_a_line_that_is_too_long_alone_is_read_on_by_an_offset() -> None:
+    text = "".join(f"{number} " for number in range(6_000))
+    read, shown = "", reading_text(reading_of([text], first=7))
 
-    assert len(shown) < 10_000
-    assert shown.endswith(end)
+    while " offset=" in shown:
+        *_, body, call = shown.split("\n")
+        read += body
+        shown = reading_text(reading_of([text], first=7), offset=int(call.rpartition("offset=")[2].rstrip(")")))
+        assert call.startswith('Next: read_memory("topics/a.md:7", ')
+        assert len(shown) < 10_000
+
+    assert f"{read}{shown.partition(chr(10))[2]}".split() == text.split()
 
 
 def test_a_reading_says_which_lines_follow() -> None:
-    assert reading_text(reading_of(["a\n", "b\n"], first=3, more=2)).endswith("\na\nb\n\n(lines 5-6 follow)")
+    assert reading_text(reading_of(["a\n", "b\n"], first=3, more=2)).endswith('\na\nb\nNext: read_memory("topics/a.md:5") of 6')
 
 
 def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
@@ -134,4 +141,4 @@ def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:
 
     last = int(shown.splitlines()[-2].split()[1])
     assert len(shown) < 10_000
-    assert shown.endswith(f'(cut for length; read on with read_memory(name="topics/a.md", first={last + 1}))')
+    assert shown.endswith(f'Next: read_memory("topics/a.md:{last + 1}") of 1000')

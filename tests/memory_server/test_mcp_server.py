@@ -19,10 +19,10 @@ from tests.memories import new_root, open_memory, write_session, write_topic
 Result = TypeVar("Result")
 ERAS = ("legacy", "2026-07-28")
 TOOLS = {
-    "search_memory": ["query", "limit", "per_source", "include_raw"],
-    "search_exact": ["query", "limit", "per_source", "include_raw"],
-    "recall": ["query", "limit", "per_source", "include_raw", "type", "project"],
-    "read_memory": ["name", "first", "last", "depth"],
+    "recall": ["query", "limit", "type", "project"],
+    "search_exact": ["query", "limit"],
+    "search_memory": ["query", "limit"],
+    "read_memory": ["name", "with_tools", "offset"],
     "memory_status": [],
 }
 
@@ -100,8 +100,7 @@ def test_a_search_answers_with_numbered_text(garden: Memory, era: str, tool: str
     lines = text_of(result).splitlines()
     assert not result.is_error
     assert lines[0].startswith("1. topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:11-13 | ")
-    assert lines[1].startswith("   | ")
-    assert 'Read on: read_memory(name="topics/mail.md", first=6, last=33).' in lines[-1]
+    assert lines[1].startswith(" | ")
 
 
 def test_the_same_question_twice_gives_the_same_bytes(garden: Memory, era: str) -> None:
@@ -125,15 +124,16 @@ def test_a_search_that_finds_nothing_is_no_error_and_says_what_to_do(garden: Mem
     )
 
 
-def test_a_recall_costs_at_most_2000_tokens_and_any_answer_at_most_10000_characters(
+def test_six_hits_cost_at_most_2000_characters_and_any_answer_at_most_10000(
     tmp_path: Path, make_engine: MakeEngine
 ) -> None:
     with open_memory(large_root(tmp_path), make_engine) as memory:
         memory.reindex()
 
-        for arguments in ({"limit": 10}, {"limit": 100}, {"limit": 100, "per_source": 50}):
-            for tool in ("recall", "search_memory", "search_exact"):
-                assert len(text_of(call(memory, tool, query="relay", **arguments))) <= 8_000
+        for tool in ("recall", "search_memory", "search_exact"):
+            assert len(text_of(call(memory, tool, query="relay"))) <= 2_000
+            for arguments in ({"limit": 100}, {"limit": 100, "per_source": 50}):
+                assert 2_000 < len(text_of(call(memory, tool, query="relay", **arguments))) < 10_000
         readings: tuple[dict[str, Any], ...] = ({"name": "long"}, {"name": "long", "first": 3}, {"name": ""})
         for reading in readings:
             assert len(text_of(call(memory, "read_memory", **reading))) < 10_000
@@ -254,7 +254,7 @@ def test_reading_without_a_name_lists_the_topics(garden: Memory, era: str) -> No
     text = text_of(call(garden, "read_memory", era))
 
     assert "mail | The mail relay | 2026-02-10 | The relay listens on port 2525" in text
-    assert text.endswith('Read one with read_memory(name="backups").')
+    assert text.endswith('Read one: read_memory("backups")')
 
 
 def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
@@ -262,7 +262,7 @@ def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
 
     assert text == (
         "topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:13\n"
-        "The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS.\n"
+        "The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS.\nNext: read_memory(\"topics/mail.md:14\") of 28"
     )
 
 

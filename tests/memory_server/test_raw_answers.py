@@ -66,7 +66,7 @@ def test_turns_answer_when_they_are_asked_for(memory: Memory) -> None:
 def test_turns_answer_where_nothing_else_holds_the_words(memory: Memory) -> None:
     text = ask(memory, "search_exact", query='"has been updated"')
 
-    assert "raw (rank 3)" in text and f"sessions/archive/{SESSION}:5" in text
+    assert "raw (rank 3)" in text and f"| {SESSION[:8]}:5 |" in text
 
 
 def test_a_raw_hit_can_be_read_on(memory: Memory) -> None:
@@ -81,11 +81,9 @@ def test_a_session_found_by_statement_and_turns_is_one_hit(memory: Memory) -> No
     assert len(hits) == 1 and {reason.arm for reason in hits[0].why} >= {"turns", "semantic"}
 
 
-@pytest.mark.parametrize(("depth", "next_depth"), [("line", "digest"), ("digest", "file"), ("file", "raw")])
-def test_each_depth_names_the_next_as_a_model_would_call_it(memory: Memory, depth: str, next_depth: str) -> None:
-    text = ask(memory, "read_memory", name=SESSION[:8], depth=depth)
-
-    assert f'read_memory(name="{SESSION}", depth="{next_depth}")' in text
+@pytest.mark.parametrize(("depth", "place"), [("line", SESSION), ("digest", SESSION), ("file", f"{SESSION}:1")])
+def test_each_depth_names_the_next_as_a_model_would_call_it(memory: Memory, depth: str, place: str) -> None:
+    assert f'read_memory("{place}")' in memory.read_session(SESSION[:8], depth)
 
 
 def test_a_depth_takes_the_path_of_a_hit_and_a_first_turn(memory: Memory) -> None:

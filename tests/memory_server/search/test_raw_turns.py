@@ -63,15 +63,15 @@ def test_a_session_that_both_layers_find_is_one_hit_and_rises() -> None:
     other = hit("sessions/compressed/2026/2026-03-01-b-day-3333cccc.md", Layer.SESSION, 0.52)
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((other, statement)), [[turns]], 10)
+    found = joined(Answer((other, statement)), [turns], [], [], 10)
 
-    assert [one.path for one in found.hits] == [statement.path, other.path]
+    assert [one.path for one in found.hits] == [turns.path, other.path]
 
 
 def test_a_session_that_only_its_turns_speak_of_is_a_raw_hit() -> None:
     turns = hit(f"sessions/archive/{SESSION}", Layer.RAW, 0.6)
 
-    found = joined(Answer((), "nothing"), [[turns]], 10)
+    found = joined(Answer((), "nothing"), [turns], [], [], 10)
 
     assert ([one.layer for one in found.hits], found.note) == ([Layer.RAW], "")
 
@@ -98,7 +98,7 @@ def test_the_scores_of_a_session_add_up_over_all_that_found_it() -> None:
     weaker, stronger = (hit(f"sessions/archive/{name}", Layer.RAW, 0.5) for name in (SESSION, OTHER))
     said = hit(stronger.path, Layer.RAW, 0.2)
 
-    found = joined(Answer(()), [[weaker, stronger], [said]], 10)
+    found = joined(Answer(()), [weaker, stronger], [said], [], 10)
 
     assert [one.path for one in found.hits] == [stronger.path, weaker.path]
     assert found.hits[0].score > found.hits[1].score

@@ -136,7 +136,7 @@ def test_an_unknown_verb_does_not_silence_a_name_that_stands_in_the_memory(
     answer = recall(garden, question)
 
     assert names(answer)[0] == stem
-    assert answer.note == PERHAPS
+    assert answer.note.startswith(PERHAPS)
 
 
 @pytest.mark.parametrize(("name", "word"), [("Quintara", "quintara"), ("zx81", "zaxon"), ("quinTara", "quintara")])
@@ -351,7 +351,7 @@ def test_a_namespace_holds_what_lies_below_it(memory: Memory, query: str, stems:
 @pytest.mark.parametrize(
     ("query", "note"),
     [
-        ("relay project:pst", "There is no project pst; there are post, Übersee."),
+        ("relay project:invoices", "There is no project invoices; there are post, Übersee."),
         ("relay tag:nosuch", "There is no tag nosuch; there are "),
         ("relay topic:maill project:post", "There is no topic maill; there are mail, "),
         ("relay topic:topics/mail.md project:übersee", "No source passes these filters together. Loosen them."),

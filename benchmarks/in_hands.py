@@ -1,0 +1,392 @@
+"""The memory in a model's hands: what its first call shows, beside what a model reads with grep.
+
+    python -m benchmarks.in_hands measure --json FILE     every question unchanged, plain baselines, and the recordings
+    python -m benchmarks.in_hands list                    what a model reads of the server before it asks anything
+    python -m benchmarks.in_hands call --question ID --log FILE '{"tool": "recall", "arguments": {"query": "..."}}'
+    python -m benchmarks.in_hands grep --question ID --log FILE 'grep -rn word . | head'
+    python -m benchmarks.in_hands answer --question ID --arm tools --log FILE 'WORDS'
+    python -m benchmarks.in_hands said FILE...            the messages of transcripts, for the other arm
+
+The questions are those of `eval/answers.jsonl` in both folders of shared data, and twenty that nothing there answers.
+A text holds the answer where it holds, in lower case with white space collapsed, a member of every group of `must`. The
+stand-in for a model asks recall the question as it is; `call` and `grep` let somebody play a conversation through the
+real server or over the transcripts, and log question, call, characters and whether the text holds the answer. What is
+recorded in `benchmarks/in_hands` is asked again of the program as it is.
+
+The memories are those of `benchmarks.answers`, which makes them. Baselines are cut to the same characters: FTS5 over
+turns, and FTS5 joined with the packaged model's vectors by reciprocal ranks over the same stretches.
+"""
+
+import argparse
+import asyncio
+import datetime as dt
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+from mcp import Client
+from mcp.types import TextContent
+
+from benchmarks.answers import TURN_CHARS, content_key, plain
+from benchmarks.layouts import read_lines
+from benchmarks.machine import machine_text
+from benchmarks.metrics import confidence, percentile
+from benchmarks.systems import catalogue, model_text, words_query
+from crawler.archive.store import Archive
+from crawler.archived import ArchivedSessions
+from memory_server.faces.mcp_server import INSTRUCTIONS, create_server
+from memory_server.memory import Memory
+from memory_server.root.paths import MemoryRoot
+from memory_server.settings import PersonSettings
+
+FOLDERS = {
+    "data": ("transcripts/cipher-box", "transcripts/entire-cli", "transcripts/claude-code-log")
+    + ("dream_real/entireio-skills",),
+    "data2": ("transcripts", "dream_real"),
+}
+ABSENT = Path(__file__).parent / "in_hands_absent.jsonl"
+RECORDINGS = Path(__file__).parent / "in_hands"
+FIRST_CHARS = 2_000
+GREP_CHARS = 10_000  # of one answer of the shell, as a client cuts it
+SHELL_SECONDS = 60
+RRF = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and what its answer must hold; nothing where there is none."""
+
+    id: str
+    of: str  # the set whose sessions are asked
+    project: str
+    text: str
+    must: tuple[tuple[str, ...], ...]
+    trap: str = ""
+
+    def is_answered_by(self, text: str) -> bool:
+        held = plain(text)
+        return bool(self.must) and all(any(word in held for word in group) for group in self.must)
+
+
+def read_questions(shared: Path) -> list[Asked]:
+    """All questions: with an answer, by set, then those without."""
+    found = []
+    for name, folder in (("data", shared / "data"), ("data2", shared / "data2")):
+        for row in read_lines(folder / "eval" / "answers.jsonl"):
+            must = tuple(tuple(map(plain, group)) for group in row["must"])
+            found.append(Asked(row["id"], name, row["corpus"], row["question"], must, plain(row.get("trap") or "")))
+    return found + [Asked(row["id"], row["set"], "", row["question"], ()) for row in read_lines(ABSENT)]
+
+
+def home_of(name: str, shared: Path, cache: Path) -> Path:
+    """Where `benchmarks.answers` keeps the memory of a set."""
+    home = cache / f"{content_key([(shared / name / folder).resolve() for folder in FOLDERS[name]])}-1-rules"
+    if not (home / "complete").exists():
+        raise SystemExit(f"there is no memory of {name} in {cache}: run benchmarks.answers over {FOLDERS[name]} first")
+    return home
+
+
+@contextmanager
+def opened(home: Path) -> Iterator[Memory]:
+    """A kept memory, beside whoever owns it."""
+    root = MemoryRoot(home / "memory", home / "state")
+    store = ArchivedSessions(root.path / "sessions" / "archive", root.sessions)
+    person, now = PersonSettings(embedding_share=1.0, query_log=False), dt.datetime.now(dt.UTC)
+    with Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as memory:
+        yield memory
+
+
+async def ask_server(client: Client, tool: str, arguments: Mapping[str, Any]) -> str:
+    """What the server answers to a call, errors too."""
+    result = await client.call_tool(tool, dict(arguments))
+    return "\n".join(block.text for block in result.content if isinstance(block, TextContent))
+
+
+def call_once(memory: Memory, tool: str, arguments: Mapping[str, Any]) -> str:
+    """One call of the real server."""
+
+    async def run() -> str:
+        async with Client(create_server(memory, "benchmark")) as client:
+            return await ask_server(client, tool, arguments)
+
+    return asyncio.run(run())
+
+
+# -- playing --------------------------------------------------------------------------------------------------------
+
+
+def logged(log: Path, one: Asked, row: Mapping[str, Any], text: str) -> None:
+    """Adds a line to a recording. The text itself is not kept: the program is asked again."""
+    with log.open("a", encoding="utf-8") as file:
+        told = {"question": one.id, **row, "characters": len(text), "held": one.is_answered_by(text)}
+        file.write(json.dumps(told, ensure_ascii=False) + "\n")
+
+
+def run_shell(command: str, folder: Path) -> str:
+    """What a command prints in the folder of the transcripts, cut as a client cuts it."""
+    done = subprocess.run(
+        ["/bin/bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=SHELL_SECONDS, check=False
+    )
+    return (done.stdout + done.stderr)[:GREP_CHARS]
+
+
+def messages_in(file: Path) -> Iterator[str]:
+    """The text of every message of a transcript, behind its line and role."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            message = json.loads(line).get("message") or {}
+        except (ValueError, AttributeError):
+            continue
+        content = message.get("content") if isinstance(message, dict) else None
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        for part in parts:
+            if isinstance(part, dict) and part.get("type") == "text":
+                yield f"{file.name[:8]}:{number} {message.get('role')}: {' '.join(part['text'].split())}"
+
+
+def list_tools() -> str:
+    """What a model reads of the server: instructions, and each tool with its schema."""
+    from tempfile import TemporaryDirectory
+
+    async def run(memory: Memory) -> list[str]:
+        async with Client(create_server(memory, "benchmark")) as client:
+            tools = (await client.list_tools()).tools
+        return [f"{tool.name}: {tool.description}\n  {json.dumps(tool.input_schema)}" for tool in tools]
+
+    with TemporaryDirectory() as folder:
+        root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
+        root.derived.mkdir(parents=True)
+        root.index_page.write_text("# Memory\n", encoding="utf-8")
+        now = dt.datetime.now(dt.UTC)
+        with Memory(root, person=PersonSettings(), catalogue=catalogue(), now=lambda: now) as memory:
+            return "\n".join([INSTRUCTIONS, *asyncio.run(run(memory))])
+
+
+# -- measuring ------------------------------------------------------------------------------------------------------
+
+
+def fts5_texts(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+    """The best turns by FTS5 (unicode61, bm25, OR of the words), each cut, up to FIRST_CHARS characters."""
+    archive = Archive(memory.root.path / "sessions" / "archive")
+    texts = [
+        turn.text[:TURN_CHARS] for name in archive.session_ids() for turn in archive.turns(name) if turn.text.strip()
+    ]
+    with word_index(texts) as find:
+        return ["\n".join(texts[place] for place in find(one.text, 10))[:FIRST_CHARS] for one in asked]
+
+
+def rrf_texts(memory: Memory, asked: Sequence[Asked]) -> list[str]:
+    """The best stretches by FTS5 and by cosine, joined by reciprocal ranks, up to FIRST_CHARS characters."""
+    assert memory.stretches is not None
+    snapshot, ledger = memory.stretches.snapshot(), memory.stretches.ledger
+    rows = [int(row) for row in snapshot.passages.rows]
+    chunks = ledger.chunks(rows)
+    texts, vectors = [chunks[row].passage for row in rows], snapshot.vectors_at(np.arange(len(rows)))
+    found = []
+    with word_index(texts) as find:
+        for one in asked:
+            near = np.argsort(-(vectors @ memory.embed_query(one.text).vector))[:100]
+            scores: dict[int, float] = {}
+            for ranking in (find(one.text, 100), map(int, near)):
+                for rank, place in enumerate(ranking, start=1):
+                    scores[place] = scores.get(place, 0.0) + 1 / (RRF + rank)
+            best = sorted(scores, key=lambda place: -scores[place])[:10]
+            found.append("\n".join(texts[place] for place in best)[:FIRST_CHARS])
+    return found
+
+
+@contextmanager
+def word_index(texts: Sequence[str]) -> Iterator[Any]:
+    """What finds the places of some texts by the words of a question."""
+    with sqlite3.connect(":memory:") as connection:
+        connection.execute("create virtual table item using fts5(x, tokenize='unicode61')")
+        connection.executemany("insert into item(rowid, x) values(?, ?)", list(enumerate(texts)))
+
+        def find(text: str, limit: int) -> list[int]:
+            select = "select rowid from item where item match ? order by rank limit ?"
+            words = words_query(text)
+            return [row for (row,) in connection.execute(select, (words, limit))] if words else []
+
+        yield find
+
+
+def recall_texts(memory: Memory, asked: Sequence[Asked], **arguments: Any) -> list[str]:
+    """What the server answers to each question, unchanged."""
+
+    async def run() -> list[str]:
+        async with Client(create_server(memory, "benchmark")) as client:
+            return [await ask_server(client, "recall", {"query": one.text, **arguments}) for one in asked]
+
+    return asyncio.run(run())
+
+
+def figures_of(asked: Sequence[Asked], texts: Sequence[str]) -> dict[str, Any]:
+    """How many first texts hold the answer, how long they are, and how often a trap stands before the answer."""
+    pairs = [(one, text) for one, text in zip(asked, texts, strict=True) if one.must]
+    held = [float(one.is_answered_by(text)) for one, text in pairs]
+    lengths = [len(text) for _, text in pairs]
+    absent = [text for one, text in zip(asked, texts, strict=True) if not one.must]
+    return {
+        "n": len(held),
+        "held": fmean(held),
+        "interval": confidence(held),
+        "characters": median(lengths),
+        "most_characters": max(lengths),
+        "absent": len(absent),
+        "absent_said": fmean(text.startswith(("Nowhere", "Nothing")) for text in absent) if absent else 0.0,
+        "absent_characters": median(map(len, absent)) if absent else 0,
+        "trap_first": sum(is_trapped(one, text) for one, text in pairs),
+        "traps": sum(bool(one.trap) for one, _ in pairs),
+    }
+
+
+def is_trapped(one: Asked, text: str) -> bool:
+    """Whether an older or wrong state is shown, and the answer nowhere before it."""
+    held = plain(text)
+    place = held.find(one.trap) if one.trap else -1
+    return place >= 0 and not one.is_answered_by(held[:place])
+
+
+def replayed(memory: Memory, asked: Mapping[str, Asked], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The recorded calls of a set's memory, asked again; the other arm's as they were."""
+    found = []
+    for row in rows:
+        if "call" not in row or row["question"] not in asked:
+            continue
+        text = call_once(memory, row["call"]["tool"], row["call"]["arguments"]) if row["arm"] == "tools" else None
+        again = {} if text is None else {"characters": len(text), "held": asked[row["question"]].is_answered_by(text)}
+        found.append({**row, **again})
+    return found
+
+
+def conversations(rows: Sequence[Mapping[str, Any]], asked: Mapping[str, Asked]) -> dict[str, Any]:
+    """Of each arm: answers in the first call, calls and characters until the answer was held, or until the end."""
+    table: dict[str, Any] = {}
+    for arm in sorted({str(row["arm"]) for row in rows}):
+        talks: dict[str, list[Mapping[str, Any]]] = {}
+        for row in rows:
+            if row["arm"] == arm:
+                talks.setdefault(row["question"], []).append(row)
+        answerable = {name: calls for name, calls in talks.items() if asked[name].must}
+        until = {name: _until_held(calls) for name, calls in answerable.items()}
+        absent = [calls for name, calls in talks.items() if not asked[name].must]
+        table[arm] = {
+            "n": len(answerable),
+            "first_call": fmean(float(calls[0]["held"]) for calls in answerable.values()) if answerable else 0.0,
+            "ever": fmean(float(any(row["held"] for row in calls)) for calls in answerable.values())
+            if answerable
+            else 0.0,
+            "calls": [percentile([len(calls) for calls in until.values()], share) for share in (0.5, 0.9)],
+            "characters": [percentile([_chars(calls) for calls in until.values()], share) for share in (0.5, 0.9)],
+            "absent_calls": [percentile([len(calls) for calls in absent], share) for share in (0.5, 0.9)],
+            "absent_characters": [percentile([_chars(calls) for calls in absent], share) for share in (0.5, 0.9)],
+        }
+    return table
+
+
+def _until_held(calls: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    first = next((number for number, row in enumerate(calls, start=1) if row["held"]), len(calls))
+    return calls[:first]
+
+
+def _chars(calls: Sequence[Mapping[str, Any]]) -> int:
+    return sum(int(row["characters"]) for row in calls)
+
+
+def measure(shared: Path, cache: Path) -> dict[str, Any]:
+    """All figures of one run."""
+    asked = read_questions(shared)
+    rows = [row for file in sorted(RECORDINGS.glob("*.jsonl")) for row in read_lines(file)]
+    texts: dict[str, dict[str, str]] = {"recall": {}, "recall, include_raw": {}, "fts5": {}, "rrf": {}}
+    played: list[dict[str, Any]] = []
+    for name in FOLDERS:
+        own = [one for one in asked if one.of == name]
+        with opened(home_of(name, shared, cache)) as memory:
+            found = [recall_texts(memory, own), recall_texts(memory, own, include_raw=True)]
+            found += [fts5_texts(memory, own), rrf_texts(memory, own)]
+            played += replayed(memory, {one.id: one for one in own}, rows)
+        for kept, run in zip(texts.values(), found, strict=True):
+            kept.update(zip((one.id for one in own), run, strict=True))
+    parts = {"all": asked} | {
+        project: [one for one in asked if one.project == project]
+        for project in dict.fromkeys(one.project for one in asked)
+    }
+    table = {
+        label: {system: figures_of(part, [run[one.id] for one in part]) for system, run in texts.items()}
+        for label, part in parts.items()
+        if any(one.must for one in part)
+    }
+    by_id = {one.id: one for one in asked}
+    found_talks = conversations(played, by_id) if played else {}
+    return {"machine": machine_text(), "model": model_text(), "parts": table, "recordings": found_talks, "texts": texts}
+
+
+def main() -> None:
+    """Reads the command line and does one of the things above."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("measure", "list", "call", "grep", "answer", "said"))
+    parser.add_argument("words", nargs="*", help="a call as JSON, a command, an answer, or files")
+    parser.add_argument("--question", help="the id of the question")
+    parser.add_argument("--arm", choices=("tools", "grep"), default="tools")
+    parser.add_argument("--log", type=Path, help="the recording that is added to")
+    parser.add_argument("--json", type=Path, help="figures to FILE")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder of both sets of shared data")
+    parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="that of benchmarks.answers")
+    options = parser.parse_args()
+    if options.what == "said":
+        for file in options.words:
+            print("\n".join(messages_in(Path(file))))
+    elif options.what == "list":
+        print(list_tools())
+    elif options.what == "measure":
+        found = measure(options.shared.resolve(), options.cache.resolve())
+        print_tables(found)
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    else:
+        play(options, " ".join(options.words))
+
+
+def play(options: argparse.Namespace, words: str) -> None:
+    """One step of a conversation: a call, a command or the answer."""
+    one = next(one for one in read_questions(options.shared) if one.id == options.question)
+    if options.what == "answer":
+        logged(options.log, one, {"arm": options.arm, "answer": words}, words)
+        return
+    home = home_of(one.of, options.shared.resolve(), options.cache.resolve())
+    if options.what == "grep":
+        text, row = run_shell(words, home / "live"), {"arm": "grep", "call": words}
+    else:
+        call = json.loads(words)
+        with opened(home) as memory:
+            text = call_once(memory, call["tool"], call.get("arguments", {}))
+        row = {"arm": "tools", "call": {"tool": call["tool"], "arguments": call.get("arguments", {})}}
+    logged(options.log, one, row, text)
+    print(text)
+
+
+def print_tables(found: Mapping[str, Any]) -> None:
+    """A line for each system and part, then one for each arm of the recordings."""
+    print(f"{found['machine']}\nmodel: {found['model']}")
+    for label, systems in found["parts"].items():
+        for system, row in systems.items():
+            low, high = row["interval"]
+            print(
+                f"{label.rpartition('/')[2]:<20}{system:<22}{row['n']:>4}  held {row['held']:.3f} ({low:.2f} to {high:.2f})"
+                f"  characters {row['characters']:.0f} / {row['most_characters']}  trap first {row['trap_first']} of"
+                f" {row['traps']}  absent said {row['absent_said']:.2f} of {row['absent']}, {row['absent_characters']:.0f}"
+            )
+    for arm, row in found["recordings"].items():
+        print(f"recorded, {arm}: {row}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""Which of some passages takes back, in so many words, what an older one says: the later of two is to be read first.
+
+A sentence amends an older passage of its project where it holds a form of words that does so and speaks of the same:
+the two passages are near in meaning, and SHARED content words of the sentence stand in the older one, one of them a
+word of the question. Forms that merely compare (`instead of`, `but`) are none: they would put every second reply
+before what it replies to.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from memory_server.language.cues import folded
+from memory_server.language.sentences import sentences_in
+from memory_server.language.words import content_words
+
+SHARED = 3
+AMENDS = folded(
+    r"\b(?:supersed(?:e[sd]?|ing)|amend(?:s|ed|ing|ment)?|withdr(?:aws?|ew|awn|awing)|overrul\w+|retract\w*"
+    r"|disprov\w+|no longer|not [^.\n]{2,60} any ?more|chang(?:e|ed|ing) (?:my|our|your) minds?"
+    r"|(?:turn(?:s|ed) out|proved|was|were) (?:to be )?(?:wrong|false|incorrect|mistaken"
+    r"|not (?:true|the (?:real )?(?:cause|reason|case|problem|culprit)))"
+    r"|(?:replac|revers|revis|reconsider)(?:es?|ed|ing)\b[^.\n]{0,60}\b(?:decision|choice|earlier|previous|former|old"
+    r"|original|plan|rule|approach)|instead of (?:the |our )?(?:earlier|previous|former|original)|turned down"
+    r"|(?:decided|voted) against|abandon(?:s|ed|ing)?|(?:was|were|is|are|been) (?:dropped|scrapped|rejected)"
+    r"|(?:switch|mov|chang|bump|rais|lower|renam)(?:e[sd]?|ed|ing)?\b[^.\n]{0,60}\bfrom\b[^\n]{1,60}\bto\b)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A passage of what was said, and when."""
+
+    source: int
+    project: str
+    date: dt.date | None
+    turn: int  # within its session
+    text: str
+
+    def is_later(self, other: "Said") -> bool:
+        if self.source == other.source:
+            return self.turn > other.turn
+        return bool(self.date and other.date and self.date > other.date and self.project == other.project)
+
+
+def find_amenders(
+    said: Sequence[Said], asked: Collection[str], is_alike: Callable[[int, int], bool]
+) -> Mapping[int, int]:
+    """For the place of each passage that a later one amends, the place of the latest one that does.
+
+    `asked`: the content words of the question. `is_alike`: whether the passages at two places are near in meaning.
+    """
+    wanted = set(asked)
+    amending: dict[int, list[set[str]]] = {}
+    for place, one in enumerate(said):
+        sentences = (set(content_words(text)) for text in sentences_in(one.text) if AMENDS.search(text))
+        if telling := [words for words in sentences if words & wanted]:
+            amending[place] = telling
+    if not amending:
+        return {}
+    words = [set(content_words(one.text)) for one in said]
+    amended: dict[int, int] = {}
+    for place, older in enumerate(said):
+        later = [
+            other
+            for other, sentences in amending.items()
+            if said[other].is_later(older)
+            and is_alike(place, other)
+            and any(len(held := own & words[place]) >= SHARED and held & wanted for own in sentences)
+        ]
+        if later:
+            amended[place] = max(later, key=lambda other: (said[other].date or dt.date.min, said[other].turn))
+    return amended
