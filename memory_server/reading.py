@@ -5,7 +5,7 @@ There is one numbering of a session: its turns, counted from 1, as hits show the
 
 import datetime as dt
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import shorten
 
@@ -123,6 +123,12 @@ def read_turns(
         numbers=tuple(shown),
         left_out=sum(session.turns[number - 1].who.startswith("tool") for number in between),
     )
+
+
+def without_before(reading: SourceText, first: int | None) -> SourceText:
+    """A reading without what stands before the turn that was asked for."""
+    start = next((place for place, number in enumerate(reading.numbers) if number >= (first or 1)), 0)
+    return replace(reading, parts=reading.parts[start:], numbers=reading.numbers[start:])
 
 
 def _is_said(turn: ArchivedTurn) -> bool:

@@ -30,6 +30,7 @@ from memory_server.place import show_place
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole
 SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
+CUT_CHARS = 6  # the marks of a passage that is cut, and a line's end
 MIN_PASSAGE_CHARS = 120  # of a hit that is shown at all
 BY_WORDS_CHARS = 300  # of a passage that was found by its words alone, around them
 MAX_TITLE_CHARS = 80
@@ -47,7 +48,7 @@ def answer_text(answer: Answer, budget_tokens: int, *, explain: bool = False) ->
     """
     if not answer.hits:
         return answer.note or "Nothing found."
-    room = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS) - len(answer.note) - 1
+    room = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS) - len(answer.note) - CUT_CHARS
     blocks: list[str] = []
     for number, hit in enumerate(answer.hits, start=1):
         head, reasons = _head(number, hit), _reasons(hit) if explain else []

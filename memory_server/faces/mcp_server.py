@@ -26,6 +26,7 @@ from memory_server.faces.memory_text import reading_text, session_text, status_t
 from memory_server.layers.topics import topic_heads
 from memory_server.memory import Memory
 from memory_server.place import parse_place
+from memory_server.reading import without_before
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import MAX_LIMIT, Question, Search, several
 
@@ -143,6 +144,7 @@ def memory_tools(
         if name.strip() == "handoff":
             return session_text(memory.handoff())
         reading = answering.read(name, first, last, with_tools=with_tools)
+        reading = without_before(reading, first or parse_place(name).first) if offset else reading
         is_window = reading.layer is Layer.RAW and last is None and parse_place(name).last is None
         room = memory.person.answer_tokens * CHARS_A_TOKEN if is_window else MAX_ANSWER_CHARS
         return reading_text(reading, room, offset)

@@ -27,15 +27,14 @@ def reading_text(reading: SourceText, max_chars: int = MAX_ANSWER_CHARS, offset:
     parts[:1] = [part[offset:] for part in parts[:1]]
     kept = _fitting(parts, room)
     name = reading.path if reading.layer is not Layer.RAW else place.rpartition(":")[0]
+    left = room - sum(map(len, kept))
+    next_line, done = reading.number_of(len(kept)), 0
+    if len(kept) < len(parts) and (not kept or len(parts[len(kept)]) > room):  # it would not fit alone either
+        kept.append(parts[len(kept)][:left])
+        done = left + (offset if len(kept) == 1 else 0)
     tools = f"{plural(reading.left_out, 'turn')} of tools left out: with_tools. " if reading.left_out else ""
-    if kept:
-        text, after = "".join(kept), reading.number_of(len(kept))
-        end = f"of {reading.last_line}" if after <= reading.last_line else ""
-        on = f"Next: {call_reading(name, after)} {end}" if end else ""
-    else:  # one line alone is longer
-        text = parts[0][:room]
-        on = f"Next: {call_reading(name, reading.number_of(0), offset + len(text))}"
-    return "\n".join(filter(None, [head, text.rstrip("\r\n"), (tools + on).rstrip()]))
+    on = f"Next: {call_reading(name, next_line, done)} of {reading.last_line}" if next_line <= reading.last_line else ""
+    return "\n".join(filter(None, [head, "".join(kept).rstrip("\r\n"), (tools + on).rstrip()]))
 
 
 def _fitting(parts: Sequence[str], room: int) -> list[str]:

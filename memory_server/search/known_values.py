@@ -1,7 +1,7 @@
 """What a filter could have asked for: said where nothing passes one, so that a mistyped name is seen at once."""
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from memory_server.document import TYPES, Filter
@@ -26,14 +26,14 @@ def unknown_values(values_of: Callable[[str], set[str]], wanted: Filter) -> Iter
             yield from (_sentence(field, value, known) for value in values if _plain(value).casefold() not in folded)
 
 
-def with_nearest_projects(values_of: Callable[[str], set[str]], wanted: Filter) -> tuple[Filter, str]:
-    """A filter in which a project that no source has is the one that is near it, where only one is; and which it is."""
-    known = {name.casefold(): name for name in values_of("project") if name} if wanted.projects else {}
+def with_nearest_projects(projects: Iterable[str], wanted: Filter) -> tuple[Filter, str]:
+    """A filter in which a project that is none of these is the one that is near it, where only one is; and which."""
+    known = {name.casefold(): name for name in projects if name}
     nearest = {value: _only_near(value, list(known)) for value in wanted.projects if value not in known}
     taken = {value: near for value, near in nearest.items() if near}
-    projects = tuple(taken.get(value, value) for value in wanted.projects)
+    meant = tuple(taken.get(value, value) for value in wanted.projects)
     note = " ".join(TAKEN % (shown_line(value), shown_line(known[near])) for value, near in taken.items())
-    return replace(wanted, projects=projects), note
+    return replace(wanted, projects=meant), note
 
 
 def _only_near(value: str, known: Sequence[str]) -> str:

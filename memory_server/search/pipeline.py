@@ -28,6 +28,7 @@ from memory_server.index.expression import Term, is_identifier
 from memory_server.language.times import named_times
 from memory_server.search.absent import Absent, find_absent
 from memory_server.search.certainty import with_certainty
+from memory_server.search.known_values import with_nearest_projects
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
@@ -42,7 +43,7 @@ from memory_server.search.precedence import (
 )
 from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
-from memory_server.search.ranking.ranking import FLOOR, SILENCE, Ranking
+from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
 from memory_server.search.retrieval import RankedPassage, Retriever, displayed
 from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
@@ -114,7 +115,7 @@ class Pipeline:
 
     def answer(self, question: Question) -> Answer:
         """The answer to a question: of the layers above, with turns, with lines of the types asked for."""
-        question, taken = self.retriever.with_nearest(question)
+        question, taken = self._with_nearest(question)
         absent = self._absent(question)
         if absent.is_elsewhere:
             return Answer((), absent.note(is_unsure=False))
@@ -309,31 +310,53 @@ class Pipeline:
 
     def _absent(self, question: Question) -> Absent:
         """The words of the question that stand nowhere, where recall asks all layers."""
-        asks_all = question.search is Search.RECALL and not (question.types or question.filter.layers)
-        if not asks_all or any(named_times(question.text)):  # a month is written like a name
+        if not self._asks_for_words(question):
             return Absent()
         return find_absent([searched.terms(question.text) for searched in self._searched()])
 
     def _searched(self) -> Sequence[Retriever | RawSearcher]:
         return [searched for searched in (self.retriever, self._stretches, self._turns) if searched is not None]
 
+    def _asks_for_words(self, question: Question) -> bool:
+        """Whether recall is asked for something of all layers; a time that is named is written like a name."""
+        of_all = question.search is Search.RECALL and not (question.types or question.filter.layers)
+        return of_all and not any(named_times(question.text)) and self.retriever.of_time(question) is None
+
+    def _with_nearest(self, question: Question) -> tuple[Question, str]:
+        """The question with the nearest name in the place of a project's that there is not, and a word of it."""
+        if not question.filter.projects:
+            return question, ""
+        known: set[str] = set().union(*(searched.projects() for searched in self._searched()))
+        wanted, note = with_nearest_projects(known, question.filter)
+        return replace(question, filter=wanted), note
+
     def _with_rare(self, question: Question, answer: Answer) -> Answer:
-        """Where recall is silent, what holds the rarest word of the question, if that is rare enough to be meant."""
-        if answer.hits or question.search is not Search.RECALL or question.types or question.filter.layers:
+        """An answer that shows what holds a rare name of the question, where no hit does.
+
+        Where a question is a word or two, each is meant as a name is.
+        """
+        if not self._asks_for_words(question):
             return answer
-        held = [
-            term for one in self._searched() for term in one.terms(question.text) if term.holders and not term.is_stop
+        held = [term for one in self._searched() for term in one.terms(question.text) if not term.is_stop]
+        is_short = len({term.word for term in held}) <= SHORT_QUESTION
+        shown = "\n".join(f"{hit.title}\n{hit.passage}" for hit in answer.hits).casefold()
+        rare = (
+            term.word
+            for term in sorted(held, key=lambda term: term.holders)
+            if 0 < term.holders <= RARE and (term.is_name or is_short) and term.word.casefold() not in shown
+        )
+        if (word := next(rare, None)) is None:
+            return answer
+        asked = replace(question, text=word, expression=Term(word))
+        holding = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.excluded())
+        holding += self._turns.recall(asked, FEW_HITS) if self._turns else []
+        found = grouped([hit for hit in holding if not is_mere_question(hit.passage)], 1)[
+            : FEW_HITS if not shown else 1
         ]
-        rarest = min(held, key=lambda term: (not term.is_name, term.holders), default=None)
-        if rarest is None or rarest.holders > RARE:
-            return answer
-        asked = replace(question, text=rarest.word, expression=Term(rarest.word))
-        hits = self.retriever.hits(self.retriever.literal(asked, FEW_HITS), question.excluded())
-        hits += self._turns.recall(asked, FEW_HITS) if self._turns else []
-        telling = grouped([hit for hit in hits if not is_mere_question(hit.passage)], 1)[:FEW_HITS]
-        if not telling:
-            return answer
-        return replace(answer, hits=tuple(telling), note="", terms=(rarest.word,), confidence=0.0)
+        first = min(len(answer.hits), 1 if answer.confidence >= FLOOR else 0)  # an unsure answer may be none
+        hits = [*answer.hits[:first], *found, *answer.hits[first:]]
+        note = answer.note if answer.hits or not found else ""
+        return replace(answer, hits=tuple(hits), note=note, terms=(*answer.terms, word))
 
     # -- what it rests on ---------------------------------------------------------------------------------------
 

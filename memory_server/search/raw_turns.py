@@ -87,6 +87,11 @@ class RawSearcher:
         with self._index.guard:
             return question_terms(self._index.ledger.keywords, self._stemmer, text)
 
+    def projects(self) -> set[str]:
+        """The names of projects that sessions are of."""
+        with self._index.guard:
+            return self._index.ledger.values_of("project")
+
     def matches(self, question: Question) -> list[RawMatch]:
         """Every session that holds a word of the question, best first."""
         keywords, snapshot = self._index.ledger.keywords, self._index.snapshot()

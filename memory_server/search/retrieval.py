@@ -24,7 +24,7 @@ from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.language.times import named_times, time_alone
 from memory_server.language.words import Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
-from memory_server.search.known_values import unknown_values, with_nearest_projects
+from memory_server.search.known_values import unknown_values
 from memory_server.search.literal import LiteralMatch, Where, find_literal, holds
 from memory_server.search.question import Question
 from memory_server.search.ranking.arms import KeywordArm, Nearest, Scope, SemanticArm, WordScores, scope_of
@@ -240,10 +240,9 @@ class Retriever:
         """The words of a text, each with the number of passages that hold it."""
         return question_terms(self._indices.ledger.keywords, self._stemmer, text, self.snapshot.word_tables)
 
-    def with_nearest(self, question: Question) -> tuple[Question, str]:
-        """The question with the nearest name in the place of a project's that there is not, and a word of it."""
-        wanted, note = with_nearest_projects(self._indices.ledger.values_of, question.filter)
-        return replace(question, filter=wanted), note
+    def projects(self) -> set[str]:
+        """The names of projects that sources have."""
+        return self._indices.ledger.values_of("project")
 
     def may_answer(self, question: Question) -> bool:
         """Whether the question's filter lets any passage through."""

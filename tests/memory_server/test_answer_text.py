@@ -125,7 +125,7 @@ def test_a_line_that_is_too_long_alone_is_read_on_by_an_offset() -> None:
     while " offset=" in shown:
         *_, body, call = shown.split("\n")
         read += body
-        shown = reading_text(reading_of([text], first=7), offset=int(call.rpartition("offset=")[2].rstrip(")")))
+        shown = reading_text(reading_of([text], first=7), offset=int(call.rpartition("offset=")[2].partition(")")[0]))
         assert call.startswith('Next: read_memory("topics/a.md:7", ')
         assert len(shown) < 10_000
 
@@ -133,7 +133,9 @@ def test_a_line_that_is_too_long_alone_is_read_on_by_an_offset() -> None:
 
 
 def test_a_reading_says_which_lines_follow() -> None:
-    assert reading_text(reading_of(["a\n", "b\n"], first=3, more=2)).endswith('\na\nb\nNext: read_memory("topics/a.md:5") of 6')
+    assert reading_text(reading_of(["a\n", "b\n"], first=3, more=2)).endswith(
+        '\na\nb\nNext: read_memory("topics/a.md:5") of 6'
+    )
 
 
 def test_a_long_reading_is_cut_at_a_line_and_says_where_it_goes_on() -> None:

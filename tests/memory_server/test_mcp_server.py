@@ -262,7 +262,7 @@ def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
 
     assert text == (
         "topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:13\n"
-        "The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS.\nNext: read_memory(\"topics/mail.md:14\") of 28"
+        'The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS.\nNext: read_memory("topics/mail.md:14") of 28'
     )
 
 

@@ -271,7 +271,9 @@ def test_what_was_dropped_stands_behind_what_took_its_place(tmp_path: Path, make
     assert found.index(dropped) == found.index(("you: No, that's wrong, the seal leaks", "Claude", 0)) + 1
 
 
-def test_the_passage_of_what_was_dropped_ends_with_the_no_that_dropped_it(tmp_path: Path, make_engine: MakeEngine) -> None:
+def test_the_passage_of_what_was_dropped_ends_with_the_no_that_dropped_it(
+    tmp_path: Path, make_engine: MakeEngine
+) -> None:
     with opened(tmp_path, make_engine) as memory:
         hits = recall(memory, "coffee machine: a leaking boiler to be ordered from Milan", per_source=10).hits
 
