@@ -1,17 +1,11 @@
-"""The memory in a model's hands: what its first call shows, beside what a model reads with grep.
+"""The memory in a model's hands: what its first call shows, beside what plain searches show in as many characters.
 
-    python -m benchmarks.in_hands measure --json FILE     every question unchanged, plain baselines, and the recordings
-    python -m benchmarks.in_hands list                    what a model reads of the server before it asks anything
-    python -m benchmarks.in_hands call --question ID --log FILE '{"tool": "recall", "arguments": {"query": "..."}}'
-    python -m benchmarks.in_hands grep --question ID --log FILE 'grep -rn word . | head'
-    python -m benchmarks.in_hands answer --question ID --arm tools --log FILE 'WORDS'
-    python -m benchmarks.in_hands said FILE...            the messages of transcripts, for the other arm
+    python -m benchmarks.in_hands --json FILE
 
 The questions are those of `eval/answers.jsonl` in both folders of shared data, and twenty that nothing there answers.
 A text holds the answer where it holds, in lower case with white space collapsed, a member of every group of `must`. The
-stand-in for a model asks recall the question as it is; `call` and `grep` let somebody play a conversation through the
-real server or over the transcripts, and log question, call, characters and whether the text holds the answer. What is
-recorded in `benchmarks/in_hands` is asked again of the program as it is.
+stand-in for a model asks recall the question as it is. What was played (`benchmarks.in_hands_play`) and lies in
+`benchmarks/in_hands` is asked again of the program as it is, the other arm's calls as they were.
 
 The memories are those of `benchmarks.answers`, which makes them. Baselines are cut to the same characters: FTS5 over
 turns, and FTS5 joined with the packaged model's vectors by reciprocal ranks over the same stretches.
@@ -22,8 +16,6 @@ import asyncio
 import datetime as dt
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,21 +34,19 @@ from benchmarks.metrics import confidence, percentile
 from benchmarks.systems import catalogue, model_text, words_query
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
-from memory_server.faces.mcp_server import INSTRUCTIONS, create_server
+from memory_server.faces.mcp_server import create_server
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
-FOLDERS = {
-    "data": ("transcripts/cipher-box", "transcripts/entire-cli", "transcripts/claude-code-log")
-    + ("dream_real/entireio-skills",),
+SKILLS = "dream_real/entireio-skills"
+FOLDERS: Mapping[str, Sequence[str]] = {
+    "data": (*(f"transcripts/{name}" for name in ("cipher-box", "entire-cli", "claude-code-log")), SKILLS),
     "data2": ("transcripts", "dream_real"),
 }
 ABSENT = Path(__file__).parent / "in_hands_absent.jsonl"
 RECORDINGS = Path(__file__).parent / "in_hands"
 FIRST_CHARS = 2_000
-GREP_CHARS = 10_000  # of one answer of the shell, as a client cuts it
-SHELL_SECONDS = 60
 RRF = 60
 
 
@@ -118,56 +108,6 @@ def call_once(memory: Memory, tool: str, arguments: Mapping[str, Any]) -> str:
             return await ask_server(client, tool, arguments)
 
     return asyncio.run(run())
-
-
-# -- playing --------------------------------------------------------------------------------------------------------
-
-
-def logged(log: Path, one: Asked, row: Mapping[str, Any], text: str) -> None:
-    """Adds a line to a recording. The text itself is not kept: the program is asked again."""
-    with log.open("a", encoding="utf-8") as file:
-        told = {"question": one.id, **row, "characters": len(text), "held": one.is_answered_by(text)}
-        file.write(json.dumps(told, ensure_ascii=False) + "\n")
-
-
-def run_shell(command: str, folder: Path) -> str:
-    """What a command prints in the folder of the transcripts, cut as a client cuts it."""
-    done = subprocess.run(
-        ["/bin/bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=SHELL_SECONDS, check=False
-    )
-    return (done.stdout + done.stderr)[:GREP_CHARS]
-
-
-def messages_in(file: Path) -> Iterator[str]:
-    """The text of every message of a transcript, behind its line and role."""
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            message = json.loads(line).get("message") or {}
-        except (ValueError, AttributeError):
-            continue
-        content = message.get("content") if isinstance(message, dict) else None
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-        for part in parts:
-            if isinstance(part, dict) and part.get("type") == "text":
-                yield f"{file.name[:8]}:{number} {message.get('role')}: {' '.join(part['text'].split())}"
-
-
-def list_tools() -> str:
-    """What a model reads of the server: instructions, and each tool with its schema."""
-    from tempfile import TemporaryDirectory
-
-    async def run(memory: Memory) -> list[str]:
-        async with Client(create_server(memory, "benchmark")) as client:
-            tools = (await client.list_tools()).tools
-        return [f"{tool.name}: {tool.description}\n  {json.dumps(tool.input_schema)}" for tool in tools]
-
-    with TemporaryDirectory() as folder:
-        root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
-        root.derived.mkdir(parents=True)
-        root.index_page.write_text("# Memory\n", encoding="utf-8")
-        now = dt.datetime.now(dt.UTC)
-        with Memory(root, person=PersonSettings(), catalogue=catalogue(), now=lambda: now) as memory:
-            return "\n".join([INSTRUCTIONS, *asyncio.run(run(memory))])
 
 
 # -- measuring ------------------------------------------------------------------------------------------------------
@@ -330,47 +270,16 @@ def measure(shared: Path, cache: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Reads the command line and does one of the things above."""
+    """Reads the command line, asks everything, prints the tables and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("measure", "list", "call", "grep", "answer", "said"))
-    parser.add_argument("words", nargs="*", help="a call as JSON, a command, an answer, or files")
-    parser.add_argument("--question", help="the id of the question")
-    parser.add_argument("--arm", choices=("tools", "grep"), default="tools")
-    parser.add_argument("--log", type=Path, help="the recording that is added to")
     parser.add_argument("--json", type=Path, help="figures to FILE")
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder of both sets of shared data")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="that of benchmarks.answers")
     options = parser.parse_args()
-    if options.what == "said":
-        for file in options.words:
-            print("\n".join(messages_in(Path(file))))
-    elif options.what == "list":
-        print(list_tools())
-    elif options.what == "measure":
-        found = measure(options.shared.resolve(), options.cache.resolve())
-        print_tables(found)
-        if options.json:
-            options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
-    else:
-        play(options, " ".join(options.words))
-
-
-def play(options: argparse.Namespace, words: str) -> None:
-    """One step of a conversation: a call, a command or the answer."""
-    one = next(one for one in read_questions(options.shared) if one.id == options.question)
-    if options.what == "answer":
-        logged(options.log, one, {"arm": options.arm, "answer": words}, words)
-        return
-    home = home_of(one.of, options.shared.resolve(), options.cache.resolve())
-    if options.what == "grep":
-        text, row = run_shell(words, home / "live"), {"arm": "grep", "call": words}
-    else:
-        call = json.loads(words)
-        with opened(home) as memory:
-            text = call_once(memory, call["tool"], call.get("arguments", {}))
-        row = {"arm": "tools", "call": {"tool": call["tool"], "arguments": call.get("arguments", {})}}
-    logged(options.log, one, row, text)
-    print(text)
+    found = measure(options.shared.resolve(), options.cache.resolve())
+    print_tables(found)
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def print_tables(found: Mapping[str, Any]) -> None:
@@ -378,12 +287,12 @@ def print_tables(found: Mapping[str, Any]) -> None:
     print(f"{found['machine']}\nmodel: {found['model']}")
     for label, systems in found["parts"].items():
         for system, row in systems.items():
-            low, high = row["interval"]
-            print(
-                f"{label.rpartition('/')[2]:<20}{system:<22}{row['n']:>4}  held {row['held']:.3f} ({low:.2f} to {high:.2f})"
-                f"  characters {row['characters']:.0f} / {row['most_characters']}  trap first {row['trap_first']} of"
-                f" {row['traps']}  absent said {row['absent_said']:.2f} of {row['absent']}, {row['absent_characters']:.0f}"
-            )
+            cells = [f"held {row['held']:.3f} ({row['interval'][0]:.2f} to {row['interval'][1]:.2f})"]
+            cells += [f"characters {row['characters']:.0f}, at most {row['most_characters']}"]
+            cells += [f"trap first {row['trap_first']} of {row['traps']}"]
+            if row["absent"]:
+                cells += [f"absent said {row['absent_said']:.2f} of {row['absent']} in {row['absent_characters']:.0f}"]
+            print(f"{label.rpartition('/')[2]:<20}{system:<21}{row['n']:>4}  {'  '.join(cells)}")
     for arm, row in found["recordings"].items():
         print(f"recorded, {arm}: {row}")
 

@@ -35,9 +35,9 @@ from crawler.ingest import ingest
 from crawler.reading.store import FOLDER, Readings
 from crawler.transcripts.transcript import open_transcript
 from memory_server.faces.mcp_server import create_server
-from memory_server.index.raw import session_of_path
 from memory_server.layers.sessions import newest_files, read_session
 from memory_server.memory import Memory
+from memory_server.reading import archived_session
 from memory_server.root.paths import MemoryRoot
 from memory_server.settings import PersonSettings
 
@@ -184,7 +184,8 @@ async def ask_all(memory: Memory, asked: Sequence[Asked]) -> dict[str, Run]:
                 run.failures += bool(answer.is_error)
                 text = "\n".join(block.text for block in answer.content if block.type == "text")
                 paths = [match["path"] for line in text.splitlines() if (match := HIT_LINE.match(line))]
-                sessions = [session_of.get(path) or session_of_path(path) or path for path in paths]
+                named = [archived_session(session_of.values(), path) for path in paths]
+                sessions = [session_of.get(path) or name or path for path, name in zip(paths, named, strict=True)]
                 run.units[one.question.id] = canonical(sessions, one)
     return runs
 

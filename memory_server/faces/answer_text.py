@@ -40,25 +40,25 @@ MARKS = re.compile(r"[\s\W_]*|\s*`{3,}\w*")
 BLANKS = re.compile(r"[ \t]{2,}")
 
 
-def answer_text(answer: Answer, budget_tokens: int, *, explain: bool = False) -> str:
+def answer_text(answer: Answer, budget_tokens: int) -> str:
     """Hits by number, each a line of who, when, where and how sure above its passage, within a budget of tokens.
 
     The best passages are shown whole, those behind them as far as there is room: a third of a passage seldom holds the
-    answer that the passage holds.
+    answer that the passage holds. Where more than SHOWN_HITS were asked for, each of them has some.
     """
     if not answer.hits:
         return answer.note or "Nothing found."
     room = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS) - len(answer.note) - CUT_CHARS
+    shown_hits = [(_head(number, hit), _visible(hit.passage)) for number, hit in enumerate(answer.hits, start=1)]
+    least = [len(head) + min(len(passage), MIN_PASSAGE_CHARS) + CUT_CHARS for head, passage in shown_hits]
     blocks: list[str] = []
-    for number, hit in enumerate(answer.hits, start=1):
-        head, reasons = _head(number, hit), _reasons(hit) if explain else []
-        passage = _visible(hit.passage)
-        chars = min(len(passage), room - len(head) - sum(map(len, reasons)) - 2)
-        if blocks and chars < min(len(passage), MIN_PASSAGE_CHARS):
+    for place, (head, passage) in enumerate(shown_hits):
+        if blocks and room < least[place]:
             break
-        if is_by_words(hit):
-            chars = min(chars, BY_WORDS_CHARS)
-        block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS)), *reasons])
+        kept = sum(least[place + 1 :]) if len(least) > SHOWN_HITS else 0
+        chars = max(room - kept, least[place]) - len(head) - CUT_CHARS
+        chars = min(chars, BY_WORDS_CHARS) if is_by_words(answer.hits[place]) else chars
+        block = "\n".join([head, *_passage_lines(passage, answer.terms, max(chars, MIN_PASSAGE_CHARS))])
         blocks.append(block)
         room -= len(block) + 1
     return "\n".join(filter(None, [*blocks, answer.note]))
@@ -210,11 +210,6 @@ def _visible(passage: str) -> str:
 def _passage_lines(visible: str, terms: Sequence[str], chars: int) -> list[str]:
     lines = shortened(visible, terms, chars).split("\n")
     return [line if line.startswith(PASSAGE_MARGIN) else f"{PASSAGE_MARGIN}{line.strip()}" for line in lines]
-
-
-def _reasons(hit: Hit) -> list[str]:
-    parts = [f"score {hit.score:.2f}", *(f"{reason.arm}: {shown(reason.detail)}" for reason in hit.why)]
-    return [f"   why: {'; '.join(parts)}"]
 
 
 def field_shown(text: str) -> str:

@@ -29,6 +29,7 @@ from memory_server.language.times import named_times
 from memory_server.search.absent import Absent, find_absent
 from memory_server.search.certainty import with_certainty
 from memory_server.search.known_values import with_nearest_projects
+from memory_server.search.literal import holds
 from memory_server.search.precedence import (
     ANSWERS,
     SHARE_OF_SESSION,
@@ -45,7 +46,7 @@ from memory_server.search.question import MAX_LIMIT, Question, Search
 from memory_server.search.ranking.arms import WordScores
 from memory_server.search.ranking.ranking import FLOOR, SHORT_QUESTION, SILENCE, Ranking
 from memory_server.search.raw_turns import SURE_COVERED, WEAK, RawSearcher, appended, joined
-from memory_server.search.retrieval import RankedPassage, Retriever, displayed
+from memory_server.search.retrieval import SPREAD, RankedPassage, Retriever, displayed
 from memory_server.search.spoken import reads_spoken, spoken_hits, with_spoken
 from memory_server.search.typed import LinesOfTypes, Typing
 
@@ -119,7 +120,7 @@ class Pipeline:
         absent = self._absent(question)
         if absent.is_elsewhere:
             return Answer((), absent.note(is_unsure=False))
-        typing = Typing(self._typed_lines, self.retriever, question)
+        typing = Typing(self._typed_lines, self.retriever, question, self._turns)
         answer = self._of_layers(question, typing)
         above = answer.hits
         answer = self._with_spoken(question, answer)
@@ -185,13 +186,22 @@ class Pipeline:
     def _found(self, question: Question) -> Retrieved:
         limit = most_hits(question) * max(question.per_source, 5)
         if question.search is Search.EXACT:
-            terms = tuple(term.text for term in question.terms())
-            return Retrieved(self.retriever.literal(question, limit), terms)
+            return self._written(question, limit)
         if question.search is Search.MEANING:
             near = self.retriever.near(question, limit)
             is_near = near and (near[0].parts["meaning"] >= MEANING_FLOOR or is_tiny(self.retriever))
             return Retrieved(near if is_near else ())
         return self._recalled(question)
+
+    def _written(self, question: Question, limit: int) -> Retrieved:
+        """What holds the words as one phrase, then what holds each of them; spread over a file, a few at most."""
+        phrase = question.as_phrase()
+        found = self.retriever.literal(phrase, limit) if phrase else []
+        rows = {candidate.row for candidate in found}
+        found += [one for one in self.retriever.literal(question, limit) if one.row not in rows]
+        spread = [one for one in found if is_spread(one)]
+        terms = [term.text for asked in (phrase, question) if asked for term in asked.terms()]
+        return Retrieved([*(one for one in found if one not in spread), *spread[:FEW_HITS]], tuple(terms))
 
     def _recalled(self, question: Question) -> Retrieved:
         """By words and meaning; nothing where the memory does not answer the question.
@@ -268,6 +278,15 @@ class Pipeline:
         both = with_spoken(answer, hits, most_hits(question), self._stretches.snapshot.subjects)
         return replace(both, terms=terms, confidence=confidence)
 
+    def _phrase_of_turns(self, question: Question, answer: Answer) -> Sequence[Hit]:
+        """The archived turns that hold the words of a question as one phrase, where nothing above does."""
+        phrase, layers = question.as_phrase(), question.filter.layers
+        if phrase is None or self._turns is None or question.types or (layers and not question.asks_turns):
+            return ()
+        if any(holds(phrase.expression, hit.passage) for hit in answer.hits):
+            return ()
+        return self._turns.exact(phrase, FEW_HITS)
+
     def _said(self, question: Question, stretches: Retriever) -> Retrieved:
         """The stretches of what was said that answer a question, best first; none where they do not."""
         said = question.of_layers(Layer.RAW)
@@ -292,6 +311,8 @@ class Pipeline:
     def _with_turns(self, question: Question, answer: Answer) -> Answer:
         """An answer with what archived turns say, where they are asked for or where all above them is weak."""
         asked, limit = question.asks_turns, most_hits(question)
+        if question.search is Search.EXACT and (exact := self._phrase_of_turns(question, answer)):
+            return replace(answer, hits=(*exact, *answer.hits)[:limit], note=TURNS_TOO)
         is_needed = asked or (not question.filter.layers and not question.types and is_weak(answer))
         if not is_needed or self._turns is None:
             return answer
@@ -371,6 +392,11 @@ class Pipeline:
         if reads_spoken(question) and self.retriever.of_time(question) == []:
             return NOTHING_THEN
         return f"{CUT} {NOTHING[question.search]}" if question.is_cut else NOTHING[question.search]
+
+
+def is_spread(candidate: RankedPassage) -> bool:
+    """Whether a passage merely stands for a file over which the words are spread."""
+    return any(reason.detail == SPREAD for reason in candidate.why)
 
 
 def is_mere_question(passage: str) -> bool:

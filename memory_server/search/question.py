@@ -88,6 +88,14 @@ class Question:
         """The same question of some layers alone."""
         return replace(self, filter=replace(self.filter, layers=layers))
 
+    def as_phrase(self) -> "Question | None":
+        """The same words as one phrase; None where they are one word, or operators or marks stand between them."""
+        parts = self.expression.parts if isinstance(self.expression, AllOf) else ()
+        plain = [part.text for part in parts if isinstance(part, Term) and not (part.is_phrase or part.is_prefix)]
+        if len(plain) < 2 or len(plain) < len(parts):
+            return None
+        return replace(self, expression=Term(" ".join(plain), is_phrase=True))
+
     def terms(self) -> tuple[Term, ...]:
         """The things to look for, without those behind NOT, in the order typed."""
         return tuple(wanted_terms(self.expression))

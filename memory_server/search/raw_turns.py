@@ -12,10 +12,11 @@ from itertools import islice
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason, Standing, standing_shown
+from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing, standing_shown
 from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
+from memory_server.index.typed_lines import folded
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.literal import Where, find_literal, holds
@@ -31,6 +32,7 @@ TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
+BEGINNING = 80  # characters of a line, by which its turn is found
 LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
 FADED_READ = 12  # sessions; each costs some 10 milliseconds
 OF_SESSIONS = frozenset({Layer.SESSION, Layer.RAW})
@@ -86,6 +88,16 @@ class RawSearcher:
         """The words of a text, each with the number of passages that hold it."""
         with self._index.guard:
             return question_terms(self._index.ledger.keywords, self._stemmer, text)
+
+    def turn_holding(self, path: SourcePath, text: str) -> int:
+        """The turn of a session in which the beginning of a text stands, from 1; 1 where none holds it."""
+        select = (
+            "select first_line, passage from chunk where source = (select id from source where path = ?) order by id"
+        )
+        wanted = folded(text)[:BEGINNING].rstrip(" …")
+        with self._index.guard:
+            rows = self._index.ledger.connection.execute(select, (path,))
+            return next((int(line) for line, passage in rows if wanted in folded(passage)), 1)
 
     def projects(self) -> set[str]:
         """The names of projects that sessions are of."""

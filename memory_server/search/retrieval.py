@@ -41,6 +41,7 @@ TYPICAL_SCORE = 10.0  # of a good hit; maps fused scores to 0 to 1 for display
 READ_AT_ONCE = 50  # passages; the first few are often enough
 MOST_FOLLOWING = 20  # passages behind one that are read with it; replies of a line each are that short
 AS_WRITTEN, IN_ANOTHER_CASE = "as written", "in another case"  # how a literal match stands there
+SPREAD = "all words in the file, not in one passage"
 OF_TIME = "of the time that is asked for"
 ALIKE = 3.5  # scaled cosine from which two passages answer the same question
 
@@ -396,7 +397,7 @@ def displayed(score: float) -> float:
     return max(0.0, score) / (max(0.0, score) + TYPICAL_SCORE)
 
 
-def literal_candidate(match: LiteralMatch, spread: str = "all words in the file, not in one passage") -> RankedPassage:
+def literal_candidate(match: LiteralMatch, spread: str = SPREAD) -> RankedPassage:
     """A match of the exact search. `spread`: what is said where no single passage holds all words."""
     manner = (AS_WRITTEN, IN_ANOTHER_CASE, "inside longer words")[match.closeness]
     return RankedPassage(

@@ -15,6 +15,7 @@ from memory_server.index.raw import raw_path, session_of_path
 from memory_server.index.typed_lines import TypedLine, folded
 from memory_server.layers.sessions import id8_in
 from memory_server.search.question import MAX_LIMIT, Question
+from memory_server.search.raw_turns import RawSearcher
 from memory_server.search.retrieval import RankedPassage, Retriever
 
 NO_LINE = "No line of that type answers that. Ask recall without a type."
@@ -34,7 +35,11 @@ class LinesOfTypes(Protocol):
 class Typing:
     """The recorder's part in one question."""
 
-    def __init__(self, typed_lines: LinesOfTypes, retriever: Retriever, question: Question):
+    def __init__(
+        self, typed_lines: LinesOfTypes, retriever: Retriever, question: Question, turns: RawSearcher | None = None
+    ):
+        """`turns`: where the lines stand, where there is an archive."""
+        self._turns = turns
         self._typed_lines = typed_lines
         self._retriever = retriever
         self._question = question
@@ -74,7 +79,7 @@ class Typing:
         hits = self.kept(answer.hits)
         if asked.filter == Filter(layers=asked.filter.layers, projects=asked.filter.projects):
             shown = "\n".join(folded(hit.passage) for hit in hits)
-            hits += [_hit(line) for line in self._found if folded(line.text) not in shown]
+            hits += [self._hit(line) for line in self._found if folded(line.text) not in shown]
         return replace(answer, hits=tuple(hits), note=answer.note if hits else NO_LINE)
 
     def told(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -91,6 +96,10 @@ class Typing:
         why = (*hit.why, Reason("type", f"{line.type}: {line.why}"))
         return replace(hit, type=line.type, why=why, time=line.time)
 
+    def _hit(self, line: TypedLine) -> Hit:
+        turn = self._turns.turn_holding(raw_path(line.session_id), line.text) if self._turns else 1
+        return replace(_hit(line, turn), project=line.project)
+
     def _lines_of(self, path: str) -> list[tuple[str, TypedLine]]:
         session_id = session_of_path(path) or id8_in(path)
         if session_id and session_id not in self._known:
@@ -99,14 +108,14 @@ class Typing:
         return self._known.get(session_id, [])
 
 
-def _hit(line: TypedLine) -> Hit:
+def _hit(line: TypedLine, turn: int) -> Hit:
     # by its words, of which no two lines of a session are alike: its place changes with what comes before it
     name = hashlib.sha256(f"{line.session_id}/{line.text}".encode()).hexdigest()[:24]
     return Hit(
         chunk=ChunkId(name),
         passage=line.text,
         path=raw_path(line.session_id),
-        lines=LineRange(1, 1),
+        lines=LineRange(turn, turn),
         layer=Layer.RAW,
         title=f"{line.type}: {line.why}",
         date=line.time.date() if line.time else None,

@@ -12,6 +12,7 @@ from crawler.archive.append import Ingester
 from crawler.archived import ArchivedSessions
 from memory_server.document import Hit, Layer
 from memory_server.embedding.catalogue import Catalogue
+from memory_server.index.typed_lines import TypedLine
 from memory_server.memory import Memory
 from memory_server.settings import PersonSettings
 from tests.conftest import MakeEngine
@@ -179,6 +180,24 @@ def test_an_exact_search_shows_a_few_lines_of_what_a_tool_returned(memory: Memor
     assert search_exact(memory, "quux-4712").hits == ()
 
 
+def test_an_exact_search_shows_the_words_in_their_order_before_words_that_are_apart(memory: Memory) -> None:
+    in_order = search_exact(memory, "mail relay does").hits[0]
+    apart = search_exact(memory, "does relay mail").hits[0]
+
+    assert "as the mail relay does" in in_order.passage
+    assert [reason.detail for reason in in_order.why] == ["as written"]
+    assert apart.path == in_order.path
+
+
+def test_a_line_of_a_type_names_the_turn_that_it_stands_in(memory: Memory) -> None:
+    line = TypedLine(SESSION, 0, "decision", "No, not 2525 for the payment relay", "said", "app", ("00000003",))
+    memory.typed_lines.replace(SESSION, "1", "app", [line])
+
+    [hit] = [hit for hit in recall(memory, "payment relay 2525", types=["decision"]).hits if hit.layer is Layer.RAW]
+
+    assert (hit.lines.first, hit.project) == (3, "app")
+
+
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
@@ -220,7 +239,7 @@ def test_a_turn_that_is_longer_than_an_answer_is_read_on_by_its_offset(memory: M
     assert "[3] you: No" in window and "port 4040" in window and "The end." not in window
     assert following.count("restarted") > 50
     further = int(following.rpartition("offset=")[2].partition(")")[0])
-    assert read(memory, "11111111:5", offset=further).endswith("The end.")
+    assert "The end.\n1 turn of tools" in read(memory, "11111111:5", offset=further)
 
 
 def test_null_stands_for_what_is_optional_and_path_for_name(memory: Memory) -> None:

@@ -62,14 +62,6 @@ def test_the_tools_and_their_arguments_are_these(garden: Memory, era: str) -> No
     assert {tool.name: list(tool.input_schema.get("properties", {})) for tool in tools} == TOOLS
 
 
-def test_all_definitions_together_cost_at_most_1500_tokens(garden: Memory) -> None:
-    tools = asked(garden, lambda client: client.list_tools()).tools
-
-    sizes = [len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools]
-
-    assert sum(sizes) / 4 <= 1_500
-
-
 def test_every_tool_only_reads_and_refuses_unknown_arguments_in_its_schema(garden: Memory) -> None:
     for tool in asked(garden, lambda client: client.list_tools()).tools:
         assert tool.annotations is not None
@@ -254,7 +246,7 @@ def test_reading_without_a_name_lists_the_topics(garden: Memory, era: str) -> No
     text = text_of(call(garden, "read_memory", era))
 
     assert "mail | The mail relay | 2026-02-10 | The relay listens on port 2525" in text
-    assert text.endswith('Read one: read_memory("backups")')
+    assert text.endswith('Read one: read_memory("backups").')
 
 
 def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
@@ -262,7 +254,7 @@ def test_reading_gives_the_lines_that_were_asked_for(garden: Memory) -> None:
 
     assert text == (
         "topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:13\n"
-        'The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS.\nNext: read_memory("topics/mail.md:14") of 28'
+        "The relay listens on port 2525 of 10.0.0.7 and wants STARTTLS."
     )
 
 

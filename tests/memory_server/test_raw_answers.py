@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime as dt
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,12 +127,3 @@ def test_a_rebuilt_index_gives_the_same_answers(memory: Memory) -> None:
     memory.reindex(rebuild=True)
 
     assert ask(memory, "search_exact", query='"has been updated"') == before
-
-
-def test_the_definitions_of_all_tools_stay_small(memory: Memory) -> None:
-    async def definitions() -> str:
-        async with Client(create_server(memory, "test")) as client:
-            tools = await client.list_tools()
-            return json.dumps([tool.model_dump(exclude_none=True, by_alias=True) for tool in tools.tools])
-
-    assert len(asyncio.run(definitions())) < 4_400  # some 1,100 tokens
