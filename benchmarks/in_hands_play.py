@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="the recording that is added to")
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="the folder of both sets of shared data")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="that of benchmarks.answers")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     if options.what == "said":
         for file in options.words:
             print("\n".join(messages_in(Path(file))))

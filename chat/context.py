@@ -13,8 +13,9 @@ from crawler.transcripts.injected import OWN_SESSION_MARK
 from memory_server.document import Answer, Hit, SourcePath
 from memory_server.errors import OneirosError, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown, shortened
+from memory_server.faces.answer_text import CHARS_A_TOKEN, layer_shown
 from memory_server.index.raw import SessionStore, session_of_path
+from memory_server.language.sentences import shortened
 from memory_server.language.words import content_words
 from memory_server.layers.topics import SourceFile, find_sources
 from memory_server.machine.files import is_plain_file

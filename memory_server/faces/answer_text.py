@@ -25,11 +25,13 @@ from memory_server.document import (
     standing_shown,
 )
 from memory_server.escaping import shown, shown_line
+from memory_server.language.sentences import shortened
 from memory_server.place import show_place
 
 CHARS_A_TOKEN = 4
 MAX_ANSWER_CHARS = 9_900  # Claude Code keeps an answer under 10,000 characters whole
 SHOWN_HITS = 6  # of one answer to a model, unless it asks for more
+DOUBTFUL_CHARS = 700  # of an answer to a question of which a name stands nowhere: it is likely to be none
 CUT_CHARS = 6  # the marks of a passage that is cut, and a line's end
 MIN_PASSAGE_CHARS = 120  # of a hit that is shown at all
 BY_WORDS_CHARS = 300  # of a passage that was found by its words alone, around them
@@ -48,7 +50,8 @@ def answer_text(answer: Answer, budget_tokens: int) -> str:
     """
     if not answer.hits:
         return answer.note or "Nothing found."
-    room = min(budget_tokens * CHARS_A_TOKEN, MAX_ANSWER_CHARS) - len(answer.note) - CUT_CHARS
+    most = DOUBTFUL_CHARS if answer.is_doubtful else MAX_ANSWER_CHARS
+    room = min(budget_tokens * CHARS_A_TOKEN, most) - len(answer.note) - CUT_CHARS
     shown_hits = [(_head(number, hit), _visible(hit.passage)) for number, hit in enumerate(answer.hits, start=1)]
     least = [len(head) + min(len(passage), MIN_PASSAGE_CHARS) + CUT_CHARS for head, passage in shown_hits]
     blocks: list[str] = []
@@ -150,20 +153,6 @@ def _hit_of_json(hit: Mapping[str, Any], parts: Mapping[str, float]) -> Hit:
         memory=hit.get("memory", ""),
         project=hit.get("project", ""),
     )
-
-
-def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
-    """A passage cut to `chars` characters around the place where most of the terms stand together."""
-    if len(passage) <= chars:
-        return passage
-    folded = passage.casefold()
-    places = sorted({place for term in terms if (place := folded.find(term.casefold())) >= 0}) or [0]
-    best = max(places, key=lambda start: (sum(start <= place < start + chars for place in places), -start))
-    start = 0 if best < chars // 2 else passage.rfind(" ", 0, best - chars // 4) + 1
-    cut = passage[start : start + chars]
-    if start + chars < len(passage):
-        cut = cut.rpartition(" ")[0] or cut
-    return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
 
 
 def _head(number: int, hit: Hit) -> str:

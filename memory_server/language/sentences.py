@@ -9,7 +9,7 @@ model wrote (`MODEL_SENTENCE_END`), to introduce a topic (`first_sentence`), to 
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from memory_server.language.cues import folded
 
@@ -121,6 +121,20 @@ def without_markup(text: str) -> str:
 def first_sentence(text: str) -> str:
     """A text up to the end of its first sentence."""
     return FIRST_SENTENCE_END.split(text, maxsplit=1)[0]
+
+
+def shortened(passage: str, terms: Sequence[str], chars: int) -> str:
+    """A passage cut to `chars` characters around the place where most of the terms stand together."""
+    if len(passage) <= chars:
+        return passage
+    folded = passage.casefold()
+    places = sorted({place for term in terms if (place := folded.find(term.casefold())) >= 0}) or [0]
+    best = max(places, key=lambda start: (sum(start <= place < start + chars for place in places), -start))
+    start = 0 if best < chars // 2 else passage.rfind(" ", 0, best - chars // 4) + 1
+    cut = passage[start : start + chars]
+    if start + chars < len(passage):
+        cut = cut.rpartition(" ")[0] or cut
+    return f"{'… ' if start else ''}{cut.strip()}{' …' if start + len(cut) < len(passage) else ''}"
 
 
 def clip(text: str, max_chars: int) -> str:

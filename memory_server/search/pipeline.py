@@ -135,7 +135,7 @@ class Pipeline:
         told = absent.note(is_unsure=is_told) if answer.hits else ""
         notes = [PERHAPS if is_told else "", taken, answer.note, told, unapproved_note(answer.hits)]
         hits = with_certainty(answer.hits, question.search, is_unsure=is_unsure)
-        return replace(answer, hits=hits, note=" ".join(filter(None, notes)))
+        return replace(answer, hits=hits, note=" ".join(filter(None, notes)), is_doubtful=bool(absent.names))
 
     def _is_unsure(self, question: Question, answer: Answer) -> bool:
         """Whether recall shows hits although little speaks for their answering the question.

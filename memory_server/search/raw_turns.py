@@ -17,6 +17,7 @@ from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
 from memory_server.index.typed_lines import folded
+from memory_server.language.sentences import shortened
 from memory_server.language.words import FUNCTION_WORDS, Stemmer
 from memory_server.layers.sessions import id8_in, id8_of
 from memory_server.search.literal import Where, find_literal, holds
@@ -32,6 +33,8 @@ TYPICAL_RAW = 2.0  # the score of a good session; maps scores to 0 to 1
 WEAK = 0.55  # a first answer below it: right ones score .59 and more, unrelated ones up to .54
 SURE_COVERED = 0.7  # of a question nobody asked the turns; below, most of what is found merely shares a word
 NEIGHBOUR_CHARS = 160  # of the passages before and after, shown as context
+FIRST_SAID = 3  # sessions
+BESIDE_CHARS = 300  # of a turn beside what was said
 BEGINNING = 80  # characters of a line, by which its turn is found
 LEAST_FADED = 0.5  # of a question that the words of a faded session hold, before it is read
 FADED_READ = 12  # sessions; each costs some 10 milliseconds
@@ -213,9 +216,11 @@ def candidate_of(match: RawMatch) -> RankedPassage:
 def joined(answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown: Sequence[Hit], limit: int) -> Answer:
     """An answer of the layers above with what was found of the same sessions elsewhere, one hit a session.
 
-    All scores of a session add up. It stands as what was said in it, `shown`, with the turn that its words lead to,
-    else as that turn or stretch, else as its statement. A topic that decides stays first.
+    A session stands as what was said in it, `shown`, with a few lines of the turn that its words lead to, else as that
+    turn or stretch, else as its statement. A topic that decides comes first, then the FIRST_SAID sessions in which
+    most was said, so that nothing is lost that is found without turns, then all others by the sum of their scores.
     """
+    first_said = [session_key(hit) for hit in shown[:FIRST_SAID]]
     best = [{session_key(hit): hit for hit in reversed(hits)} for hits in (shown, turns, stretches)]
     of_session = {session_key(hit): hit for hit in reversed(answer.hits) if hit.layer in OF_SESSIONS}
     ranked: list[tuple[float, Hit]] = []
@@ -225,11 +230,18 @@ def joined(answer: Answer, turns: Sequence[Hit], stretches: Sequence[Hit], shown
         hit = next(found[key] for found in (*best, of_session) if key in found)
         turn = best[1].get(key)
         if key in best[0] and turn and turn.lines not in (hit.lines, *hit.more_lines):
-            hit = with_more(hit, turn)
+            hit = with_more(hit, replace(turn, passage=shortened(turn.passage, answer.terms, BESIDE_CHARS)))
         why = tuple(dict.fromkeys(reason for one in scored for reason in one.why))
         ranked.append((score, replace(hit, why=why)))
     ranked += [(unbounded(hit.score), hit) for hit in answer.hits if hit.layer not in OF_SESSIONS]
-    ranked.sort(key=lambda pair: (not is_deciding(pair[1]), -pair[0], pair[1].layer.rank, pair[1].path))
+
+    def place(pair: tuple[float, Hit]) -> tuple[bool, int, float, int, str]:
+        score, hit = pair
+        key = session_key(hit)
+        said = first_said.index(key) if key in first_said else len(first_said)
+        return not is_deciding(hit), said, -score, hit.layer.rank, hit.path
+
+    ranked.sort(key=place)
     top = [replace(hit, score=score / (1 + score)) for score, hit in ranked[:limit]]
     return replace(answer, hits=tuple(top), note="" if top and not answer.hits else answer.note)
 

@@ -14,9 +14,9 @@ from memory_server.faces.answer_text import (
     answer_json,
     answer_of_json,
     answer_text,
-    shortened,
 )
 from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.language.sentences import shortened
 from memory_server.layers.topics import TopicHead
 from memory_server.reading import SourceText
 

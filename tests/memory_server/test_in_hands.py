@@ -111,6 +111,13 @@ def test_a_name_that_stands_nowhere_is_all_that_is_said(memory: Memory) -> None:
     assert (answer.hits, answer.note) == ((), "Nowhere in this memory: Kafka.")
 
 
+def test_an_answer_without_a_name_of_the_question_is_short_and_says_so(memory: Memory) -> None:
+    text = text_of(called(memory, "recall", query="did the relay of the Bakery and of Kafka take port QUUX-4711"))
+
+    assert len(text) <= 700
+    assert "Nowhere in this memory: Kafka." in text and text.startswith("1. ")
+
+
 def test_a_rare_word_that_only_a_tool_returned_is_shown_as_perhaps(memory: Memory) -> None:
     answer = recall(memory, "quux")
 
