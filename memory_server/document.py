@@ -207,11 +207,6 @@ class Hit:
     project: str = ""  # of its source
 
 
-def standing_shown(hit: Hit) -> str:
-    """The one word for what was said in a session, and of what was dropped the turn that did it."""
-    return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The hits of one search, best first, and what to tell the asker about them."""

@@ -14,7 +14,7 @@ PLACE = re.compile(r"(?P<name>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedLines:
     """A source by a name, and lines of it."""
 
     name: str
@@ -22,13 +22,13 @@ class Place:
     last: int | None = None
 
 
-def parse_place(text: str) -> Place:
+def parse_place(text: str) -> NamedLines:
     """What a hit shows as its place: `mail`, `mail:12`, `5f0c2a9e:66-70`, a path with or without lines."""
     match = PLACE.fullmatch(text.strip())
     if match is None:
-        return Place("")
+        return NamedLines("")
     first, last = (None if match[end] is None else max(1, int(match[end])) for end in ("first", "last"))
-    return Place(match["name"], first, last)
+    return NamedLines(match["name"], first, last)
 
 
 def show_place(path: str, lines: LineRange) -> str:

@@ -22,7 +22,6 @@ from memory_server.document import (
     Reason,
     SourcePath,
     Standing,
-    standing_shown,
 )
 from memory_server.escaping import shown, shown_line
 from memory_server.language.sentences import shortened
@@ -209,6 +208,11 @@ def field_shown(text: str) -> str:
 def title_shown(title: str) -> str:
     line = field_shown(title)
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[:MAX_TITLE_CHARS]} …"
+
+
+def standing_shown(hit: Hit) -> str:
+    """The one word for what was said in a session, and of what was dropped the turn that did it."""
+    return f"dropped at turn {hit.settled_at}" if hit.standing is Standing.DROPPED else hit.standing or ""
 
 
 def layer_shown(layer: Layer) -> str:

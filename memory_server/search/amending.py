@@ -28,7 +28,7 @@ AMENDS = folded(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class SaidPassage:
     """A passage of what was said, and when."""
 
     source: int
@@ -37,14 +37,14 @@ class Said:
     turn: int  # within its session
     text: str
 
-    def is_later(self, other: "Said") -> bool:
+    def is_later(self, other: "SaidPassage") -> bool:
         if self.source == other.source:
             return self.turn > other.turn
         return bool(self.date and other.date and self.date > other.date and self.project == other.project)
 
 
 def find_amenders(
-    said: Sequence[Said], asked: Collection[str], is_alike: Callable[[int, int], bool]
+    said: Sequence[SaidPassage], asked: Collection[str], is_alike: Callable[[int, int], bool]
 ) -> Mapping[int, int]:
     """For the place of each passage that a later one amends, the place of the latest one that does.
 

@@ -26,9 +26,8 @@ from memory_server.embedding.engine import Vectors
 from memory_server.escaping import shown_line
 from memory_server.index.expression import Term, is_identifier
 from memory_server.language.times import named_times
-from memory_server.search.absent import Absent, find_absent
 from memory_server.search.certainty import with_certainty
-from memory_server.search.known_values import with_nearest_projects
+from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
     ANSWERS,

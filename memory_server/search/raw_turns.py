@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing, standing_shown
+from memory_server.document import Answer, Hit, Layer, Reason, SourcePath, Standing
 from memory_server.index.expression import quoted
 from memory_server.index.ledger import StoredChunk
 from memory_server.index.raw import WORD, RawIndex, as_document, chunks_of, session_of_path
@@ -252,7 +252,7 @@ def is_deciding(hit: Hit) -> bool:
 
 def with_more(hit: Hit, other: Hit) -> Hit:
     """A hit that shows what another one of its source shows too, behind its lines in brackets and what became of it."""
-    dropped = standing_shown(other) if other.standing is Standing.DROPPED else ""
+    dropped = f"dropped at turn {other.settled_at}" if other.standing is Standing.DROPPED else ""
     told = ", ".join(filter(None, [str(other.lines), dropped, other.amended and f"amended {other.amended}"]))
     passage = f"{hit.passage}\n[{told}] {other.passage}"
     return replace(hit, passage=passage, more_lines=(*hit.more_lines, other.lines))

@@ -17,7 +17,7 @@ from memory_server.language.cues import is_refusal
 from memory_server.language.words import content_words
 from memory_server.layers.sessions import subject_of
 from memory_server.place import show_place
-from memory_server.search.amending import Said, find_amenders
+from memory_server.search.amending import SaidPassage, find_amenders
 from memory_server.search.precedence import fit
 from memory_server.search.question import Question, Search
 from memory_server.search.raw_turns import session_key, with_more
@@ -102,7 +102,7 @@ def _with_amending(
     best, sources = list(retriever.read(candidates[:COMPARED])), retriever.snapshot.sources
     hits = [hit_of(candidate, chunk, sources[chunk.source]) for candidate, chunk in best]
     said = [
-        Said(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage)
+        SaidPassage(chunk.source, hit.project, hit.date, chunk.lines.first, chunk.passage)
         for hit, (_, chunk) in zip(hits, best, strict=True)
     ]
     alike = retriever.alikeness(hits)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from memory_server.document import TYPES, Answer, Hit, standing_shown
+from memory_server.document import TYPES, Answer, Hit
 from memory_server.errors import NeedsRepair, UsageError
 from memory_server.escaping import shown, shown_line
-from memory_server.faces.answer_text import answer_json, explained
+from memory_server.faces.answer_text import answer_json, explained, standing_shown
 from memory_server.language.sentences import shortened
 from memory_server.search.query import filter_of, parse_query
 from memory_server.search.question import DEFAULT_LIMIT, Question, Search, with_commands

@@ -11,11 +11,12 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from pydantic import Field
 
-from memory_server.faces.answer_text import answer_text
-from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Query, Several, strict_tool
+from memory_server.faces.answer_text import SHOWN_HITS, answer_text
+from memory_server.faces.mcp_server import INSTRUCTIONS, Limit, PerSource, Several, strict_tool, tokens_of
 from memory_server.faces.memory_text import reading_text, topics_text
+from memory_server.place import parse_place
 from memory_server.search.query import filter_of, parse_query
-from memory_server.search.question import DEFAULT_LIMIT, Question, Search, several
+from memory_server.search.question import Question, Search, several
 from memory_server.settings import PersonSettings
 from team.access.asker import Asker
 from team.server.desk import Desk
@@ -29,22 +30,22 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
 
     def answered(call: Call, question: Question) -> str:
         found = desk.search(_asker(call), question)
-        text = answer_text(found.answer, PersonSettings().answer_tokens)
+        text = answer_text(found.answer, tokens_of(question, PersonSettings().answer_tokens))
         behind = "" if found.is_current else f", older than {found.head[:12]}, which was accepted since"
         return f"{text}\n(index at commit {found.commit[:12]}{behind})"
 
-    def search_memory(call: Call, query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> str:
+    def search_memory(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
         """Finds passages by meaning, whatever words they use."""
         return answered(call, parse_query(query, Search.MEANING, limit=limit, per_source=per_source))
 
-    def search_exact(call: Call, query: Query, limit: Limit = DEFAULT_LIMIT, per_source: PerSource = 1) -> str:
+    def search_exact(call: Call, query: str, limit: Limit = SHOWN_HITS, per_source: PerSource = 1) -> str:
         """Finds passages in which every word or quoted phrase occurs: names, paths, errors, versions, numbers."""
         return answered(call, parse_query(query, Search.EXACT, limit=limit, per_source=per_source))
 
     def recall(
         call: Call,
-        query: Query,
-        limit: Limit = DEFAULT_LIMIT,
+        query: str,
+        limit: Limit = SHOWN_HITS,
         per_source: PerSource = 1,
         project: Annotated[Several, Field(description="only of it")] = "",
     ) -> str:
@@ -54,13 +55,16 @@ def create_mcp(desk: Desk, version: str) -> MCPServer[Any]:
 
     def read_memory(
         call: Call,
-        name: Annotated[str, Field(description="a topic, or the path of a hit; empty lists the topics")] = "",
-        first: Annotated[int, Field(description="first line", ge=1)] = 1,
-        last: Annotated[int | None, Field(description="last line")] = None,
+        name: Annotated[str, Field(description="topic, PLACE, NAME:FIRST-LAST; empty: list of topics")] = "",
+        first: int | None = None,
+        last: int | None = None,
+        offset: Annotated[int, Field(ge=0)] = 0,
     ) -> str:
-        """Reads a topic, or lines of it; without a name lists the topics."""
+        """A topic, or lines of it."""
         if name.strip():
-            return reading_text(desk.read(_asker(call), name, first, last).reading)
+            place = parse_place(name)
+            first, last = (place.first, place.last) if first is None and last is None else (first, last)
+            return reading_text(desk.read(_asker(call), place.name, first or 1, last).reading, offset=offset)
         return topics_text(desk.topics(_asker(call)))
 
     def memory_status(call: Call) -> str:
