@@ -103,8 +103,9 @@ def read_turns(
         raise UsageError(asked, remedy="Ask for turns that exist")
     told = [number for number, turn in enumerate(session.turns, start=1) if with_tools or _is_said(turn)]
     shown = [number for number in told if begin <= number <= (last or count)]
+    if last is None:  # a hit may be of what a tool returned
+        shown = sorted({*([] if first is None else [begin]), *shown[:TURNS_READ]})
     shown = shown or list(range(begin, min(last or begin, count) + 1))  # which are of tools alone
-    shown = shown if last else shown[:TURNS_READ]
     end = min(last, count) if last else shown[-1]
     parts = [_turn_text(number, session.turns[number - 1], with_tools=with_tools) for number in shown]
     before = max((number for number in told if number < begin), default=0)

@@ -150,7 +150,7 @@ def test_the_keys_of_every_json_answer_are_these(shell: Shell, own: Path) -> Non
     assert list(found["hits"][0]) == [
         *("number", "id", "layer", "rank", "title", "date", "path", "first_line", "last_line", "score", "certainty"),
         *("passage", "why", "type", "tags", "time", "more_lines", "decides", "unapproved", "outside", "replaced_by"),
-        *("standing", "settled_at", "memory"),
+        *("standing", "settled_at", "amended", "memory", "project"),
     ]
     keys = ["path", "layer", "first_line", "last_line", "of_lines", "marks", "text"]
     assert list(shell.json("read", "mail:1-2")) == keys
@@ -246,10 +246,19 @@ def test_the_command_line_speaks_of_its_own_commands(shell: Shell, own: Path) ->
 def test_a_filter_that_nothing_passes_names_what_there_is(shell: Shell, own: Path) -> None:
     write_topic(own, "shop", "# Shop\n\nThe relay of the shop.\n", project="shop")
 
-    code, out, error = shell("exact", "relay", "--project", "shp")
+    code, out, error = shell("exact", "relay", "--project", "cellar")
 
     assert (code, out) == (1, "")
-    assert "There is no project shp; there are shop.\n" in error
+    assert "There is no project cellar; there are shop.\n" in error
+
+
+def test_a_project_that_only_one_is_near_is_taken_as_that_one(shell: Shell, own: Path) -> None:
+    write_topic(own, "shop", "# Shop\n\nThe relay of the shop.\n", project="shop")
+
+    code, _, error = shell("exact", "relay", "--project", "shp")
+
+    assert code == 0
+    assert "There is no project shp; taken as shop." in error
 
 
 def test_status_and_topics_count_the_same_topics(shell: Shell, own: Path) -> None:
