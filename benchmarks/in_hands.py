@@ -77,7 +77,9 @@ def read_questions(shared: Path) -> list[Asked]:
 
 
 def home_of(name: str, shared: Path, cache: Path) -> Path:
-    """Where `benchmarks.answers` keeps the memory of a set."""
+    """Where `benchmarks.answers` keeps the memory of a set, or where a copy of it lies by the set's name."""
+    if (cache / name / "complete").exists():
+        return cache / name
     home = cache / f"{content_key([(shared / name / folder).resolve() for folder in FOLDERS[name]])}-1-rules"
     if not (home / "complete").exists():
         raise SystemExit(f"there is no memory of {name} in {cache}: run benchmarks.answers over {FOLDERS[name]} first")

@@ -83,16 +83,22 @@ def spoken_hits(retriever: Retriever, candidates: Sequence[RankedPassage], quest
             break
         if _place(chunk) in shown or (passages >= WHOLE and of_source.get(chunk.source, 0) >= question.per_source):
             continue
-        for reading in _readings(retriever, chunk):
-            if _place(reading.parts[0]) not in shown and reading.passage not in texts:
+        for whole in _readings(retriever, chunk):
+            reading = replace(whole, parts=_unshown(whole.parts, shown))
+            if reading.parts and reading.passage not in texts:
                 hit = replace(_hit(candidate, reading, retriever), amended=amended)
                 _add(hits, hit, question.per_source)
                 of_source[chunk.source] = of_source.get(chunk.source, 0) + 1
                 passages += 1
-            texts.add(reading.passage)
-            shown |= {_place(part) for part in reading.parts}
+                texts.add(reading.passage)
+                shown |= {_place(part) for part in reading.parts}
         shown.add(_place(chunk))
     return hits[: question.limit]
+
+
+def _unshown(parts: Sequence[StoredChunk], shown: Collection[tuple[int, int]]) -> Sequence[StoredChunk]:
+    """Stretches up to the first that is shown already."""
+    return list(takewhile(lambda part: _place(part) not in shown, parts))
 
 
 def _with_amending(
