@@ -6,6 +6,7 @@ from memory_server.memory import Memory
 from oneiros.hooks.call import HookCall, both_ends
 from oneiros.hooks.injection import NOTHING, HookAnswer, tagged
 from oneiros.hooks.pointers import bearing_on
+from oneiros.hooks.settled import SETTLED, settled_name
 from oneiros.hooks.whereabouts import whereabouts
 
 MAX_POINTERS = 1  # the nearest; a second one was right less often, see benchmarks/RESULTS.md
@@ -38,6 +39,8 @@ def answer_prompt(memory: Memory, call: HookCall, shown_before: set[str], max_by
         project = whereabouts(call.folder, memory.person).project
         found = bearing_on(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
         pointers = [pointer for pointer in found if pointer.key not in shown_before][:MAX_POINTERS]
+        name = "" if found else settled_name(memory, both_ends(asks, MAX_PROMPT_CHARS, " "), project)
+        constant += [(name, SETTLED % name)] if name and name not in shown_before else []
     lines = [line for _, line in constant]
     if pointers:
         lines += [HEAD, *(pointer.line for pointer in pointers)]
