@@ -1,49 +1,61 @@
 """Whether a topic that answers comes first, and whether topics that do not answer leave sessions alone.
 
-    python -m benchmarks.topics --json FILE
+    python -m benchmarks.topics [--strangers ../shared/data2] --json FILE
 
 Questions of `topic_questions.jsonl`, each with the topic that answers it, in words that its topic does not use: of the
 memory about oneiros that comes with the program (`oneiros init --example`), and of topics made of the labels of real
-sessions, a file a project, which stand in one memory with all transcripts of these projects. A question counts where
-the first hit is of its topic; `marked` where that hit decides, too; `answered` where its passage holds the answer.
-Plain FTS5 over the same passages of topics and the same turns, cut to 800 characters, is asked in the same run.
+sessions, a file a project, which stand in one memory with all transcripts of these projects; a label has the questions
+of the recorded line that rests on the same words. With `--strangers` those of `benchmarks.strangers` too: of the memory
+that holds all strangers of a folder of data, and (`in own`) as each of them would ask, of their own projects alone.
+
+A question counts where the first hit is of its topic; `marked` where that hit decides, too; `answered` where its
+passage holds the answer; `ranked` where the topic is the first of the topics, wherever sessions stand. In the same run
+plain FTS5 is asked, over the passages of topics and the turns cut to 800 characters, and the packaged model with FTS5
+by reciprocal ranks (`rrf`), over the passages of topics and the stretches of what was said.
 
 The questions of the past, `answers.jsonl`, are asked of the same memory with and without those topics: what they lose
-is what topics cost that merely share words.
+is what topics cost that merely share words. `foreign`: a topic comes first that holds no statement of the session in
+which the answer lies.
 """
 
 import argparse
 import datetime as dt
 import json
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.answers import TURN_CHARS, Asked, as_asked, ask_recall, averages, judged, kept_memory, own_words, plain
+from benchmarks.answers import Asked, as_asked, ask_recall, averages, judged, kept_memory, own_words, plain
+from benchmarks.baselines import ask_plain
 from benchmarks.layouts import read_lines
 from benchmarks.machine import machine_text
 from benchmarks.metrics import confidence
-from benchmarks.systems import catalogue, model_text, words_query
+from benchmarks.strangers import HELD_OUT, STRANGERS, ReadQuestions, accept_surely_kept, topics_saying
+from benchmarks.strangers import QUESTIONS as STRANGER_QUESTIONS
+from benchmarks.systems import catalogue, model_text
 from crawler.archive.store import Archive
 from crawler.archived import ArchivedSessions
+from dream.proposals.questions import ApprovedQuestions
+from dream.proposals.store import ProposalStore
 from memory_server.document import Layer
+from memory_server.layers.questions import StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.query import parse_query
+from memory_server.search.query import filter_of, parse_query
 from memory_server.settings import PersonSettings
 
 QUESTIONS = Path(__file__).parent / "topic_questions.jsonl"
+STRANGER, OWN = "stranger ", "own of "  # before the name of a stranger: asked of all, of their own projects
 SHIPPED_SET, SHIPPED_MEMORY = "shipped", Path(__file__).parents[1] / "memory"
 LABELS = "dream_real/labels.jsonl"
 LEAST_DURABILITY = 2  # of a label that a person would keep
-SHARES = ("topic_first", "marked", "answered", "silent", "fts5_first")
-HARM = ("session_at_1", "answer_at_1", "answer_at_3", "topic_first", "silent")
+SHARES = ("topic_first", "marked", "answered", "ranked", "silent", "fts5_first", "rrf_first")
+HARM = ("session_at_1", "answer_at_1", "answer_at_3", "topic_first", "foreign", "silent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,9 @@ class TopicQuestion:
     id: str
     of: str  # the set that it belongs to
     text: str
-    topic: str  # the path of the topic that answers it
+    topics: tuple[str, ...]  # the path of the topic that answers it; several where each does
     must: tuple[tuple[str, ...], ...]  # the answer: a member of every group, plain
+    projects: tuple[str, ...] = ()  # of which alone it is asked; empty: of all
 
     def is_answered_by(self, passage: str) -> bool:
         text = plain(passage)
@@ -65,21 +78,41 @@ def main() -> None:
     """Reads the command line, asks everything, prints the tables and writes the JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"), help="the folder of shared data")
+    parser.add_argument("--strangers", type=Path, help="a second folder of shared data, to ask strangers' questions")
+    parser.add_argument("--no-keys", action="store_true", help="without the questions that statements answer")
     parser.add_argument("--json", type=Path, help="figures to FILE")
     parser.add_argument("--cache", type=Path, default=Path("benchmarks/out/answers"), help="that of benchmarks.answers")
     options = parser.parse_args()
     labels = list(read_lines(options.shared / LABELS))
     questions = read_questions(labels)
-    past = [as_asked(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
     folders = [(options.shared / project).resolve() for project in dict.fromkeys(row["corpus"] for row in labels)]
+    rows: list[dict[str, Any]] = []
+    past: dict[str, Any] = {}
     with kept_memory(folders, options.cache.resolve()) as memory:
-        without = harm(memory, past)
-        with with_topics(memory, topics_of(labels)) as extended:
-            rows = [*ask(extended, [one for one in questions if one.of != SHIPPED_SET])]
-            added = harm(extended, past)
+        asked = [as_asked(row) for row in read_lines(options.shared / "eval" / "answers.jsonl")]
+        past["without topics"] = harm(memory, asked, {})
+        keys = None if options.no_keys else ReadQuestions(labels)
+        with with_topics(memory, topics_of(labels), keys) as extended:
+            rows += ask(extended, [one for one in questions if one.of != SHIPPED_SET])
+            said_in = {plain(row["statement"]): row["session"] for row in labels}
+            past["topics of labels"] = harm(extended, asked, said_in)
+        if options.strangers:
+            with with_strangers(memory, keyless=options.no_keys) as extended:
+                rows += ask_strangers(extended)
+                past["strangers"] = harm(extended, asked, sessions_accepted(extended))
+    if options.strangers:
+        folders = [(options.strangers / folder).resolve() for folder in ("transcripts", "dream_real")]
+        with (
+            kept_memory(folders, options.cache.resolve()) as memory,
+            with_strangers(memory, keyless=options.no_keys) as extended,
+        ):
+            asked = [as_asked(row) for row in read_lines(options.strangers / "eval" / "answers.jsonl")]
+            rows += ask_strangers(extended)
+            past["others without topics"] = harm(memory, asked, {})
+            past["others, strangers"] = harm(extended, asked, sessions_accepted(extended))
     with with_topics(None, {}) as shipped:
         rows += ask(shipped, [one for one in questions if one.of == SHIPPED_SET])
-    found = figures(rows) | {"past": {"without topics": without, "with topics": added}}
+    found = figures(rows) | {"past": past}
     print_tables(found)
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
@@ -94,7 +127,7 @@ def read_questions(labels: Sequence[Mapping[str, Any]]) -> list[TopicQuestion]:
             row["id"],
             row["set"],
             row["question"],
-            row["topic"],
+            (row["topic"],),
             statements[row["label"]] if "label" in row else tuple(tuple(map(plain, group)) for group in row["must"]),
         )
         for row in read_lines(QUESTIONS)
@@ -117,32 +150,82 @@ def topics_of(labels: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 @contextmanager
-def with_topics(memory: Memory | None, topics: Mapping[str, str]) -> Iterator[Memory]:
+def with_topics(
+    memory: Memory | None, topics: Mapping[str, str], questions: StatementQuestions | None = None
+) -> Iterator[Memory]:
     """A copy of a memory, or of the one about oneiros where none is given, with more topics, indexed."""
+    with copied(memory) as root:
+        for path, text in topics.items():
+            root.topics.mkdir(exist_ok=True)
+            (root.path / path).write_text(text, encoding="utf-8")
+        with indexed(root, questions) as opened:
+            yield opened
+
+
+@contextmanager
+def with_strangers(memory: Memory, *, keyless: bool) -> Iterator[Memory]:
+    """A copy of a memory with what strangers would accept of its sessions; `keyless`: without questions."""
+    with copied(memory) as root:
+        accept_surely_kept(root)
+        with indexed(root, None if keyless else ApprovedQuestions(root)) as opened:
+            yield opened
+
+
+@contextmanager
+def copied(memory: Memory | None) -> Iterator[MemoryRoot]:
+    """A copy of a memory, or of the one about oneiros, opened by nobody."""
     with tempfile.TemporaryDirectory(prefix="oneiros-topics-") as folder:
         root = MemoryRoot(Path(folder) / "memory", Path(folder) / "state")
         left_out = shutil.ignore_patterns(*((".oneiros",) if memory is None else ("lock", "owner")))
         shutil.copytree(SHIPPED_MEMORY if memory is None else memory.root.path, root.path, ignore=left_out)
-        for path, text in topics.items():
-            root.topics.mkdir(exist_ok=True)
-            (root.path / path).write_text(text, encoding="utf-8")
         root.derived.mkdir(exist_ok=True)
-        archive = root.path / "sessions" / "archive"
-        person = PersonSettings(embedding_share=1.0, query_log=False)
-        store = ArchivedSessions(archive, root.sessions) if archive.is_dir() else None
-        now = dt.datetime.now(dt.UTC)
-        with Memory(root, person=person, catalogue=catalogue(), now=lambda: now, sessions=store) as opened:
-            opened.own()
-            opened.reindex()
-            yield opened
+        yield root
+
+
+@contextmanager
+def indexed(root: MemoryRoot, questions: StatementQuestions | None) -> Iterator[Memory]:
+    """The memory of a root, level with the disk."""
+    archive, now = root.path / "sessions" / "archive", dt.datetime.now(dt.UTC)
+    with Memory(
+        root,
+        person=PersonSettings(embedding_share=1.0, query_log=False),
+        catalogue=catalogue(),
+        now=lambda: now,
+        sessions=ArchivedSessions(archive, root.sessions) if archive.is_dir() else None,
+        questions=questions,
+    ) as opened:
+        opened.own()
+        opened.reindex()
+        yield opened
+
+
+def ask_strangers(memory: Memory) -> Iterator[dict[str, Any]]:
+    """The questions that topics of this memory answer: of all that it holds, then of the asker's projects alone."""
+    plainly = []
+    for row in read_lines(STRANGER_QUESTIONS):
+        if topics := topics_saying(memory.root, row["statements"]):
+            must = (tuple(map(plain, row["statements"])),)
+            plainly.append(TopicQuestion(row["id"], f"{STRANGER}{row['set']}", row["question"], topics, must))
+    yield from ask(memory, plainly)
+    for one in plainly:
+        name = one.of.removeprefix(STRANGER)
+        yield from ask(memory, [replace(one, of=f"{OWN}{name}", projects=STRANGERS[name])])
+
+
+def sessions_accepted(memory: Memory) -> dict[str, str]:
+    """The session of each statement that was accepted, by its words."""
+    approvals = [one for one in ProposalStore(memory.root).approvals() if one.quotes]
+    return {plain(one.text): one.quotes[0].session_id for one in approvals}
 
 
 def ask(memory: Memory, questions: Sequence[TopicQuestion]) -> Iterator[dict[str, Any]]:
-    """What the memory, and plain FTS5 over the same texts, answer first to every question."""
-    firsts = ask_plain(memory, questions)
-    for one, by_words in zip(questions, firsts, strict=True):
-        hits = memory.search(parse_query(one.text)).hits
-        is_first = bool(hits) and hits[0].path == one.topic
+    """What the memory, and the plain baselines over the same texts, answer first to every question."""
+    firsts = ask_plain(memory, {one.id: one.text for one in questions if not one.projects})
+    for one in questions:
+        question = parse_query(one.text, beside=filter_of({"project": one.projects}))
+        hits, topic = memory.search(question).hits, memory.search(question.of_layers(Layer.TOPIC)).hits[:1]
+        is_first = bool(hits) and hits[0].path in one.topics
+        by_words, by_ranks = firsts.get(one.id, ("", ""))
         yield {
             "id": one.id,
             "set": one.of,
@@ -150,46 +233,45 @@ def ask(memory: Memory, questions: Sequence[TopicQuestion]) -> Iterator[dict[str
             "topic_first": is_first,
             "marked": is_first and hits[0].decides,
             "answered": is_first and one.is_answered_by(hits[0].passage),
+            "ranked": bool(topic) and topic[0].path in one.topics,
             "silent": not hits,
-            "fts5_first": by_words == one.topic,
+            "fts5_first": by_words in one.topics,
+            "rrf_first": by_ranks in one.topics,
             "first": [f"{hit.path}:{hit.lines}" for hit in hits[:3]],
         }
 
 
-def ask_plain(memory: Memory, questions: Sequence[TopicQuestion]) -> list[str]:
-    """The first path of FTS5 (unicode61, bm25, OR of the words) over passages of topics and turns, cut."""
-    texts = []
-    for row in memory.indices.ledger.connection.execute(
-        "select source.path, chunk.passage from chunk join source on source.id = chunk.source where source.layer = ?",
-        (Layer.TOPIC,),
-    ):
-        texts.append((str(row[0]), str(row[1])))
-    archive = Archive(memory.root.path / "sessions" / "archive")
-    for session_id in archive.session_ids() if memory.raw is not None else ():
-        texts += [(session_id, turn.text[:TURN_CHARS]) for turn in archive.turns(session_id) if turn.text.strip()]
-    select = "select rowid from passage where passage match ? order by rank limit 1"
-    with sqlite3.connect(":memory:") as connection:
-        connection.execute("create virtual table passage using fts5(x, tokenize='unicode61')")
-        rows = [(number, text) for number, (_, text) in enumerate(texts)]
-        connection.executemany("insert into passage(rowid, x) values(?, ?)", rows)
-        found = [connection.execute(select, (words_query(one.text),)).fetchone() for one in questions]
-    return [texts[row[0]][0] if row else "" for row in found]
+def harm(memory: Memory, past: Sequence[Asked], said_in: Mapping[str, str]) -> dict[str, Any]:
+    """What the questions of the past get, and how often a topic comes first.
 
-
-def harm(memory: Memory, past: Sequence[Asked]) -> dict[str, Any]:
-    """What the questions of the past get, and how often a topic comes first."""
+    `said_in`: the session of each statement of the topics, by its plain words.
+    """
     archive = Archive(memory.root.path / "sessions" / "archive")
     own = own_words({session_id: list(archive.turns(session_id)) for session_id in archive.session_ids()})
     rows = [judged(one, shown, own) for one, shown in zip(past, ask_recall(memory, past), strict=True)]
     firsts = [memory.search(parse_query(one.text)).hits[:1] for one in past]
     is_topic = [bool(hits) and hits[0].layer is Layer.TOPIC for hits in firsts]
     named = {one.text: hits[0].passage for one, hits, first in zip(past, firsts, is_topic, strict=True) if first}
-    return {**averages(rows), "topic_first": fmean(map(float, is_topic)), "topics": named}
+
+    def is_foreign(one: Asked) -> bool:
+        passage = plain(named.get(one.text, ""))
+        sessions = {session for statement, session in said_in.items() if statement in passage}
+        return one.text in named and one.session not in sessions
+
+    shares = {"topic_first": fmean(map(float, is_topic)), "foreign": fmean(float(is_foreign(one)) for one in past)}
+    return {**averages(rows), **shares, "topics": named}
 
 
 def figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Shares of all questions and of each set, with the interval of the first."""
-    parts = {"all": list(rows)} | {name: [row for row in rows if row["set"] == name] for name in _sets(rows)}
+    parts = {
+        "topic questions": [row for row in rows if not row["set"].startswith((STRANGER, OWN))],
+        "strangers": [row for row in rows if row["set"].startswith(STRANGER)],
+        "of them held out": [row for row in rows if row["set"] in {f"{STRANGER}{name}" for name in HELD_OUT}],
+        "strangers, in own": [row for row in rows if row["set"].startswith(OWN)],
+        "own, held out": [row for row in rows if row["set"] in {f"{OWN}{name}" for name in HELD_OUT}],
+    } | {name: [row for row in rows if row["set"] == name] for name in _sets(rows)}
+    parts = {label: part for label, part in parts.items() if part}
     table = {
         label: {"n": len(part), **{name: fmean(float(row[name]) for row in part) for name in SHARES}}
         | {"marked_interval": confidence([float(row["marked"]) for row in part])}

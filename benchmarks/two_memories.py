@@ -147,8 +147,8 @@ def topic_cases(shared: Path) -> Iterator[Case]:
     questions = read_questions(labels)
     for name, files in ((SHIPPED_SET, shipped), ("labels", topics_of(labels))):
         case = Case(name, files, unit_of_file={path: path for path in files})
-        own = [one for one in questions if one.topic in files and (one.of == SHIPPED_SET) == (name == SHIPPED_SET)]
-        case.questions = [Question(one.id, one.text, one.of, frozenset({one.topic})) for one in own]
+        own = [one for one in questions if one.topics[0] in files and (one.of == SHIPPED_SET) == (name == SHIPPED_SET)]
+        case.questions = [Question(one.id, one.text, one.of, frozenset({one.topics[0]})) for one in own]
         yield case
 
 

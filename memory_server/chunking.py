@@ -1,8 +1,8 @@
 """Cuts a document into chunks along its Markdown structure.
 
 Promised: the texts of all chunks, joined, are the body, to the last character; a code block is never cut inside a
-line; headings, list items, table rows and paragraphs stay whole where they fit. Footnote definitions and generated
-pointers belong to their chunk's lines, but are not searchable. What a chunk is worth is decided elsewhere.
+line; headings, list items, table rows and paragraphs stay whole where they fit. Footnotes, the rule above them and
+generated pointers belong to their chunk's text, but are not searchable. What a chunk is worth is decided elsewhere.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from memory_server.document import BY_LINE, Chunk, ChunkId, Document, LineRange
+from memory_server.document import BY_LINE, Chunk, ChunkId, Document, Layer, LineRange
 from memory_server.language.sentences import PASSAGE_END
 
 TARGET_CHARS = 700  # some 150 to 180 tokens: larger pieces blur in one vector, see benchmarks/RESULTS.md
@@ -23,9 +23,11 @@ POINTERS_BEGIN = "<!-- oneiros:topics:begin -->"
 POINTERS_END = "<!-- oneiros:topics:end -->"
 
 CODE = ("fence", "code_block")
+OPENING = {"paragraph_open": 0, "list_item_open": 1, "heading_open": 0}  # how deep a block stands that is a statement
 LIST_MARK = re.compile(r"\A(?:[-*+]|\d{1,9}[.)])[ \t]+")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 FOOTNOTE_DEFINITION = re.compile(r" {0,3}\[\^[^\]\s]+\]:")
+FOOTNOTE_REFERENCE = re.compile(r"(?<!\\)\[\^[^\]\[\s]{1,100}\]")
 MARKDOWN = (
     MarkdownIt("commonmark").enable("table").disable("inline")
 )  # blocks alone: inline marks take most of the time
@@ -37,9 +39,9 @@ class _Piece:
 
     text: str
     first: int  # line of the body, from 0
-    last: int
     hidden: bool = False
     heading: tuple[int, str] | None = None  # depth and text, where the piece is a heading
+    opens: bool = False  # whether a statement begins with it: a heading, a paragraph or an item, none inside another
 
 
 @dataclass(slots=True)
@@ -57,14 +59,16 @@ class _Group:
 def chunk_document(document: Document) -> tuple[Chunk, ...]:
     """The chunks of a document in order; none where its body is empty.
 
-    A topic or reference is cut by sections and filled up to TARGET_CHARS. A session gives a chunk a line, since each
-    of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS and what headings add to it.
+    A reference is cut by sections and filled up to TARGET_CHARS. A topic gives a chunk a statement: an item with what
+    is set in below it, or a paragraph with the code or table that follows it, up to TARGET_CHARS. A session gives a
+    chunk a line, since each of its lines is a statement or a turn of its own. No chunk is longer than MAX_CHARS and
+    what headings add to it.
     """
-    by_line = document.layer in BY_LINE
+    by_line, by_statement = document.layer in BY_LINE, document.layer is Layer.TOPIC
     pieces = list(_pieces(document.body))
-    if by_line:  # a heading is said by the context of the lines below it; alone it is no statement
+    if by_line or by_statement:  # a heading is said by the context of what stands below it; alone it is no statement
         pieces = [replace(piece, hidden=piece.hidden or piece.heading is not None) for piece in pieces]
-    groups = _group(pieces, 0 if by_line else TARGET_CHARS)
+    groups = _group(pieces, 0 if by_line else TARGET_CHARS, by_statement=by_statement)
     return tuple(_chunk(document, ordinal, group) for ordinal, group in enumerate(groups))
 
 
@@ -83,14 +87,14 @@ def _pieces(body: str) -> Iterator[_Piece]:
     """The body as pieces that follow one another without a gap, none longer than MAX_CHARS."""
     lines = split_lines(body)
     blocks = MARKDOWN.parse(body)
-    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), _lines_of(blocks, *CODE))
-    starts, headings = _block_starts(blocks)
+    hidden = _hidden_lines(lines, _lines_of(blocks, "fence"), _lines_of(blocks, *CODE), _lines_of(blocks, "hr"))
+    starts, headings, opening = _block_starts(blocks)
     first = 0
     for after in range(1, len(lines) + 1):
         if after < len(lines) and after not in starts and hidden[after] == hidden[first]:
             continue
         block = lines[first:after]
-        yield from _cut_block(block, first, hidden[first], headings.get(first))
+        yield from _cut_block(block, _Piece("", first, hidden[first], headings.get(first), first in opening))
         first = after
 
 
@@ -106,22 +110,30 @@ def _lines_of(blocks: Sequence[Token], *kinds: str) -> frozenset[int]:
     )
 
 
-def _block_starts(blocks: Sequence[Token]) -> tuple[set[int], dict[int, tuple[int, str]]]:
-    """The lines, from 0, on which a paragraph, list item, table row, code block or heading starts; and the headings."""
+def _block_starts(blocks: Sequence[Token]) -> tuple[set[int], dict[int, tuple[int, str]], set[int]]:
+    """The lines, from 0, on which a paragraph, list item, table row, code block or heading starts; the headings; and
+    the lines on which a statement begins.
+    """
     starts: set[int] = set()
     headings: dict[int, tuple[int, str]] = {}
+    opening: set[int] = set()
     for place, token in enumerate(blocks):
         if token.map is None or token.nesting < 0 or token.type in ("inline", "bullet_list_open", "ordered_list_open"):
             continue
         starts.add(token.map[0])
+        if token.level == OPENING.get(token.type):
+            opening.add(token.map[0])
         if token.type == "heading_open" and token.level == 0:
             headings[token.map[0]] = (int(token.tag[1]), blocks[place + 1].content.strip())
             starts.add(token.map[1])
-    return starts, headings
+    return starts, headings, opening
 
 
-def _hidden_lines(lines: Sequence[str], fenced: frozenset[int], code: frozenset[int]) -> list[bool]:
-    """For each line whether it is kept from embedding and indices: footnote definitions and generated pointers.
+def _hidden_lines(
+    lines: Sequence[str], fenced: frozenset[int], code: frozenset[int], rules: frozenset[int]
+) -> list[bool]:
+    """For each line whether it is kept from embedding and indices: footnote definitions, a rule that nothing but them
+    follows, and generated pointers.
 
     `code` holds indented blocks beside the fenced ones; the indented lines of a footnote look like such a block.
     """
@@ -134,6 +146,9 @@ def _hidden_lines(lines: Sequence[str], fenced: frozenset[int], code: frozenset[
         footnote = number not in fenced and (defines or (footnote and _goes_on(line)))
         hidden.append(footnote or pointers)
         pointers = pointers and mark != POINTERS_END
+    told = [number for number, line in enumerate(lines) if line.strip() and not hidden[number]]
+    if told and told[-1] in rules and any(hidden[told[-1] :]):
+        hidden[told[-1]] = True
     return hidden
 
 
@@ -142,24 +157,27 @@ def _goes_on(line: str) -> bool:
     return not line.strip() or line.startswith(("    ", "\t"))
 
 
-def _cut_block(lines: Sequence[str], first: int, hidden: bool, heading: tuple[int, str] | None) -> Iterator[_Piece]:
-    """One block, in several pieces where it is too long: between lines if possible, else inside its longest line."""
+def _cut_block(lines: Sequence[str], whole: _Piece) -> Iterator[_Piece]:
+    """One block, in several pieces where it is too long: between lines if possible, else inside its longest line.
+
+    `whole` says where it begins and what it is; the pieces behind the first are no heading.
+    """
     held: list[str] = []
-    start = first
-    for number, line in enumerate(lines, start=first):
+    start = whole.first
+    for number, line in enumerate(lines, start=whole.first):
         if held and sum(map(len, held)) + len(line) > MAX_CHARS:
-            yield _Piece("".join(held), start, number - 1, hidden, heading)
-            held, start, heading = [], number, None
+            yield replace(whole, text="".join(held), first=start)
+            held, start, whole = [], number, replace(whole, heading=None)
         if len(line) > MAX_CHARS:
             *parts, rest = _cut_line(line)
             for part in parts:
-                yield _Piece(part, number, number, hidden, heading)
-                heading = None
+                yield replace(whole, text=part, first=number)
+                whole = replace(whole, heading=None)
             held, start = [rest], number
         else:
             held.append(line)
     if held:
-        yield _Piece("".join(held), start, first + len(lines) - 1, hidden, heading)
+        yield replace(whole, text="".join(held), first=start)
 
 
 def _cut_line(line: str) -> list[str]:
@@ -177,8 +195,11 @@ def _cut_line(line: str) -> list[str]:
     return [*parts, line]
 
 
-def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
-    """Fills chunks up to `target` characters, a new one at every heading; with target 0 every piece is its own."""
+def _group(pieces: Sequence[_Piece], target: int, *, by_statement: bool = False) -> Iterator[_Group]:
+    """Fills chunks up to `target` characters, a new one at every heading; with target 0 every piece is its own.
+
+    `by_statement`: a new one wherever a statement begins, too.
+    """
     trail: list[tuple[int, str]] = []
     group = _Group(())
     for piece in pieces:
@@ -187,7 +208,9 @@ def _group(pieces: Sequence[_Piece], target: int) -> Iterator[_Group]:
         headings = tuple(text for _, text in trail)
         fits = group.size + len(piece.text) <= max(target, 1) or (target and _are_headings(group.pieces))
         blank = not piece.text.strip()
-        if group.pieces and not blank and (piece.heading or not fits or _is_full_line(group, target)):
+        opens = by_statement and piece.opens and not piece.hidden
+        begins = piece.heading or (opens and not _are_headings(group.pieces))
+        if group.pieces and not blank and (begins or not fits or _is_full_line(group, target)):
             if piece.heading and _are_headings(group.pieces) and target:
                 group.headings = headings
             else:
@@ -206,12 +229,11 @@ def _are_headings(pieces: Sequence[_Piece]) -> bool:
     return size <= HEADING_CHARS and all(piece.heading or not piece.text.strip() for piece in pieces)
 
 
-def _written_lines(text: str, first: int) -> LineRange:
-    """The lines of a chunk that starts on line `first`, without the blank ones around it."""
-    written = [number for number, line in enumerate(split_lines(text), start=first) if line.strip()]
-    return (
-        LineRange(written[0], written[-1]) if written else LineRange(first, first + max(len(split_lines(text)) - 1, 0))
-    )
+def _written_lines(pieces: Sequence[_Piece], body_line: int) -> LineRange:
+    """The lines of some pieces, without the blank ones around them; `body_line` is that of the body's first."""
+    every = [(body_line + piece.first + n, line) for piece in pieces for n, line in enumerate(split_lines(piece.text))]
+    written = [number for number, line in every if line.strip()] or [number for number, _ in every]
+    return LineRange(written[0], written[-1])
 
 
 def _is_full_line(group: _Group, target: int) -> bool:
@@ -222,9 +244,11 @@ def _chunk(document: Document, ordinal: int, group: _Group) -> Chunk:
     text = "".join(piece.text for piece in group.pieces)
     shown = [piece for piece in group.pieces if not piece.hidden]
     searchable = "" if _are_headings(shown) else "".join(piece.text for piece in shown).strip()
-    if document.layer in BY_LINE:
+    if document.layer is Layer.TOPIC:
+        searchable = FOOTNOTE_REFERENCE.sub("", searchable)
+    if document.layer in BY_LINE or document.layer is Layer.TOPIC:
         searchable = LIST_MARK.sub("", searchable)
-    lines = _written_lines(text, document.body_line + group.pieces[0].first)
+    lines = _written_lines(shown if searchable else group.pieces, document.body_line)
     identity = hashlib.sha256(f"{document.path}\0{lines}\0{ordinal}\0{text}".encode())
     return Chunk(
         id=ChunkId(identity.hexdigest()[:24]),

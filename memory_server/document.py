@@ -120,7 +120,8 @@ class Chunk:
     """A piece of a source that is embedded and indexed as one.
 
     The `text` of all chunks of a source, joined in order, is its body. `searchable` is what is embedded and indexed:
-    the text without footnote definitions and generated pointers; empty where nothing of it should be found.
+    the text without footnotes and generated pointers; empty where nothing of it should be found. The `keys` are
+    embedded and indexed beside it.
     """
 
     id: ChunkId
@@ -133,12 +134,14 @@ class Chunk:
     standing: Standing | None = None  # of what was said in a session
     settled_at: int = 0  # the turn that shows it, from 1; 0 where none does
     person_chars: int = 0  # at its beginning that a person said in a session
+    keys: tuple[str, ...] = ()  # questions that a statement answers: searched, never shown
 
     def context(self, document: Document) -> str:
         """The line put before the passage when it is embedded: date, title and the path of headings.
 
         The headings of a session's file name kinds of statements and say nothing of their subject, so they are left
-        out; that of a stretch is the request that it answers. The first chunk carries the document's summary too.
+        out; that of a stretch is the request that it answers. The first chunk carries the document's summary too; in
+        front of each statement of a topic it blurs what tells them apart, see benchmarks/RESULTS.md.
         """
         headings = () if document.layer is Layer.SESSION else self.headings
         where = " ".join(" > ".join(dict.fromkeys([document.title, *headings])).split())

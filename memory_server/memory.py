@@ -38,6 +38,7 @@ from memory_server.language.words import Stemmer
 from memory_server.layers.blackboard import Blackboard
 from memory_server.layers.episodes import Episode, GivenEpisode, write_episode
 from memory_server.layers.ontology import ONTOLOGY, Ontology, read_ontology
+from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.sessions import id8_in, id8_of, subject_of
 from memory_server.layers.topics import find_sources, is_readable, is_topic
 from memory_server.lifecycle.aliveness import is_tied, settled
@@ -119,12 +120,14 @@ class Memory:
         make_engine: Callable[[ModelFiles], Engine] = OnnxEngine,
         sessions: SessionStore | None = None,
         unapproved: Callable[[Collection[SourcePath]], Collection[SourcePath]] = lambda _: (),
+        questions: StatementQuestions | None = None,
         before_search: Callable[[bool], str] = lambda _: "",
     ):
         """Opens a root that exists. Loads nothing heavy: the model and the indices come with the first search.
 
         `sessions` keeps the archive; without it there is no layer 3 to search or read. `unapproved` tells which of
-        some files of layer 1 nobody has answered for. `before_search` is told whether the indices were ever complete,
+        some files of layer 1 nobody has answered for; `questions`, what a statement of theirs answers: hidden keys, of
+        which there are none without it. `before_search` is told whether the indices were ever complete,
         waits for the run that matters, and says in a sentence what is still missing.
         """
         self.root = require_memory(root)
@@ -140,7 +143,7 @@ class Memory:
         self._query_log = QueryLog(root.query_log, lambda text: self._redactor().redact(text).text, now)
         self.use = UseLog(root.use_log, lambda: self.today)
         self.fading = FadingOf(root)
-        self.indices = Indices(root, self.model, self.fading)
+        self.indices = Indices(root, self.model, self.fading, questions)
         self.raw = RawIndex(root.raw_index, sessions, fading=self.fading) if sessions else None
         self.stretches = (
             StretchIndex(root.stretches, sessions, self._model, self.fading)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from crawler.archived import ArchivedSessions
 from dream.decisions.approvals import UnapprovedFiles
+from dream.proposals.questions import ApprovedQuestions
 from memory_server.embedding.engine import Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
@@ -36,6 +37,7 @@ def open_memory(
         catalogue=environment.catalogue,
         now=now,
         unapproved=UnapprovedFiles(root, environment.person.signing_key),
+        questions=ApprovedQuestions(root),
         sessions=ArchivedSessions(root.path / "sessions" / "archive", root.sessions),
         make_engine=torch_engine if environment.person.embedding_engine == "torch" else OnnxEngine,
         before_search=before_search,

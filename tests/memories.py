@@ -16,6 +16,7 @@ from memory_server.embedding.catalogue import Catalogue
 from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.model import ModelFiles
 from memory_server.embedding.onnx_engine import OnnxEngine
+from memory_server.layers.questions import StatementQuestions
 from memory_server.memory import Memory
 from memory_server.root.paths import MemoryRoot, state_home
 from memory_server.search.query import filter_of, parse_query
@@ -74,11 +75,17 @@ def open_memory(
     person: PersonSettings | None = None,
     hub_cache: Path = NOWHERE,
     added: Path | None = None,
+    questions: StatementQuestions | None = None,
 ) -> Memory:
     """A memory with a clock that stands still. `added`: where models lie that the person added."""
-    root = root_at(folder_of(place))
-    person = person or PersonSettings()
-    return Memory(root, person=person, catalogue=Catalogue(hub_cache, added), now=lambda: NOON, make_engine=make_engine)
+    return Memory(
+        root_at(folder_of(place)),
+        person=person or PersonSettings(),
+        catalogue=Catalogue(hub_cache, added),
+        now=lambda: NOON,
+        make_engine=make_engine,
+        questions=questions,
+    )
 
 
 class RememberingEngine:

@@ -63,7 +63,7 @@ def state_of(memory: Memory, questions: Sequence[str]) -> dict[str, Any]:
     """What the indices hold and what they answer. Takes the root for this process."""
     assert memory.indices.own()
     connection = memory.indices.ledger.connection
-    select = "select chunk_id, path, ordinal, first_line, last_line, context, passage, extra from chunk"
+    select = "select chunk_id, path, ordinal, first_line, last_line, context, passage, extra, keys from chunk"
     chunks = connection.execute(f"{select} join source on source.id = chunk.source order by path, ordinal").fetchall()
     return {
         "sources": sorted([path, state.content_hash] for path, state in memory.indices.ledger.sources().items()),

@@ -101,6 +101,7 @@ class Planner:
             quotes=hunk.quotes,
             nonce=new_nonce(),
             given=hunk.update.candidate.given,
+            questions=hunk.update.candidate.questions,
         )
         is_own = self._repository is None or self._repository.is_own
         message = self._message(accepting(decided, approval, is_own))

@@ -106,6 +106,7 @@ class Approval:
     quotes: tuple[Quote, ...] = ()
     nonce: str = ""  # names its commit and its entry in the chain of decisions
     given: tuple[Given, ...] = ()  # like the quotes: what the statement rests on
+    questions: tuple[str, ...] = ()  # that the statement answers; searched, never shown
 
     @property
     def name(self) -> str:
@@ -240,7 +241,7 @@ def _names(approval: Approval, session_ids: Iterable[str]) -> bool:
 
 def _wordless(approval: Approval) -> Approval:
     files = tuple(replace(change, splices=()) for change in approval.files)
-    return replace(approval, files=files, text="", suggested="", old_text="", quotes=(), given=())
+    return replace(approval, files=files, text="", suggested="", old_text="", quotes=(), given=(), questions=())
 
 
 def _order_of(name: str) -> tuple[str, int]:

@@ -21,8 +21,9 @@ from memory_server.embedding.engine import Embedded, Engine
 from memory_server.embedding.vector_cache import TextHash, VectorCache, text_hash
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan, WorkerPool
 from memory_server.errors import ContentError, Problem
-from memory_server.index.ledger import Ledger, SourceState, embedded_text
+from memory_server.index.ledger import Ledger, SourceState, embedded_text, lines_of
 from memory_server.index.token_vectors import pack_tokens
+from memory_server.layers.questions import StatementQuestions
 from memory_server.layers.topics import YOUNG_SECONDS, SourceFile, find_sources, read_document
 from memory_server.lifecycle.fading import Fading
 from memory_server.root.paths import MemoryRoot
@@ -34,6 +35,7 @@ SOURCES_A_TRANSACTION = 20
 TEXTS_AN_APPEND = 64
 IDS_A_CONFIRMATION = 1_000
 MOST_SQLITE_INTEGER = 2**63 - 1
+HASH_CHARS = 64  # of a sha256; behind it stands what else a source was indexed by
 GRAPH_FROM = 120_000  # passages; up to so many recall is as quick by a scan as by a graph, and misses nothing
 HAS_GRAPH = "semantic_graph"  # the note that says so
 UNFINISHED = "unfinished"  # the note of a run under way, or of one that was interrupted
@@ -92,9 +94,11 @@ class Indexer:
         cache: VectorCache,
         semantic: "Callable[[], SemanticIndex]",
         fading: Fading,
+        questions: StatementQuestions,
     ):
         """`semantic` opens the semantic index when it is first needed, since that takes half a second."""
         self._fading = fading
+        self._questions = questions
         self._root = root
         self._ledger = ledger
         self._cache = cache
@@ -106,7 +110,7 @@ class Indexer:
         changed, young, unchanged = [], [], 0
         for source in find_sources(self._root):
             state = known.pop(source.path, None)
-            is_level = state and state.content_hash.partition("~")[2] == self._fading.mark(source.path)[1:]
+            is_level = state and state.content_hash[HASH_CHARS:] == self._mark(source.path)
             if state and is_level and _same_stat(f"{self._root.path}/{source.path}", state):
                 unchanged += 1
             elif state and state.modified_ns == 0 and self._still_holds(state):
@@ -122,9 +126,12 @@ class Indexer:
         return now is not None and now.content_hash == state.content_hash
 
     def _state_of(self, path: SourcePath) -> SourceState | None:
-        """A file's state, with the level at which it is indexed."""
+        """A file's state, with the level at which it is indexed and the mark of its questions."""
         state = read_state(self._root.file(path), path)
-        return replace(state, content_hash=state.content_hash + self._fading.mark(path)) if state else None
+        return replace(state, content_hash=state.content_hash + self._mark(path)) if state else None
+
+    def _mark(self, path: SourcePath) -> str:
+        return self._fading.mark(path) + self._questions.mark(path)
 
     def run(
         self,
@@ -187,8 +194,11 @@ class Indexer:
             self._ledger.remove_source(source.path)
             report.problems.append(Problem(source.path, error.line or 1, error.what, error.remedy, "unreadable"))
             return
-        chunks = self._fading.chunks(source.path, chunk_document(document))
-        texts = [embedded_text(chunk.context(document), chunk.searchable) for chunk in chunks]
+        chunks = [
+            replace(chunk, keys=self._questions.of(source.path, chunk.searchable)) if chunk.searchable else chunk
+            for chunk in self._fading.chunks(source.path, chunk_document(document))
+        ]
+        texts = [embedded_text(chunk.context(document), chunk.searchable, lines_of(chunk.keys)) for chunk in chunks]
         self._ledger.put_source(document, state, chunks, [text_hash(text) for text in texts])
         report.changed += 1
 

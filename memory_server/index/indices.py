@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from memory_server.document import ChunkId, Layer
 from memory_server.embedding.engine import Engine, Vectors
 from memory_server.embedding.model import ModelFiles
-from memory_server.embedding.vector_cache import TextHash, VectorCache
+from memory_server.embedding.vector_cache import VectorCache
 from memory_server.embedding.workers import EmbeddingControl, WorkerPlan
 from memory_server.errors import NeedsRepair
 from memory_server.index.build import HAS_GRAPH, UNFINISHED, Changes, Indexer, Progress, Report, fill_cache
@@ -29,6 +29,7 @@ from memory_server.index.ledger import Ledger
 from memory_server.index.passages import ReadTable, read_passages, rows_of_ids
 from memory_server.index.snapshot import Snapshot, superseded_by
 from memory_server.index.token_vectors import token_bytes
+from memory_server.layers.questions import NoQuestions, StatementQuestions
 from memory_server.lifecycle.fading import Fading
 from memory_server.machine.files import replace_file
 from memory_server.root.paths import MemoryRoot
@@ -91,9 +92,16 @@ class SharedLock:
 class Indices:
     """The ledger, the vector cache and the semantic index of a root. Safe to share between threads."""
 
-    def __init__(self, root: MemoryRoot, model: ModelFiles, fading: Callable[[], Fading] = Fading):
-        """Opens nothing yet. `fading` tells how much of each source is to be held."""
+    def __init__(
+        self,
+        root: MemoryRoot,
+        model: ModelFiles,
+        fading: Callable[[], Fading] = Fading,
+        questions: StatementQuestions | None = None,
+    ):
+        """Opens nothing yet. `fading` tells how much of each source is to be held, `questions` what topics answer."""
         self._fading = fading
+        self._questions = questions or NoQuestions()
         self._root = root
         self._model = model
         self.search_lock = SharedLock()
@@ -242,9 +250,7 @@ class Indices:
     def changes(self) -> Changes:
         """What a reindex would read or remove."""
         with self._guard:
-            return Indexer(
-                self._root, self.ledger, self.cache, self._semantic_of(self.ledger), self._fading()
-            ).changes()
+            return self._indexer(self.ledger).changes()
 
     def reindex(
         self,
@@ -289,8 +295,7 @@ class Indices:
             self._prepare_semantic(ledger)
             ledger.set_note(UNFINISHED, "yes")
             ledger.set_note("semantic_is_dirty", "yes")
-            indexer = Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading())
-            report = indexer.run(engine, plan, report_progress)
+            report = self._indexer(ledger).run(engine, plan, report_progress)
             with ledger.transaction():
                 ledger.set_note("semantic_is_dirty", "")
                 ledger.set_note("semantic_is_filling", "")
@@ -301,6 +306,9 @@ class Indices:
             return report
         finally:
             ledger.close()
+
+    def _indexer(self, ledger: Ledger) -> Indexer:
+        return Indexer(self._root, ledger, self.cache, self._semantic_of(ledger), self._fading(), self._questions)
 
     def _retire_ledger(self) -> None:
         if self._ledger is not None:
@@ -336,10 +344,8 @@ class Indices:
         if not self.own():
             raise NotOwner(self._root)
         try:
-            rows = self.ledger.connection.execute("select distinct text_hash from chunk where text_hash is not null")
-            kept = [TextHash(row[0]) for row in rows]
             with self._guard:
-                self.cache.keep_alone(kept)
+                self.cache.keep_alone(self.ledger.texts())
                 self._cache = self._snapshot = None
         finally:
             self._lock.release()

@@ -155,8 +155,8 @@ class Ledger:
         source = self._write_source(document, state, body)
         self.connection.executemany(
             "insert into chunk(chunk_id, source, ordinal, first_line, last_line, headings, context, passage, extra,"
-            " word_count, text_hash, standing, settled_at, person_chars)"
-            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " keys, word_count, text_hash, standing, settled_at, person_chars)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
                 (
                     chunk.id,
@@ -168,6 +168,7 @@ class Ledger:
                     chunk.context(document) if chunk.searchable else "",
                     chunk.searchable,
                     more,
+                    lines_of(chunk.keys),
                     len(WORD.findall(chunk.searchable)),
                     key if chunk.searchable else None,
                     chunk.standing or "",
@@ -235,15 +236,18 @@ class Ledger:
     def pending(self) -> list[tuple[ChunkId, Layer, TextHash, str]]:
         """Chunks that the semantic index has to learn: id, layer, key and text to embed, in the order of sources."""
         rows = self.connection.execute(
-            "select chunk_id, layer, text_hash, context, passage from chunk join source on source.id = chunk.source"
+            "select chunk_id, layer, text_hash, context, passage, keys"
+            " from chunk join source on source.id = chunk.source"
             " where is_semantic = 0 and text_hash is not null order by path, ordinal"
         )
-        return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(row[3], row[4])) for row in rows]
+        return [(ChunkId(row[0]), Layer(row[1]), TextHash(row[2]), embedded_text(*row[3:])) for row in rows]
 
     def texts(self) -> dict[TextHash, str]:
         """What the model reads of every searchable chunk, by key: what a change of model has to embed."""
-        rows = self.connection.execute("select text_hash, context, passage from chunk where text_hash is not null")
-        return {TextHash(row[0]): embedded_text(row[1], row[2]) for row in rows}
+        rows = self.connection.execute(
+            "select text_hash, context, passage, keys from chunk where text_hash is not null"
+        )
+        return {TextHash(row[0]): embedded_text(*row[1:]) for row in rows}
 
     def gone(self) -> list[tuple[ChunkId, Layer]]:
         """Chunks that the semantic index has to forget."""
@@ -435,9 +439,14 @@ CHUNK_COLUMNS = (
 )
 
 
-def embedded_text(context: str, passage: str) -> str:
+def lines_of(keys: Sequence[str]) -> str:
+    """Hidden keys as they are kept and embedded: a line each."""
+    return "\n".join(keys)
+
+
+def embedded_text(context: str, passage: str, keys: str = "") -> str:
     """What the model reads of a chunk."""
-    return f"{context}\n{passage}"
+    return f"{context}\n{passage}\n{keys}" if keys else f"{context}\n{passage}"
 
 
 def is_of_another_format(file: Path) -> bool:

@@ -1,12 +1,13 @@
 """The tables of the ledger and of the keyword index, which share one SQLite file.
 
-`stems` ranks (Porter stems), `words` finds what was written (no stems), `bodies` holds a source as a whole. All three
-are external-content tables: the text is stored once, and triggers hand SQLite the old words when a row goes.
+`stems` ranks (Porter stems, hidden keys too), `words` finds what was written (no stems, no keys), `bodies` holds a
+source as a whole. All three are external-content tables: the text is stored once, and triggers hand SQLite the old
+words when a row goes.
 """
 
 from memory_server.language.words import STEMS, WORDS
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 SCHEMA = f"""
 create table note(key text primary key, value text not null) without rowid;
@@ -46,6 +47,7 @@ create table chunk(
     context text not null,
     passage text not null,
     extra text not null,
+    keys text not null,
     word_count integer not null,
     text_hash blob,
     is_semantic integer not null default 0,
@@ -62,19 +64,20 @@ create table gone(chunk_id text primary key, layer text not null) without rowid;
 create table problem(path text not null, line integer not null, what text not null, remedy text not null,
     rule text not null);
 
-create virtual table stems using fts5(context, passage, extra, content='chunk', content_rowid='id',
+create virtual table stems using fts5(context, passage, extra, keys, content='chunk', content_rowid='id',
     tokenize='{STEMS}');
 create virtual table words using fts5(context, passage, extra, content='chunk', content_rowid='id',
     tokenize='{WORDS}', prefix='2 3');
 create virtual table bodies using fts5(title, body, content='source', content_rowid='id',
     tokenize='{WORDS}');
 create trigger chunk_added after insert on chunk begin
-    insert into stems(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
+    insert into stems(rowid, context, passage, extra, keys)
+        values(new.id, new.context, new.passage, new.extra, new.keys);
     insert into words(rowid, context, passage, extra) values(new.id, new.context, new.passage, new.extra);
 end;
 create trigger chunk_gone after delete on chunk begin
-    insert into stems(stems, rowid, context, passage, extra)
-        values('delete', old.id, old.context, old.passage, old.extra);
+    insert into stems(stems, rowid, context, passage, extra, keys)
+        values('delete', old.id, old.context, old.passage, old.extra, old.keys);
     insert into words(words, rowid, context, passage, extra)
         values('delete', old.id, old.context, old.passage, old.extra);
 end;

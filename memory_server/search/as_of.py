@@ -21,13 +21,13 @@ from memory_server.layers.mif import parse_frontmatter
 from memory_server.layers.topics import SourceFile, as_document
 from memory_server.root.history import topics_on
 from memory_server.root.paths import MemoryRoot
-from memory_server.search.precedence import ANSWERS
 from memory_server.search.question import Question, Search
 from memory_server.search.ranking.calibration import Calibration
 from memory_server.search.retrieval import displayed
 
 MOST_EMBEDDED = 64  # passages for one question
 COVERED_WEIGHT = 2.0
+ANSWERS = 2.7  # scaled cosine and covered share of a passage, so weighed, from which on it answers
 Embed = Callable[[Sequence[str]], Sequence[Embedded]]
 
 

@@ -30,13 +30,11 @@ from memory_server.search.certainty import with_certainty
 from memory_server.search.known_values import Absent, find_absent, with_nearest_projects
 from memory_server.search.literal import holds
 from memory_server.search.precedence import (
-    ANSWERS,
-    SHARE_OF_SESSION,
-    SPOKEN,
+    TOPICS,
     asks_topics,
-    fit,
     grouped,
     is_topic_page,
+    says_enough,
     sessions_of,
     with_precedence,
     with_topic,
@@ -254,15 +252,14 @@ class Pipeline:
         if is_tiny(self.retriever):
             return first
         if all(hit.layer is Layer.TOPIC for hit in answer.hits):
-            return [hit for hit in first if fit(hit) >= ANSWERS]
+            return [hit for hit in first if says_enough(hit.parts)]
         return self._topics_alone(question.of_layers(Layer.TOPIC), above)
 
     def _topics_alone(self, question: Question, above: Sequence[Hit]) -> list[Hit]:
         """The best of the topics, where their scores say that they answer the question."""
-        _, ranking = self.ranked(question, self.retriever, SPOKEN)
+        _, ranking = self.ranked(question, self.retriever, TOPICS)
         candidates = self.retriever.ranked(ranking, FEW_TOPICS)
-        least = max(ANSWERS, SHARE_OF_SESSION * max(map(fit, sessions_of(above)), default=0.0))
-        answering = [candidate for candidate in candidates if candidate.score >= displayed(least)]
+        answering = [candidate for candidate in candidates if says_enough(candidate.parts, sessions_of(above))]
         return self._with_approval(self.retriever.hits(answering, question.excluded()))[0]
 
     def _with_spoken(self, question: Question, answer: Answer) -> Answer:

@@ -1,9 +1,9 @@
 """What of the hits is shown, and in which order: a few a source, and by the precedence rule a higher layer first, and
 marked, where layers answer the same thing.
 
-A topic that answers the question stands above all else. Topics are ranked by themselves for it, with the weights that
-rank what was said, and the best one answers where its score says so: one that merely shares words with the question
-stays where the ranking of all layers put it.
+A topic that answers the question stands above all else. Topics are ranked by themselves for it, for the most part by
+meaning, and the best one answers where the tokens of the question find partners in it: one that is merely about the
+same stays where the ranking of all layers put it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,19 @@ from memory_server.search.question import Question, Search
 SPOKEN = {"tokens": 1.0, "meaning": 0.3, "words_near": 1.0}  # what reranks stretches; see benchmarks/RESULTS.md
 MAX_MORE_LINES = 4
 INDEX_PAGE = "MEMORY.md"
-SHARE_OF_SESSION = 0.7  # of the best session's score, which a topic that answers does not fall below
-ANSWERS = 2.7  # score of a topic's passage from which on it answers; see benchmarks/RESULTS.md
+TOPICS = {"tokens": 0.5, "tokens_near": 0.5, "meaning": 1.0}  # what ranks topics by themselves; likewise
+ANSWERS = 0.8  # token match of a topic's passage from which on it answers, beyond
+SHARE_OF_SESSION = 0.3  # of the best session's score; both chosen by benchmarks.topics
 
 
 def fit(hit: Hit) -> float:
     """The score of a hit of recall by the weights of what was said, in units of the unrelated."""
     return sum(weight * hit.parts.get(name, 0.0) for name, weight in SPOKEN.items())
+
+
+def says_enough(parts: Mapping[str, float], sessions: Sequence[Hit] = ()) -> bool:
+    """Whether a passage of a topic, by the parts of its score, answers the question beside these sessions."""
+    return parts.get("tokens", 0.0) >= ANSWERS + SHARE_OF_SESSION * max(map(fit, sessions), default=0.0)
 
 
 def grouped(hits: Sequence[Hit], per_source: int) -> list[Hit]:

@@ -61,6 +61,10 @@ def searchable(body: str) -> str:
     return "\n".join(chunk.searchable for chunk in chunk_document(document(body)))
 
 
+def without_references(text: str) -> str:
+    return re.sub(r"\[\^[^\]\[\s]+\]", "", text)
+
+
 @given(BODIES, LAYERS)
 def test_the_texts_of_all_chunks_joined_are_the_body(body: str, layer: Layer) -> None:
     chunks = chunk_document(document(body, layer))
@@ -74,8 +78,8 @@ def test_the_lines_of_a_chunk_hold_what_is_searchable_of_it(body: str, layer: La
     lines = ["\n"] * (body_line - 1) + split_lines(body)
 
     for chunk in chunk_document(document(body, layer, body_line)):
-        written = "".join(lines[chunk.lines.first - 1 : chunk.lines.last])
-        assert all(line.strip() in written for line in split_lines(chunk.searchable))
+        written = without_references("".join(lines[chunk.lines.first - 1 : chunk.lines.last]))
+        assert all(line.strip() in written for line in split_lines(without_references(chunk.searchable)))
         assert chunk.searchable == "" or (lines[chunk.lines.first - 1].strip() and lines[chunk.lines.last - 1].strip())
 
 
@@ -161,6 +165,45 @@ def test_a_very_long_heading_and_a_row_of_headings_are_cut_like_text() -> None:
 
     for body in (long_heading, many_headings):
         assert max(len(chunk.text) for chunk in chunk_document(document(body))) <= MAX_CHARS + HEADING_CHARS
+
+
+def test_a_topic_gives_a_chunk_a_statement_without_its_footnote() -> None:
+    body = """# Mail
+
+## Relay
+
+- The relay listens on port 2525.[^1]
+  - Its queue is kept for a day.
+- Logs go to `/var/log/mail`.[^2]
+
+Restart it by hand:
+
+```
+systemctl restart relay
+```
+
+---
+[^1]: you, 2026-03-01, session 5f0c2a9e
+[^2]: you, 2026-03-02, session 5f0c2a9e
+"""
+
+    chunks = chunk_document(document(body))
+
+    assert [(str(chunk.lines), chunk.searchable, chunk.headings) for chunk in chunks if chunk.searchable] == [
+        ("5-6", "The relay listens on port 2525.\n  - Its queue is kept for a day.", ("Mail", "Relay")),
+        ("7", "Logs go to `/var/log/mail`.", ("Mail", "Relay")),
+        ("9-13", "Restart it by hand:\n\n```\nsystemctl restart relay\n```", ("Mail", "Relay")),
+    ]
+
+
+def test_a_rule_with_words_below_it_is_text() -> None:
+    assert "---" in searchable("Above.\n\n---\n\nBelow.\n\n[^1]: you, 2026-03-01\n")
+
+
+def test_a_reference_cuts_its_sections_to_a_size() -> None:
+    body = "# Mail\n\n- The relay listens on port 2525.\n- Logs go to a file.\n"
+
+    assert len(chunk_document(document(body, Layer.REFERENCE))) == 1
 
 
 def test_a_session_gives_a_chunk_a_line() -> None:

@@ -91,7 +91,7 @@ def test_a_search_answers_with_numbered_text(garden: Memory, era: str, tool: str
 
     lines = text_of(result).splitlines()
     assert not result.is_error
-    assert lines[0].startswith("1. topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:11-13 | ")
+    assert lines[0].startswith("1. topic (rank 1) | The mail relay | 2026-02-10 | topics/mail.md:13 | ")
     assert lines[1].startswith(" | ")
 
 

@@ -35,7 +35,7 @@ def test_what_moved_is_named(memory: Memory, tmp_path: Path) -> None:
     found = replay_answers(memory, tmp_path / "before.json")
 
     assert (found.same, found.overlap) == (0, 0.0)
-    assert found.moved[0].gone == ("topics/mail.md:1-3",) and found.moved[0].come == ("topics/post.md:1-3",)
+    assert found.moved[0].gone == ("topics/mail.md:3-3",) and found.moved[0].come == ("topics/post.md:3-3",)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from memory_server.document import Answer, ChunkId, Hit, Layer, LineRange, SourcePath
 from memory_server.memory import Memory
-from memory_server.search.precedence import with_precedence, with_topic
+from memory_server.search.precedence import says_enough, with_precedence, with_topic
 from tests.memories import names, recall
 
 
@@ -101,3 +101,12 @@ def test_a_topic_is_put_first_and_names_its_other_lines() -> None:
 
     assert [one.title for one in found.hits] == ["a", "b"]
     assert found.hits[0].more_lines == (LineRange(5, 6), LineRange(8, 9))
+
+
+@pytest.mark.parametrize(("tokens", "of_session", "expected"), [(0.9, 0.0, True), (0.7, 0.0, False), (0.9, 1.0, False)])
+def test_a_topic_answers_by_its_token_match_beyond_what_a_session_scores(
+    tokens: float, of_session: float, expected: bool
+) -> None:
+    session = replace(hit("a", S), parts={"tokens": of_session})
+
+    assert says_enough({"tokens": tokens}, [session]) is expected

@@ -199,8 +199,8 @@ def test_what_was_asked_for_stands_on_stdout_and_talk_on_stderr(shell: Shell, ow
     code, out, error = shell("exact", "2525")
 
     assert code == 0
-    assert out.splitlines()[0] == " 1  topic      topics/mail.md:6-8  2026-02-10  sure  Mail"
-    assert error == "1 hit. Read on: oneiros read topics/mail.md:6\n"
+    assert out.splitlines()[0] == " 1  topic      topics/mail.md:8  2026-02-10  sure  Mail"
+    assert error == "1 hit. Read on: oneiros read topics/mail.md:8\n"
 
 
 def test_the_command_to_read_on_is_one_as_it_stands(shell: Shell, own: Path) -> None:
